@@ -1,0 +1,9 @@
+//! What MCP traffic is and how to judge it.
+//!
+//! ```text
+//! bytes ──► Message ──► Exchange ──► Session                     what happened
+//! Request ──► answer chain ──► Reply   (or refuse, or forward)   what should happen
+//! ```
+//!
+//! This crate has no I/O, no clock, no randomness and no runtime: they come in as values. A module uses only those
+//! listed above it.

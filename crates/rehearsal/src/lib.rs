@@ -1,0 +1,1 @@
+//! Drive, record, mock and rehearse MCP servers, clients and agents.

@@ -1,0 +1,3 @@
+//! A small MCP server on Rehearsal's own wire.
+
+fn main() {}
