@@ -1,0 +1,14 @@
+//! Requests paired with what became of them.
+//!
+//! ```text
+//! (side, channel, time, Message) ──► Pairing ──► Exchange { request, notifications, outcome }
+//!                                            └─► loose: what belongs to no request
+//! ```
+
+mod channel;
+mod outcome;
+mod pairing;
+
+pub use channel::{Channel, Side};
+pub use outcome::{Exchange, Key, Outcome, Stamped};
+pub use pairing::{Loose, Pairing, Step};

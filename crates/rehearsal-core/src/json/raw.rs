@@ -1,0 +1,204 @@
+//! A JSON value exactly as it was written.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// A JSON value exactly as it was written: usually a slice of the message that it came in.
+///
+/// Numbers keep their digits, objects their order and their spacing. The text was checked to be one JSON value, so
+/// reading it into a [`Value`] fails only where a `Value` cannot hold it: a number beyond `f64`, or more than 128
+/// levels of nesting.
+///
+/// # Why not `serde_json`'s `arbitrary_precision`
+///
+/// It is a feature of the whole build: everybody who depends on us would get it, and with it numbers inside untagged
+/// enums stop deserializing, `rmcp`'s among them. Keeping the text costs nothing and nobody notices.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RawJson {
+    text: Bytes,
+}
+
+impl RawJson {
+    /// The value's text, as it is.
+    pub fn from_value(value: &Value) -> RawJson {
+        RawJson { text: Bytes::from(value.to_string()) }
+    }
+
+    /// Takes `text` if it is one JSON value; white space around it is dropped.
+    pub fn parse(text: &[u8]) -> Result<RawJson, serde_json::Error> {
+        let raw: &RawValue = serde_json::from_slice(text)?;
+        Ok(RawJson { text: Bytes::copy_from_slice(raw.get().as_bytes()) })
+    }
+
+    /// A piece of `whole`, without copying it.
+    pub(crate) fn slice(whole: &Bytes, piece: &RawValue) -> RawJson {
+        RawJson { text: whole.slice_ref(piece.get().as_bytes()) }
+    }
+
+    /// A piece of `whole` that was just written there.
+    pub(crate) fn written(text: Bytes) -> RawJson {
+        RawJson { text }
+    }
+
+    /// The exact bytes.
+    pub fn bytes(&self) -> &Bytes {
+        &self.text
+    }
+
+    /// The exact text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.text).expect("JSON text was checked to be UTF-8 when it was taken")
+    }
+
+    /// The value, read.
+    pub fn value(&self) -> Result<Value, serde_json::Error> {
+        serde_json::from_slice(&self.text)
+    }
+
+    /// The value, read as a `T`.
+    pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
+        serde_json::from_slice(&self.text)
+    }
+
+    /// A field of this object, without reading the rest; the last one where a key stands twice, as in a [`Value`].
+    pub fn field(&self, name: &str) -> Option<RawJson> {
+        let mut deserializer = serde_json::Deserializer::from_slice(&self.text);
+        let found = Field { name, lifetime: PhantomData }.deserialize(&mut deserializer).ok()??;
+        Some(RawJson::slice(&self.text, found))
+    }
+
+    /// The field at the end of a chain of keys.
+    pub fn at(&self, keys: &[&str]) -> Option<RawJson> {
+        keys.iter().try_fold(self.clone(), |value, key| value.field(key))
+    }
+
+    /// This value as a string, if it is one.
+    pub fn text(&self) -> Option<String> {
+        self.read().ok()
+    }
+
+    /// Whether this is the literal `null`.
+    pub fn is_null(&self) -> bool {
+        &self.text[..] == b"null"
+    }
+}
+
+impl fmt::Debug for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl serde::Serialize for RawJson {
+    /// Into JSON: the text as it is.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_slice(&self.text).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+/// Finds one field of an object, as text.
+struct Field<'n, 'de> {
+    name: &'n str,
+    lifetime: PhantomData<&'de ()>,
+}
+
+impl<'de> DeserializeSeed<'de> for Field<'_, 'de> {
+    type Value = Option<&'de RawValue>;
+
+    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Field<'_, 'de> {
+    type Value = Option<&'de RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(is_it) = map.next_key_seed(KeyIs(self.name))? {
+            if is_it {
+                found = Some(map.next_value()?);
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Compares a key without allocating.
+struct KeyIs<'n>(&'n str);
+
+impl<'de> DeserializeSeed<'de> for KeyIs<'_> {
+    type Value = bool;
+
+    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for KeyIs<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E: de::Error>(self, key: &str) -> Result<bool, E> {
+        Ok(key == self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_key_order_survive() {
+        let text = br#"{"b":1.0,"a":12345678901234567890123, "c":1e400}"#;
+        let raw = RawJson::parse(text).unwrap();
+        assert_eq!(raw.bytes(), &text[..]);
+        assert_eq!(raw.field("a").unwrap().as_str(), "12345678901234567890123");
+        assert_eq!(raw.field("c").unwrap().as_str(), "1e400");
+        assert!(raw.value().is_err(), "no f64 holds 1e400");
+    }
+
+    #[test]
+    fn a_field_is_found_by_its_decoded_key() {
+        let raw = RawJson::parse(br#"{"a\u0062c":{"x":[1,2]}}"#).unwrap();
+        assert_eq!(raw.at(&["abc", "x"]).unwrap().as_str(), "[1,2]");
+        assert!(raw.field("missing").is_none());
+        assert!(RawJson::parse(b"[1]").unwrap().field("a").is_none());
+    }
+
+    #[test]
+    fn the_last_of_two_equal_keys_counts() {
+        let raw = RawJson::parse(br#"{"a":1,"a":2}"#).unwrap();
+        assert_eq!(raw.field("a").unwrap().as_str(), "2");
+    }
+
+    #[test]
+    fn any_depth_is_kept_though_a_value_cannot_hold_it() {
+        let deep = [b"[".repeat(100_000), b"]".repeat(100_000)].concat();
+        let raw = RawJson::parse(&deep).unwrap();
+        assert_eq!(raw.bytes().len(), 200_000);
+        assert!(raw.value().is_err());
+    }
+}

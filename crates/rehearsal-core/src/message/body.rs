@@ -1,0 +1,144 @@
+//! One JSON-RPC message: its exact bytes and what they mean.
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use super::{Garbled, Method, Reason, Reply, RequestId};
+use crate::json::RawJson;
+
+/// One message: forward [`raw`](Message::raw), reason about [`body`](Message::body).
+///
+/// Parsing never fails and never changes a byte; the parts in the body are slices of the raw bytes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Message {
+    pub(super) raw: Bytes,
+    pub(super) body: Body,
+}
+
+/// What a message means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Somebody asks.
+    Request(Request),
+    /// Somebody tells.
+    Notification(Notification),
+    /// Somebody answers.
+    Response(Response),
+    /// Several messages in one, legitimate in 2025-03-26 only.
+    Batch(Vec<Message>),
+    /// Not understood, but kept.
+    Garbled(Garbled),
+}
+
+/// A question that wants one answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Unique among the requests that its sender has in flight.
+    pub id: RequestId,
+    /// What is asked for.
+    pub method: Method,
+    /// With what.
+    pub params: Option<RawJson>,
+}
+
+/// Something told, never answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// What happened.
+    pub method: Method,
+    /// The details.
+    pub params: Option<RawJson>,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// The request that is answered. `None` is JSON-RPC's `null`: an error about a message whose id could not be read.
+    pub id: Option<RequestId>,
+    /// A result or an error.
+    pub reply: Reply,
+}
+
+impl Message {
+    /// The exact bytes, without the framing of the transport.
+    pub fn raw(&self) -> &Bytes {
+        &self.raw
+    }
+
+    /// What the bytes mean.
+    pub fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// The raw bytes as text; bytes that are not UTF-8 are shown as `�`.
+    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.raw)
+    }
+
+    /// The request, if it is one.
+    pub fn as_request(&self) -> Option<&Request> {
+        if let Body::Request(request) = &self.body { Some(request) } else { None }
+    }
+
+    /// The notification, if it is one.
+    pub fn as_notification(&self) -> Option<&Notification> {
+        if let Body::Notification(notification) = &self.body { Some(notification) } else { None }
+    }
+
+    /// The response, if it is one.
+    pub fn as_response(&self) -> Option<&Response> {
+        if let Body::Response(response) = &self.body { Some(response) } else { None }
+    }
+
+    /// Why the message was not understood, if it was not.
+    pub fn as_garbled(&self) -> Option<&Garbled> {
+        if let Body::Garbled(garbled) = &self.body { Some(garbled) } else { None }
+    }
+
+    /// The method of a request or notification.
+    pub fn method(&self) -> Option<&Method> {
+        match &self.body {
+            Body::Request(request) => Some(&request.method),
+            Body::Notification(notification) => Some(&notification.method),
+            Body::Response(_) | Body::Batch(_) | Body::Garbled(_) => None,
+        }
+    }
+
+    /// The params of a request or notification.
+    pub fn params(&self) -> Option<&RawJson> {
+        match &self.body {
+            Body::Request(request) => request.params.as_ref(),
+            Body::Notification(notification) => notification.params.as_ref(),
+            Body::Response(_) | Body::Batch(_) | Body::Garbled(_) => None,
+        }
+    }
+
+    /// Bytes that the transport already knows to be broken, such as a line that was cut off.
+    pub fn garbled(raw: impl Into<Bytes>, reason: Reason) -> Message {
+        Message { raw: raw.into(), body: Body::Garbled(Garbled { reason, id: None }) }
+    }
+}
+
+impl Request {
+    /// A field of the params, such as `["_meta", "progressToken"]`.
+    pub fn param(&self, keys: &[&str]) -> Option<RawJson> {
+        self.params.as_ref()?.at(keys)
+    }
+}
+
+impl Notification {
+    /// A field of the params.
+    pub fn param(&self, keys: &[&str]) -> Option<RawJson> {
+        self.params.as_ref()?.at(keys)
+    }
+}
+
+impl fmt::Debug for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.body {
+            Body::Garbled(garbled) => write!(f, "garbled ({garbled}): {}", self.text()),
+            Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Batch(_) => f.write_str(&self.text()),
+        }
+    }
+}

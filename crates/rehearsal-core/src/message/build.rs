@@ -1,0 +1,134 @@
+//! Messages that we write ourselves.
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::{Body, ErrorReply, Message, Method, Notification, Reply, Request, RequestId, Response};
+use crate::json::RawJson;
+
+impl Message {
+    /// A request.
+    ///
+    /// Fails only where `params` cannot be written as JSON, such as a map whose keys are not strings.
+    pub fn request(
+        id: RequestId,
+        method: Method,
+        params: Option<&impl Serialize>,
+    ) -> Result<Message, serde_json::Error> {
+        let mut text = Text::new();
+        text.field("id", &id)?;
+        text.field("method", method.as_str())?;
+        let params = params.map(|params| text.field("params", params)).transpose()?;
+        let raw = text.finish();
+        let params = params.map(|range| RawJson::written(raw.slice(range)));
+        Ok(Message { raw, body: Body::Request(Request { id, method, params }) })
+    }
+
+    /// A notification.
+    pub fn notification(method: Method, params: Option<&impl Serialize>) -> Result<Message, serde_json::Error> {
+        let mut text = Text::new();
+        text.field("method", method.as_str())?;
+        let params = params.map(|params| text.field("params", params)).transpose()?;
+        let raw = text.finish();
+        let params = params.map(|range| RawJson::written(raw.slice(range)));
+        Ok(Message { raw, body: Body::Notification(Notification { method, params }) })
+    }
+
+    /// An answer with a result.
+    pub fn result(id: RequestId, result: &impl Serialize) -> Result<Message, serde_json::Error> {
+        let mut text = Text::new();
+        text.field("id", &id)?;
+        let range = text.field("result", result)?;
+        let raw = text.finish();
+        let reply = Reply::Result(RawJson::written(raw.slice(range)));
+        Ok(Message { raw, body: Body::Response(Response { id: Some(id), reply }) })
+    }
+
+    /// An answer with an error; without an id where the question's could not be read.
+    pub fn error(id: Option<RequestId>, error: &ErrorReply) -> Message {
+        let mut object = serde_json::Map::new();
+        object.insert("code".into(), error.code.into());
+        object.insert("message".into(), error.message.as_str().into());
+        let mut text = Text::new();
+        let written = text.field("id", &id).and_then(|_| text.field("error", &WithData(object, error.data.as_ref())));
+        written.expect("strings, integers and checked JSON can always be written");
+        let raw = text.finish();
+        Message { raw, body: Body::Response(Response { id, reply: Reply::Error(error.clone()) }) }
+    }
+
+    /// An answer with either.
+    pub fn reply(id: RequestId, reply: &Reply) -> Message {
+        match reply {
+            Reply::Result(result) => Message::result(id, result).expect("checked JSON can always be written"),
+            Reply::Error(error) => Message::error(Some(id), error),
+        }
+    }
+}
+
+/// The fields of an error object, with its data as it was written.
+struct WithData<'a>(serde_json::Map<String, serde_json::Value>, Option<&'a RawJson>);
+
+impl Serialize for WithData<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap;
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in &self.0 {
+            map.serialize_entry(key, value)?;
+        }
+        if let Some(data) = self.1 {
+            map.serialize_entry("data", data)?;
+        }
+        map.end()
+    }
+}
+
+/// A JSON object under construction that remembers where each value stands.
+struct Text(Vec<u8>);
+
+impl Text {
+    fn new() -> Text {
+        let mut text = Vec::with_capacity(128);
+        text.extend_from_slice(br#"{"jsonrpc":"2.0""#);
+        Text(text)
+    }
+
+    fn field(
+        &mut self,
+        key: &str,
+        value: &(impl Serialize + ?Sized),
+    ) -> Result<std::ops::Range<usize>, serde_json::Error> {
+        self.0.extend_from_slice(b",\"");
+        self.0.extend_from_slice(key.as_bytes());
+        self.0.extend_from_slice(b"\":");
+        let start = self.0.len();
+        serde_json::to_writer(&mut self.0, value)?;
+        Ok(start..self.0.len())
+    }
+
+    fn finish(mut self) -> Bytes {
+        self.0.push(b'}');
+        Bytes::from(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_we_write_is_what_we_would_read() {
+        let params = json!({"name": "echo", "arguments": {"b": 1.5, "a": "\n"}});
+        let messages = [
+            Message::request(1.into(), Method::TOOLS_CALL, Some(&params)).unwrap(),
+            Message::request("x\"y".into(), "odd/\"method".into(), None::<&()>).unwrap(),
+            Message::notification(Method::PROGRESS, Some(&params)).unwrap(),
+            Message::result(2.into(), &params).unwrap(),
+            Message::error(Some(3.into()), &ErrorReply::new(-32602, "no \"such\" tool").with_data(&params)),
+            Message::error(None, &ErrorReply::new(-32700, "parse error")),
+        ];
+        for message in messages {
+            assert_eq!(Message::parse(message.raw().clone()), message);
+        }
+    }
+}

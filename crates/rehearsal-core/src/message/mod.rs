@@ -1,0 +1,20 @@
+//! JSON-RPC: one message and its exact bytes.
+//!
+//! ```text
+//! bytes ──► parse ──► Message { raw, body }      never fails: what is not understood is Body::Garbled, with a reason
+//! ```
+
+mod body;
+mod build;
+mod garbled;
+mod id;
+
+mod method;
+mod parse;
+mod reply;
+
+pub use body::{Body, Message, Notification, Request, Response};
+pub use garbled::{Garbled, Reason};
+pub use id::RequestId;
+pub use method::Method;
+pub use reply::{ErrorReply, Reply};

@@ -1,0 +1,393 @@
+//! From bytes to meaning; never fails.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde::de::{self, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::{Body, ErrorReply, Garbled, Message, Method, Notification, Reason, Reply, Request, RequestId, Response};
+use crate::json::RawJson;
+
+impl Message {
+    /// Reads one message.
+    ///
+    /// The envelope is read in one pass without copying; `params`, `result` and `data` stay text until somebody asks.
+    pub fn parse(raw: impl Into<Bytes>) -> Message {
+        let raw = raw.into();
+        let body = body(&raw).unwrap_or_else(Body::Garbled);
+        Message { raw, body }
+    }
+}
+
+fn body(raw: &Bytes) -> Result<Body, Garbled> {
+    let text = std::str::from_utf8(raw).map_err(|error| nobody(Reason::NotUtf8 { at: error.valid_up_to() }))?;
+    match text.trim_ascii_start().as_bytes().first() {
+        None => Err(nobody(Reason::Blank)),
+        Some(b'{') => object(raw, text),
+        Some(b'[') => batch(raw, text),
+        Some(first) => Err(nobody(match serde_json::from_str::<IgnoredAny>(text) {
+            Ok(_) => Reason::NotAnObject { kind: kind(*first) },
+            Err(error) => not_json(&error),
+        })),
+    }
+}
+
+fn batch(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
+    let items: Vec<&RawValue> = serde_json::from_str(text).map_err(|error| nobody(not_json(&error)))?;
+    if items.is_empty() {
+        return Err(nobody(Reason::EmptyBatch));
+    }
+    let message = |item: &RawValue| {
+        let raw = raw.slice_ref(item.get().as_bytes());
+        let body = match item.get().as_bytes().first() {
+            Some(b'{') => object(&raw, item.get()),
+            // A batch inside a batch is nothing that any version knows; it also bounds the recursion.
+            first => Err(nobody(Reason::NotAnObject { kind: first.map_or("nothing", |first| kind(*first)) })),
+        };
+        Message { body: body.unwrap_or_else(Body::Garbled), raw }
+    };
+    Ok(Body::Batch(items.into_iter().map(message).collect()))
+}
+
+fn object(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
+    let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| nobody(not_json(&error)))?;
+    // Read before anything is refused, so that whoever waits for this id can be told why.
+    let id = envelope.id.map(request_id);
+    let salvaged = match &id {
+        Some(Ok(id)) => Some(id.clone()),
+        Some(Err(bad)) => bad.nearest(),
+        None => None,
+    };
+    let refuse = |reason| Garbled { reason, id: salvaged.clone() };
+
+    if let Some(key) = envelope.duplicate {
+        return Err(refuse(Reason::DuplicateKey { key }));
+    }
+    match envelope.jsonrpc.map(RawValue::get) {
+        Some(r#""2.0""#) => {}
+        found => return Err(refuse(Reason::NotVersion2 { found: found.map(excerpt) })),
+    }
+    let answers = envelope.result.is_some() || envelope.error.is_some();
+    match (envelope.method, answers) {
+        (Some(_), true) => Err(refuse(Reason::RequestAndResponse)),
+        (None, false) => Err(refuse(Reason::Purposeless)),
+        (Some(method), false) => {
+            let method = method_name(method).map_err(refuse)?;
+            let params = params(raw, envelope.params).map_err(refuse)?;
+            match id {
+                Some(Ok(id)) => Ok(Body::Request(Request { id, method, params })),
+                Some(Err(bad)) => Err(refuse(bad.reason())),
+                None => Ok(Body::Notification(Notification { method, params })),
+            }
+        }
+        (None, true) => {
+            let reply = match (envelope.result, envelope.error) {
+                (Some(_), Some(_)) => return Err(refuse(Reason::ResultAndError)),
+                (Some(result), None) => Reply::Result(RawJson::slice(raw, result)),
+                (None, error) => Reply::Error(error_reply(raw, error).map_err(refuse)?),
+            };
+            match (id, &reply) {
+                (Some(Ok(id)), _) => Ok(Body::Response(Response { id: Some(id), reply })),
+                (Some(Err(BadId("null"))), Reply::Error(_)) => Ok(Body::Response(Response { id: None, reply })),
+                (Some(Err(bad)), _) => Err(refuse(bad.reason())),
+                (None, _) => Err(refuse(Reason::NoId)),
+            }
+        }
+    }
+}
+
+fn method_name(method: &RawValue) -> Result<Method, Reason> {
+    // `Cow` borrows only where serde is told to, and a method with escapes cannot be borrowed.
+    #[derive(Deserialize)]
+    struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+    match serde_json::from_str::<Name<'_>>(method.get()) {
+        Ok(Name(name)) => Ok(Method::from(&*name)),
+        Err(_) => Err(Reason::BadMethod { found: excerpt(method.get()) }),
+    }
+}
+
+fn params(raw: &Bytes, params: Option<&RawValue>) -> Result<Option<RawJson>, Reason> {
+    match params.map(|params| (params, params.get().as_bytes().first())) {
+        // `null` for "none" is not JSON-RPC, but half the world writes it and nobody can misread it.
+        None | Some((_, Some(b'n'))) => Ok(None),
+        Some((params, Some(b'{' | b'['))) => Ok(Some(RawJson::slice(raw, params))),
+        Some((params, _)) => Err(Reason::BadParams { found: excerpt(params.get()) }),
+    }
+}
+
+fn error_reply(raw: &Bytes, error: Option<&RawValue>) -> Result<ErrorReply, Reason> {
+    #[derive(Deserialize)]
+    struct Fields<'a> {
+        code: i64,
+        #[serde(borrow)]
+        message: Cow<'a, str>,
+        #[serde(borrow)]
+        data: Option<&'a RawValue>,
+    }
+    let text = error.map_or("absent", RawValue::get);
+    let fields: Fields<'_> = serde_json::from_str(text).map_err(|_| Reason::BadError { found: excerpt(text) })?;
+    let data = fields.data.map(|data| RawJson::slice(raw, data));
+    Ok(ErrorReply { code: fields.code, message: fields.message.into_owned(), data })
+}
+
+fn request_id(id: &RawValue) -> Result<RequestId, BadId<'_>> {
+    let text = id.get();
+    match text.as_bytes().first() {
+        Some(b'"') => serde_json::from_str(text).map(RequestId::Text).map_err(|_| BadId(text)),
+        Some(b'-' | b'0'..=b'9') => text.parse().map(RequestId::Number).map_err(|_| BadId(text)),
+        _ => Err(BadId(text)),
+    }
+}
+
+/// An id that MCP does not allow, as it was written.
+struct BadId<'a>(&'a str);
+
+impl BadId<'_> {
+    fn reason(&self) -> Reason {
+        Reason::BadId { found: excerpt(self.0) }
+    }
+
+    /// Some languages know only one kind of number and answer request `1` with `1.0`: say so to whoever asked `1`.
+    fn nearest(&self) -> Option<RequestId> {
+        let number: f64 = self.0.parse().ok()?;
+        let whole = number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0;
+        whole.then_some(RequestId::Number(number as i64))
+    }
+}
+
+/// The keys of JSON-RPC; what else stands in the object is none of our business.
+#[derive(Default)]
+struct Envelope<'a> {
+    jsonrpc: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
+    params: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+    duplicate: Option<&'static str>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Envelope<'a> {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EnvelopeVisitor)
+    }
+}
+
+struct EnvelopeVisitor;
+
+impl<'de> Visitor<'de> for EnvelopeVisitor {
+    type Value = Envelope<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut envelope = Envelope::default();
+        while let Some(key) = map.next_key::<Key>()? {
+            let (slot, name) = match key {
+                Key::Jsonrpc => (&mut envelope.jsonrpc, "jsonrpc"),
+                Key::Id => (&mut envelope.id, "id"),
+                Key::Method => (&mut envelope.method, "method"),
+                Key::Params => (&mut envelope.params, "params"),
+                Key::Result => (&mut envelope.result, "result"),
+                Key::Error => (&mut envelope.error, "error"),
+                Key::Other => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            if slot.replace(map.next_value()?).is_some() {
+                envelope.duplicate = Some(name);
+            }
+        }
+        Ok(envelope)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Key {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    #[serde(other)]
+    Other,
+}
+
+fn nobody(reason: Reason) -> Garbled {
+    Garbled { reason, id: None }
+}
+
+fn not_json(error: &serde_json::Error) -> Reason {
+    Reason::NotJson { detail: error.to_string() }
+}
+
+fn kind(first: u8) -> &'static str {
+    match first {
+        b'"' => "a string",
+        b't' | b'f' => "a boolean",
+        b'n' => "null",
+        b'[' => "an array",
+        b'{' => "an object",
+        _ => "a number",
+    }
+}
+
+/// Enough of a value to recognise it by.
+fn excerpt(text: &str) -> String {
+    const LIMIT: usize = 60;
+    match text.char_indices().nth(LIMIT) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn reason(text: &str) -> String {
+        Message::parse(text.to_owned()).as_garbled().map(|garbled| garbled.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn each_kind_is_told_by_its_keys() {
+        let request = Message::parse(r#"{"id":2 ,"jsonrpc":"2.0","method":"tools\/list","params":{"cursor":null}}"#);
+        let body = request.as_request().unwrap();
+        assert_eq!((&body.id, &body.method), (&RequestId::Number(2), &Method::TOOLS_LIST));
+        assert_eq!(body.params.as_ref().unwrap().as_str(), r#"{"cursor":null}"#);
+
+        let notification = Message::parse(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        assert_eq!(notification.as_notification().unwrap().method, Method::INITIALIZED);
+
+        let result = Message::parse(r#"{"jsonrpc":"2.0","id":"a","result":{"n":1.0}}"#);
+        let Reply::Result(result) = &result.as_response().unwrap().reply else { panic!("{result:?}") };
+        assert_eq!(result.as_str(), r#"{"n":1.0}"#);
+
+        let error = Message::parse(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}"#);
+        assert_eq!(error.as_response().unwrap().id, None);
+    }
+
+    #[test]
+    fn everything_that_is_wrong_has_a_reason() {
+        let table = [
+            ("", "a blank line"),
+            (" \r", "a blank line"),
+            ("Server running on stdio", "not JSON: expected value at line 1 column 1"),
+            (r#"{"jsonrpc":"2.0","id":1,"#, "not JSON: EOF while parsing a value at line 1 column 24"),
+            (r#"{"jsonrpc":"2.0"} trailing"#, "not JSON: trailing characters at line 1 column 19"),
+            ("42", "JSON, but a number instead of an object"),
+            ("\"hello\"", "JSON, but a string instead of an object"),
+            ("null", "JSON, but null instead of an object"),
+            ("[]", "an empty batch"),
+            ("{}", "no `\"jsonrpc\": \"2.0\"`"),
+            (r#"{"jsonrpc":"1.0","method":"x"}"#, "`jsonrpc` is \"1.0\" instead of \"2.0\""),
+            (r#"{"jsonrpc":"2.0","id":1}"#, "no `method`, no `result`, no `error`"),
+            (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"x"}"#, "`id` stands twice"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, "both `result` and `error`"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","result":{}}"#, "both `method` and a result or error"),
+            (r#"{"jsonrpc":"2.0","result":{}}"#, "a response without `id`"),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"x"}"#, "`id` is null instead of a string or a 64-bit integer"),
+            (r#"{"jsonrpc":"2.0","id":1.5,"result":{}}"#, "`id` is 1.5 instead of a string or a 64-bit integer"),
+            (
+                r#"{"jsonrpc":"2.0","id":9223372036854775808,"method":"x"}"#,
+                "`id` is 9223372036854775808 instead of a string or a 64-bit integer",
+            ),
+            (r#"{"jsonrpc":"2.0","id":1,"method":5}"#, "`method` is 5 instead of a string"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","params":5}"#, "`params` is 5 instead of an object"),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"error":"no"}"#,
+                "`error` is \"no\" instead of an object with `code` and `message`",
+            ),
+        ];
+        for (text, expected) in table {
+            assert_eq!(reason(text), expected, "{text}");
+        }
+        let invalid = Message::parse(&b"{\"jsonrpc\":\"\xff\"}"[..]);
+        assert_eq!(invalid.as_garbled().unwrap().reason, Reason::NotUtf8 { at: 12 });
+    }
+
+    #[test]
+    fn a_garbled_answer_still_says_whose_it_is() {
+        let table = [
+            (r#"{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":""}}"#, Some(RequestId::Number(7))),
+            (r#"{"id":"x","result":{}}"#, Some(RequestId::from("x"))),
+            (r#"{"jsonrpc":"2.0","id":7.0,"result":{}}"#, Some(RequestId::Number(7))),
+            (r#"{"jsonrpc":"2.0","id":{},"result":{}}"#, None),
+        ];
+        for (text, id) in table {
+            assert_eq!(Message::parse(text).as_garbled().unwrap().id, id, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_batch_holds_messages_and_keeps_the_broken_ones() {
+        let batch = Message::parse(r#"[ {"jsonrpc":"2.0","id":1,"method":"ping"}, 5, [[1]] ]"#);
+        let Body::Batch(messages) = batch.body() else { panic!("{batch:?}") };
+        assert_eq!(messages[0].as_request().unwrap().method, Method::PING);
+        assert_eq!(messages[0].raw(), r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+        assert!(messages[1].as_garbled().is_some() && messages[2].as_garbled().is_some());
+    }
+
+    #[test]
+    fn no_depth_overflows_the_stack() {
+        for open in ["[", r#"{"a":"#, r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"#] {
+            Message::parse(open.repeat(1_000_000));
+        }
+        let nested = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"x","params":{{"a":{}{}}}}}"#,
+            "[".repeat(500_000),
+            "]".repeat(500_000)
+        );
+        assert!(Message::parse(nested).as_request().is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_parse_and_stay_what_they_were(bytes: Vec<u8>) {
+            let message = Message::parse(bytes.clone());
+            prop_assert_eq!(&message.raw()[..], &bytes[..]);
+        }
+
+        #[test]
+        fn any_mixture_of_json_rpc_pieces_parses(pieces in proptest::collection::vec(piece(), 0..12)) {
+            let text = pieces.concat();
+            let message = Message::parse(text.clone());
+            prop_assert_eq!(message.raw(), &text);
+        }
+    }
+
+    fn piece() -> impl Strategy<Value = &'static str> {
+        proptest::sample::select(vec![
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            "\"jsonrpc\":\"2.0\"",
+            "\"id\":",
+            "1",
+            "null",
+            "1.5",
+            "\"x\"",
+            "\"method\":",
+            "\"params\":",
+            "{}",
+            "\"result\":",
+            "\"error\":",
+            "{\"code\":1,\"message\":\"m\"}",
+            " ",
+            "\u{e9}",
+            "\n",
+        ])
+    }
+}

@@ -1,0 +1,27 @@
+//! Error codes of JSON-RPC and of MCP.
+
+/// The message is not JSON.
+pub const PARSE_ERROR: i64 = -32700;
+/// The message is not a JSON-RPC request.
+pub const INVALID_REQUEST: i64 = -32600;
+/// Nobody here knows the method.
+pub const METHOD_NOT_FOUND: i64 = -32601;
+/// The params are wrong; also an unknown tool, and since 2026-07-28 an unknown resource.
+pub const INVALID_PARAMS: i64 = -32602;
+/// The server broke.
+pub const INTERNAL_ERROR: i64 = -32603;
+/// An unknown resource, before 2026-07-28.
+pub const RESOURCE_NOT_FOUND: i64 = -32002;
+/// A URL must be visited first, in 2025-11-25 only.
+pub const URL_ELICITATION_REQUIRED: i64 = -32042;
+/// Since 2026-07-28: an HTTP header is missing or contradicts the body.
+pub const HEADER_MISMATCH: i64 = -32020;
+/// Since 2026-07-28: the client did not declare a capability that the request needs.
+pub const MISSING_CAPABILITY: i64 = -32021;
+/// Since 2026-07-28: the version is not supported; `data.supported` lists those that are.
+pub const UNSUPPORTED_VERSION: i64 = -32022;
+
+/// Whether only a server of the stateless era says this: proof of the era when a client probes.
+pub fn is_modern(code: i64) -> bool {
+    matches!(code, HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_VERSION)
+}

@@ -1,0 +1,160 @@
+//! What tools answer with and prompts say: content blocks.
+
+use base64::Engine as _;
+use serde_json::Value;
+
+/// One block of content. What is not understood stays what it was, in [`Content::Other`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// Words.
+    Text {
+        /// The words.
+        text: String,
+    },
+    /// A picture.
+    Image {
+        /// Base64, as it was sent.
+        data: String,
+        /// Such as `image/png`.
+        mime_type: String,
+    },
+    /// A sound, since 2025-03-26.
+    Audio {
+        /// Base64, as it was sent.
+        data: String,
+        /// Such as `audio/wav`.
+        mime_type: String,
+    },
+    /// A resource, embedded whole.
+    Resource(ResourceContents),
+    /// A resource that can be read, since 2025-06-18.
+    ResourceLink {
+        /// Where it is.
+        uri: String,
+        /// What it is called.
+        name: String,
+        /// What is in it.
+        mime_type: Option<String>,
+    },
+    /// A block of an unknown type, or one that lacks what its type requires.
+    Other(Value),
+}
+
+/// The contents of a resource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResourceContents {
+    /// Where it is.
+    pub uri: String,
+    /// What is in it.
+    pub mime_type: Option<String>,
+    /// The contents themselves.
+    pub data: ResourceData,
+}
+
+/// Text or bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResourceData {
+    /// Words.
+    Text(String),
+    /// Base64, as it was sent.
+    Blob(String),
+}
+
+impl Content {
+    /// Reads a block; never fails.
+    pub fn read(block: &Value) -> Content {
+        Content::understood(block).unwrap_or_else(|| Content::Other(block.clone()))
+    }
+
+    fn understood(block: &Value) -> Option<Content> {
+        Some(match block.get("type")?.as_str()? {
+            "text" => Content::Text { text: string(block, "text")? },
+            "image" => Content::Image { data: string(block, "data")?, mime_type: string(block, "mimeType")? },
+            "audio" => Content::Audio { data: string(block, "data")?, mime_type: string(block, "mimeType")? },
+            "resource" => Content::Resource(ResourceContents::read(block.get("resource")?)?),
+            "resource_link" => Content::ResourceLink {
+                uri: string(block, "uri")?,
+                name: string(block, "name")?,
+                mime_type: string(block, "mimeType"),
+            },
+            _ => return None,
+        })
+    }
+
+    /// The words of a text block.
+    pub fn as_text(&self) -> Option<&str> {
+        if let Content::Text { text } = self { Some(text) } else { None }
+    }
+
+    /// The bytes of a picture, a sound or an embedded blob; `Some(Err)` where the base64 is broken.
+    pub fn decoded(&self) -> Option<Result<Vec<u8>, base64::DecodeError>> {
+        match self {
+            Content::Image { data, .. } | Content::Audio { data, .. } => Some(decode(data)),
+            Content::Resource(ResourceContents { data: ResourceData::Blob(blob), .. }) => Some(decode(blob)),
+            Content::Text { .. } | Content::Resource(_) | Content::ResourceLink { .. } | Content::Other(_) => None,
+        }
+    }
+}
+
+impl ResourceContents {
+    /// Reads one element of `contents`; `None` where it has no `uri`, or neither `text` nor `blob`.
+    pub fn read(contents: &Value) -> Option<ResourceContents> {
+        let data = match (string(contents, "text"), string(contents, "blob")) {
+            (Some(text), _) => ResourceData::Text(text),
+            (None, Some(blob)) => ResourceData::Blob(blob),
+            (None, None) => return None,
+        };
+        Some(ResourceContents { uri: string(contents, "uri")?, mime_type: string(contents, "mimeType"), data })
+    }
+
+    /// The text, if it is text.
+    pub fn as_text(&self) -> Option<&str> {
+        match &self.data {
+            ResourceData::Text(text) => Some(text),
+            ResourceData::Blob(_) => None,
+        }
+    }
+}
+
+fn decode(data: &str) -> Result<Vec<u8>, base64::DecodeError> {
+    base64::engine::general_purpose::STANDARD.decode(data)
+}
+
+pub(super) fn string(object: &Value, key: &str) -> Option<String> {
+    object.get(key)?.as_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_block_type_is_read() {
+        let table = [
+            json!({"type": "text", "text": "hi"}),
+            json!({"type": "image", "data": "AAAA", "mimeType": "image/png"}),
+            json!({"type": "audio", "data": "AAAA", "mimeType": "audio/wav"}),
+            json!({"type": "resource", "resource": {"uri": "a:b", "text": "hi"}}),
+            json!({"type": "resource", "resource": {"uri": "a:b", "blob": "AAAA"}}),
+            json!({"type": "resource_link", "uri": "a:b", "name": "b"}),
+        ];
+        for block in table {
+            assert!(!matches!(Content::read(&block), Content::Other(_)), "{block}");
+        }
+    }
+
+    #[test]
+    fn a_block_that_lacks_something_is_kept_as_it_came() {
+        for block in [json!({"type": "text"}), json!({"type": "hologram"}), json!(5), json!({"type": "resource"})] {
+            assert_eq!(Content::read(&block), Content::Other(block));
+        }
+    }
+
+    #[test]
+    fn broken_base64_is_told_apart_from_no_data() {
+        let image = Content::Image { data: "%%".into(), mime_type: "image/png".into() };
+        assert!(image.decoded().unwrap().is_err());
+        assert!(Content::Text { text: String::new() }.decoded().is_none());
+    }
+}

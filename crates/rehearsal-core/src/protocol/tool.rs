@@ -1,0 +1,153 @@
+//! What servers list: tools, resources, templates and prompts.
+//!
+//! Each keeps the whole object beside what we read of it, so nothing that a newer version adds is lost.
+
+use serde_json::Value;
+
+use super::content::string;
+
+/// Why an element of a list could not be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{what} without a text `{key}`: {found}")]
+pub struct Unnamed {
+    /// What was listed, such as `a tool`.
+    pub what: &'static str,
+    /// The key that is missing.
+    pub key: &'static str,
+    /// The element.
+    pub found: Value,
+}
+
+/// A tool that a server offers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    /// What to call it by.
+    pub name: String,
+    /// What people see.
+    pub title: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// The JSON Schema of its arguments; `null` where the server gave none.
+    pub input_schema: Value,
+    /// The JSON Schema of its structured content.
+    pub output_schema: Option<Value>,
+    /// The whole object as the server sent it.
+    pub raw: Value,
+}
+
+/// A resource that a server offers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resource {
+    /// What to read it by.
+    pub uri: String,
+    /// What it is called.
+    pub name: Option<String>,
+    /// What is in it.
+    pub mime_type: Option<String>,
+    /// The whole object as the server sent it.
+    pub raw: Value,
+}
+
+/// A family of resources.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResourceTemplate {
+    /// An RFC 6570 template.
+    pub uri_template: String,
+    /// What it is called.
+    pub name: Option<String>,
+    /// The whole object as the server sent it.
+    pub raw: Value,
+}
+
+/// A prompt that a server offers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prompt {
+    /// What to get it by.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What it takes.
+    pub arguments: Vec<PromptArgument>,
+    /// The whole object as the server sent it.
+    pub raw: Value,
+}
+
+/// One argument of a prompt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PromptArgument {
+    /// What to pass it by.
+    pub name: String,
+    /// Whether the prompt cannot do without.
+    pub required: bool,
+}
+
+/// An element of one of the lists that servers give.
+pub trait Listed: Sized {
+    /// The key of the list in the result.
+    const KEY: &'static str;
+
+    /// Reads one element.
+    fn read(raw: Value) -> Result<Self, Unnamed>;
+}
+
+fn named(raw: &Value, what: &'static str, key: &'static str) -> Result<String, Unnamed> {
+    string(raw, key).ok_or_else(|| Unnamed { what, key, found: raw.clone() })
+}
+
+impl Listed for Tool {
+    const KEY: &'static str = "tools";
+
+    fn read(raw: Value) -> Result<Tool, Unnamed> {
+        Ok(Tool {
+            name: named(&raw, "a tool", "name")?,
+            title: string(&raw, "title"),
+            description: string(&raw, "description"),
+            input_schema: raw.get("inputSchema").cloned().unwrap_or_default(),
+            output_schema: raw.get("outputSchema").cloned(),
+            raw,
+        })
+    }
+}
+
+impl Listed for Resource {
+    const KEY: &'static str = "resources";
+
+    fn read(raw: Value) -> Result<Resource, Unnamed> {
+        Ok(Resource {
+            uri: named(&raw, "a resource", "uri")?,
+            name: string(&raw, "name"),
+            mime_type: string(&raw, "mimeType"),
+            raw,
+        })
+    }
+}
+
+impl Listed for ResourceTemplate {
+    const KEY: &'static str = "resourceTemplates";
+
+    fn read(raw: Value) -> Result<ResourceTemplate, Unnamed> {
+        Ok(ResourceTemplate {
+            uri_template: named(&raw, "a resource template", "uriTemplate")?,
+            name: string(&raw, "name"),
+            raw,
+        })
+    }
+}
+
+impl Listed for Prompt {
+    const KEY: &'static str = "prompts";
+
+    fn read(raw: Value) -> Result<Prompt, Unnamed> {
+        let argument = |argument: &Value| {
+            let required = argument.get("required").and_then(Value::as_bool).unwrap_or(false);
+            string(argument, "name").map(|name| PromptArgument { name, required })
+        };
+        let arguments = raw.get("arguments").and_then(Value::as_array).into_iter().flatten();
+        Ok(Prompt {
+            name: named(&raw, "a prompt", "name")?,
+            description: string(&raw, "description"),
+            arguments: arguments.filter_map(argument).collect(),
+            raw,
+        })
+    }
+}
