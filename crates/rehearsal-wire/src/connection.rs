@@ -52,6 +52,11 @@ pub trait Sender: fmt::Debug + Send + Sync {
     fn last_stderr(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// How the peer's process ended, where there is one and it has.
+    fn exit_status(&self) -> Option<ExitStatus> {
+        None
+    }
 }
 
 /// The way from a peer.

@@ -9,6 +9,7 @@
 
 mod connection;
 pub mod memory;
+pub mod stdio;
 
 pub use connection::{
     BoxFuture, ChannelEnd, Connection, Ending, Event, HttpHead, Outgoing, Receiver, SendError, Sender, Stopped,

@@ -1,0 +1,307 @@
+//! A server that we start.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use rehearsal_core::exchange::Channel;
+use tokio::process::Command;
+use tokio::task::JoinHandle;
+
+use super::process::Process;
+use super::read::{Line, LineReader};
+use super::spawner;
+use super::tail::Tail;
+use super::write::LineWriter;
+use crate::{BoxFuture, Connection, Ending, Event, MESSAGE_LIMIT, Outgoing, Receiver, SendError, Sender, Stopped};
+
+/// How long a server has to end by itself, and again after SIGTERM.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long after its stdout closed we wait for a server's exit status and its last words.
+const LAST_WORDS: Duration = Duration::from_millis(1000);
+
+/// Sees every line of a server's stderr as it comes.
+pub type StderrSink = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// How to start a server.
+#[derive(Clone)]
+pub struct ServerCommand {
+    /// What to run; looked up in `PATH` where it has no slash.
+    pub program: OsString,
+    /// With what.
+    pub arguments: Vec<OsString>,
+    /// Variables set beside those that we have ourselves.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// Where to run it; here unless given.
+    pub working_dir: Option<PathBuf>,
+    /// How long it has to end by itself when its stdin is closed, and again after SIGTERM.
+    pub grace: Duration,
+    /// The longest message that is read or written.
+    pub message_limit: usize,
+    /// Sees every line of its stderr as it comes.
+    pub stderr: Option<StderrSink>,
+}
+
+impl ServerCommand {
+    /// A program without arguments.
+    pub fn new(program: impl Into<OsString>) -> ServerCommand {
+        ServerCommand {
+            program: program.into(),
+            arguments: Vec::new(),
+            environment: BTreeMap::new(),
+            working_dir: None,
+            grace: GRACE,
+            message_limit: MESSAGE_LIMIT,
+            stderr: None,
+        }
+    }
+
+    /// Adds arguments.
+    pub fn arguments(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ServerCommand {
+        self.arguments.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+}
+
+impl fmt::Display for ServerCommand {
+    /// As one would type it: `npx -y server "two words"`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, word) in std::iter::once(&self.program).chain(&self.arguments).enumerate() {
+            let word = word.to_string_lossy();
+            let plain = !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || "'\"\\$`&|;<>()".contains(c));
+            let space = if at == 0 { "" } else { " " };
+            if plain { write!(f, "{space}{word}")? } else { write!(f, "{space}{word:?}")? }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ServerCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ServerCommand({self})")
+    }
+}
+
+/// Why a server could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// There is no such program.
+    #[error("there is no program {program:?}{}", if program.contains('/') { "" } else { " in PATH" })]
+    NoProgram {
+        /// What was looked for.
+        program: String,
+    },
+    /// There is no such directory to run it in.
+    #[error("there is no directory {} to run it in", path.display())]
+    NoWorkingDir {
+        /// What was looked for.
+        path: PathBuf,
+    },
+    /// It is there, but not executable.
+    #[error("{program:?} may not be executed")]
+    NotExecutable {
+        /// What was found.
+        program: String,
+    },
+    /// The operating system refused.
+    #[error("{program:?} could not be started")]
+    Refused {
+        /// What should have run.
+        program: String,
+        /// Why not.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+/// Starts a server and connects to its stdin and stdout.
+///
+/// It leads a process group of its own and gets SIGKILL when we die, so that neither it nor what it starts stays behind.
+pub async fn spawn(server: &ServerCommand) -> Result<Connection, SpawnError> {
+    if let Some(path) = server.working_dir.as_deref().filter(|path| !path.is_dir()) {
+        return Err(SpawnError::NoWorkingDir { path: path.to_owned() });
+    }
+    let program = || server.program.to_string_lossy().into_owned();
+    let refused = |cause: io::Error| match cause.kind() {
+        io::ErrorKind::NotFound => SpawnError::NoProgram { program: program() },
+        io::ErrorKind::PermissionDenied => SpawnError::NotExecutable { program: program() },
+        _ => SpawnError::Refused { program: program(), cause },
+    };
+    let mut child = spawner::spawn(command(server)).await.map_err(refused)?;
+    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+        return Err(refused(io::Error::other("its pipes are missing")));
+    };
+    let process = Process::keep(child).ok_or_else(|| refused(io::Error::other("it has no process id")))?;
+    let tail = Tail::default();
+    let sink = server.stderr.clone();
+    let drained = tokio::spawn(tail.clone().drain(stderr, move |line| {
+        if let Some(sink) = &sink {
+            sink(line);
+        }
+    }));
+    let shared = Arc::new(Shared {
+        writer: LineWriter::new(stdin),
+        process,
+        tail,
+        grace: server.grace,
+        message_limit: server.message_limit,
+    });
+    let lines = LineReader::new(stdout, server.message_limit);
+    let receiver = ChildReceiver { state: State::Reading(lines), shared: shared.clone(), drained: Some(drained) };
+    Ok(Connection { sender: shared, receiver: Box::new(receiver) })
+}
+
+fn command(server: &ServerCommand) -> Command {
+    let mut command = Command::new(resolved(server));
+    command
+        .args(&server.arguments)
+        .envs(&server.environment)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true);
+    if let Some(path) = &server.working_dir {
+        command.current_dir(path);
+    }
+    die_with_parent(&mut command);
+    command
+}
+
+/// A relative path with a slash means relative to us, whatever the working directory of the server will be.
+fn resolved(server: &ServerCommand) -> PathBuf {
+    let program = Path::new(&server.program);
+    let relative = program.is_relative() && program.components().count() > 1;
+    if relative && server.working_dir.is_some() {
+        return std::path::absolute(program).unwrap_or_else(|_| program.to_owned());
+    }
+    program.to_owned()
+}
+
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "the parent-death signal can only be set between fork and exec")]
+fn die_with_parent(command: &mut Command) {
+    let parent = nix::unistd::getpid();
+    let set = move || {
+        nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
+        // The parent may have died before the signal was set.
+        if nix::unistd::getppid() != parent {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec only async-signal-safe calls are allowed. `prctl` and `getppid` are plain system
+    // calls, the closure captures one integer, and its error is made without allocating.
+    unsafe { command.pre_exec(set) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn die_with_parent(_: &mut Command) {}
+
+#[derive(Debug)]
+struct Shared {
+    writer: LineWriter,
+    process: Process,
+    tail: Tail,
+    grace: Duration,
+    message_limit: usize,
+}
+
+impl Sender for Shared {
+    fn open_channel(&self) -> Channel {
+        Channel::MAIN
+    }
+
+    fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>> {
+        Box::pin(async move {
+            let raw = outgoing.message.raw();
+            if raw.len() > self.message_limit {
+                return Err(SendError::TooLong { length: raw.len(), limit: self.message_limit });
+            }
+            self.writer.line(raw).await
+        })
+    }
+
+    fn send_bytes(&self, _: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {
+        Box::pin(async move { self.writer.bytes(&bytes).await })
+    }
+
+    fn close(&self) -> BoxFuture<'_, Stopped> {
+        Box::pin(async {
+            if self.process.status().is_some() {
+                self.process.stop(Duration::ZERO).await;
+                return Stopped::Gone;
+            }
+            // A server that reads nothing may keep a writer busy, and with it the pipe open; it gets SIGTERM then.
+            let _ = tokio::time::timeout(self.grace, self.writer.close()).await;
+            self.process.stop(self.grace).await
+        })
+    }
+
+    fn last_stderr(&self) -> Vec<String> {
+        self.tail.lines()
+    }
+
+    fn exit_status(&self) -> Option<ExitStatus> {
+        self.process.status()
+    }
+}
+
+#[derive(Debug)]
+struct ChildReceiver {
+    state: State,
+    shared: Arc<Shared>,
+    drained: Option<JoinHandle<()>>,
+}
+
+enum State {
+    Reading(LineReader),
+    Ending(BoxFuture<'static, Ending>),
+    Ended(Ending),
+}
+
+impl Receiver for ChildReceiver {
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+        loop {
+            self.state = match &mut self.state {
+                State::Reading(lines) => match std::task::ready!(lines.poll_line(context)) {
+                    Line::Message(message) => {
+                        return Poll::Ready(Event::Message { channel: Channel::MAIN, message, head: None });
+                    }
+                    Line::End => State::Ending(Box::pin(ending(self.shared.clone(), self.drained.take()))),
+                    Line::Failed(error) => State::Ended(Ending::Failed { why: error.to_string() }),
+                },
+                State::Ending(ending) => State::Ended(std::task::ready!(ending.as_mut().poll(context))),
+                State::Ended(ending) => return Poll::Ready(Event::Ended(ending.clone())),
+            };
+        }
+    }
+}
+
+/// The exit status and the last words of a server whose stdout has closed, if they come in time.
+async fn ending(shared: Arc<Shared>, drained: Option<JoinHandle<()>>) -> Ending {
+    let status = shared.process.wait(LAST_WORDS).await;
+    if let (Some(_), Some(drained)) = (status, drained) {
+        // What the server started may hold its stderr open for ever.
+        let _ = tokio::time::timeout(LAST_WORDS / 4, drained).await;
+    }
+    status.map_or(Ending::StdoutClosed, |status| Ending::Exited { status })
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            State::Reading(lines) => lines.fmt(f),
+            State::Ending(_) => f.write_str("Ending"),
+            State::Ended(ending) => ending.fmt(f),
+        }
+    }
+}

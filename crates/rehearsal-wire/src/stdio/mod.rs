@@ -1,0 +1,18 @@
+//! One message a line, over pipes: a child process, or our own stdin and stdout.
+//!
+//! ```text
+//! child: stdin  ◄── LineWriter ◄── Sender        own: stdin  ──► LineReader ──► Receiver
+//!        stdout ──► LineReader ──► Receiver           stdout ◄── LineWriter ◄── Sender
+//!        stderr ──► Tail (the last lines)
+//! ```
+
+mod child;
+mod own;
+mod process;
+mod read;
+mod spawner;
+mod tail;
+mod write;
+
+pub use child::{ServerCommand, SpawnError, StderrSink, spawn};
+pub use own::own;

@@ -1,0 +1,127 @@
+//! Our own stdin and stdout, for servers.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use rehearsal_core::exchange::Channel;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::unix::pipe;
+
+use super::read::{Line, LineReader};
+use super::write::LineWriter;
+use crate::{BoxFuture, Connection, Ending, Event, Outgoing, Receiver, SendError, Sender, Stopped};
+
+/// Speaks MCP on our own stdin and stdout; nothing else may write to stdout from now on.
+///
+/// Pipes and sockets are used directly, since tokio's own stdin and stdout pass every byte through another thread;
+/// files and terminals still go that way.
+pub fn own(message_limit: usize) -> io::Result<Connection> {
+    let lines = LineReader::new(input()?, message_limit);
+    let sender = OwnSender { writer: LineWriter::new(output()?) };
+    Ok(Connection { sender: Arc::new(sender), receiver: Box::new(OwnReceiver { lines }) })
+}
+
+fn input() -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
+    let stdin = io::stdin();
+    match kind(stdin.as_fd())? {
+        // Opened anew: to make a shared descriptor non-blocking would surprise whoever shares it.
+        Kind::Pipe => match pipe::OpenOptions::new().open_receiver("/dev/stdin") {
+            Ok(pipe) => Ok(Box::new(pipe)),
+            Err(_) => Ok(Box::new(tokio::io::stdin())),
+        },
+        Kind::Socket => Ok(Box::new(socket(stdin.as_fd())?)),
+        Kind::Other => Ok(Box::new(tokio::io::stdin())),
+    }
+}
+
+fn output() -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
+    let stdout = io::stdout();
+    match kind(stdout.as_fd())? {
+        Kind::Pipe => match pipe::OpenOptions::new().open_sender("/dev/stdout") {
+            Ok(pipe) => Ok(Box::new(pipe)),
+            Err(_) => Ok(Box::new(tokio::io::stdout())),
+        },
+        // A socket cannot be opened anew. If stderr is the same one, `eprintln!` must not meet a full non-blocking one.
+        Kind::Socket if same(stdout.as_fd(), io::stderr().as_fd())? => Ok(Box::new(tokio::io::stdout())),
+        Kind::Socket => Ok(Box::new(socket(stdout.as_fd())?)),
+        Kind::Other => Ok(Box::new(tokio::io::stdout())),
+    }
+}
+
+enum Kind {
+    Pipe,
+    /// What Node gives to the processes that it starts.
+    Socket,
+    Other,
+}
+
+fn metadata(descriptor: BorrowedFd<'_>) -> io::Result<std::fs::Metadata> {
+    File::from(descriptor.try_clone_to_owned()?).metadata()
+}
+
+fn kind(descriptor: BorrowedFd<'_>) -> io::Result<Kind> {
+    let kind = metadata(descriptor)?.file_type();
+    Ok(match (kind.is_fifo(), kind.is_socket()) {
+        (true, _) => Kind::Pipe,
+        (_, true) => Kind::Socket,
+        (false, false) => Kind::Other,
+    })
+}
+
+fn same(one: BorrowedFd<'_>, other: BorrowedFd<'_>) -> io::Result<bool> {
+    let (one, other) = (metadata(one)?, metadata(other)?);
+    Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
+}
+
+fn socket(descriptor: BorrowedFd<'_>) -> io::Result<tokio::net::UnixStream> {
+    let stream = UnixStream::from(OwnedFd::from(descriptor.try_clone_to_owned()?));
+    stream.set_nonblocking(true)?;
+    tokio::net::UnixStream::from_std(stream)
+}
+
+#[derive(Debug)]
+struct OwnSender {
+    writer: LineWriter,
+}
+
+impl Sender for OwnSender {
+    fn open_channel(&self) -> Channel {
+        Channel::MAIN
+    }
+
+    fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>> {
+        Box::pin(async move { self.writer.line(outgoing.message.raw()).await })
+    }
+
+    fn send_bytes(&self, _: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {
+        Box::pin(async move { self.writer.bytes(&bytes).await })
+    }
+
+    fn close(&self) -> BoxFuture<'_, Stopped> {
+        Box::pin(async {
+            self.writer.close().await;
+            Stopped::Gone
+        })
+    }
+}
+
+#[derive(Debug)]
+struct OwnReceiver {
+    lines: LineReader,
+}
+
+impl Receiver for OwnReceiver {
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+        self.lines.poll_line(context).map(|line| match line {
+            Line::Message(message) => Event::Message { channel: Channel::MAIN, message, head: None },
+            Line::End => Event::Ended(Ending::PeerClosed),
+            Line::Failed(error) => Event::Ended(Ending::Failed { why: error.to_string() }),
+        })
+    }
+}

@@ -1,0 +1,69 @@
+//! A child process and everything that it started.
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use tokio::process::Child;
+use tokio::sync::watch;
+
+use crate::Stopped;
+
+/// A child that leads a process group of its own; dropping it kills the whole group.
+#[derive(Debug)]
+pub(super) struct Process {
+    group: Pid,
+    status: watch::Receiver<Option<ExitStatus>>,
+}
+
+impl Process {
+    /// Takes charge of a child that was started with `process_group(0)`.
+    pub(super) fn keep(mut child: Child) -> Option<Process> {
+        let group = Pid::from_raw(i32::try_from(child.id()?).ok()?);
+        let (ended, status) = watch::channel(None);
+        tokio::spawn(async move {
+            // An error means that somebody else reaped it: it is gone, and nobody will ever know how.
+            let status = child.wait().await.unwrap_or_default();
+            ended.send_replace(Some(status));
+        });
+        Some(Process { group, status })
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn status(&self) -> Option<ExitStatus> {
+        *self.status.borrow()
+    }
+
+    /// Waits until it ends, but not longer than `limit`.
+    pub(super) async fn wait(&self, limit: Duration) -> Option<ExitStatus> {
+        let mut status = self.status.clone();
+        let ended = tokio::time::timeout(limit, status.wait_for(Option::is_some)).await;
+        ended.ok()?.ok().and_then(|status| *status)
+    }
+
+    /// Waits, then SIGTERM, waits again, then SIGKILL, for the whole group.
+    pub(super) async fn stop(&self, grace: Duration) -> Stopped {
+        let stopped = if self.wait(grace).await.is_some() {
+            Stopped::Politely
+        } else {
+            self.signal(Signal::SIGTERM);
+            if self.wait(grace).await.is_some() { Stopped::Terminated } else { Stopped::Killed }
+        };
+        // Whoever is left in the group, the child itself or what it started, had its time.
+        self.signal(Signal::SIGKILL);
+        self.wait(grace).await;
+        stopped
+    }
+
+    fn signal(&self, signal: Signal) {
+        // The only error is that nobody is left.
+        let _ = killpg(self.group, signal);
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.signal(Signal::SIGKILL);
+    }
+}

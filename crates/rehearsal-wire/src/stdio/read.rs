@@ -1,0 +1,202 @@
+//! Bytes from a pipe cut into messages.
+
+use std::fmt;
+use std::pin::pin;
+use std::task::{Context, Poll};
+
+use bytes::{Buf, Bytes, BytesMut};
+use rehearsal_core::message::{Message, Reason};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// How much is asked of the pipe at once; also what a pipe holds on Linux.
+const CHUNK: usize = 64 * 1024;
+/// How much of a message that is too long is kept, to recognise it by.
+const KEPT: usize = 1024;
+
+/// Cuts a stream into lines; the line end belongs to the transport, everything else to the message.
+pub(super) struct LineReader {
+    from: Box<dyn AsyncRead + Send + Unpin>,
+    buffer: BytesMut,
+    /// How much of the buffer is known to hold no line end.
+    scanned: usize,
+    limit: usize,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Lines,
+    /// The rest of a line that was too long.
+    Skipping,
+    End,
+}
+
+/// What the stream gave.
+pub(super) enum Line {
+    Message(Message),
+    End,
+    Failed(std::io::Error),
+}
+
+impl LineReader {
+    pub(super) fn new(from: impl AsyncRead + Send + Unpin + 'static, limit: usize) -> LineReader {
+        let (from, buffer) = (Box::new(from), BytesMut::with_capacity(CHUNK));
+        LineReader { from, buffer, scanned: 0, limit, state: State::Lines }
+    }
+
+    pub(super) fn poll_line(&mut self, context: &mut Context<'_>) -> Poll<Line> {
+        loop {
+            if let Some(message) = self.take_line() {
+                return Poll::Ready(Line::Message(message));
+            }
+            if self.state == State::End {
+                return Poll::Ready(Line::End);
+            }
+            if self.buffer.capacity() - self.buffer.len() < CHUNK / 16 {
+                self.buffer.reserve(CHUNK);
+            }
+            // `read_buf` keeps nothing between polls, so a future that is made anew each time loses nothing.
+            match pin!(self.from.read_buf(&mut self.buffer)).poll(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(0)) => {
+                    let skipping = std::mem::replace(&mut self.state, State::End) == State::Skipping;
+                    self.scanned = 0;
+                    let rest = self.buffer.split().freeze();
+                    if !rest.is_empty() && !skipping {
+                        return Poll::Ready(Line::Message(last(rest)));
+                    }
+                }
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(error)) => {
+                    self.state = State::End;
+                    return Poll::Ready(Line::Failed(error));
+                }
+            }
+        }
+    }
+
+    fn take_line(&mut self) -> Option<Message> {
+        loop {
+            let end = memchr::memchr(b'\n', &self.buffer[self.scanned..]).map(|at| self.scanned + at);
+            self.scanned = 0;
+            match (self.state, end) {
+                (State::Skipping, Some(end)) => {
+                    self.buffer.advance(end + 1);
+                    self.state = State::Lines;
+                }
+                (State::Skipping, None) => {
+                    self.buffer.clear();
+                    return None;
+                }
+                (State::Lines | State::End, Some(end)) => {
+                    let line = self.buffer.split_to(end).freeze();
+                    self.buffer.advance(1);
+                    if line.len() > self.limit {
+                        return Some(too_long(&line, self.limit));
+                    }
+                    return Some(Message::parse(line));
+                }
+                (State::Lines | State::End, None) if self.buffer.len() > self.limit => {
+                    self.state = State::Skipping;
+                    // A new buffer, so that the memory of the long line is given back.
+                    let long = std::mem::replace(&mut self.buffer, BytesMut::with_capacity(CHUNK));
+                    return Some(too_long(&long, self.limit));
+                }
+                (State::Lines | State::End, None) => {
+                    self.scanned = self.buffer.len();
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+fn too_long(line: &[u8], limit: usize) -> Message {
+    Message::garbled(Bytes::copy_from_slice(&line[..KEPT.min(limit)]), Reason::TooLong { limit })
+}
+
+/// A last line without a line end: a whole message whose sender was in a hurry, or half a one.
+fn last(rest: Bytes) -> Message {
+    let message = Message::parse(rest);
+    match message.as_garbled().map(|garbled| &garbled.reason) {
+        Some(Reason::NotJson { .. } | Reason::NotUtf8 { .. }) => {
+            Message::garbled(message.raw().clone(), Reason::HalfLine)
+        }
+        _ => message,
+    }
+}
+
+impl fmt::Debug for LineReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LineReader").field("buffered", &self.buffer.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn lines(chunks: Vec<Vec<u8>>, limit: usize) -> Vec<Message> {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let chunks = chunks.into_iter().filter(|chunk| !chunk.is_empty());
+            let mut builder = tokio_test::io::Builder::new();
+            chunks.for_each(|chunk| {
+                builder.read(&chunk);
+            });
+            let mut reader = LineReader::new(builder.build(), limit);
+            let mut found = Vec::new();
+            loop {
+                match std::future::poll_fn(|context| reader.poll_line(context)).await {
+                    Line::Message(message) => found.push(message),
+                    Line::End => return found,
+                    Line::Failed(error) => panic!("{error}"),
+                }
+            }
+        })
+    }
+
+    fn texts(messages: &[Message]) -> Vec<String> {
+        messages.iter().map(|message| message.text().into_owned()).collect()
+    }
+
+    #[test]
+    fn a_log_line_on_stdout_is_garbled_not_lost() {
+        let found = lines(vec![b"Server started\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\r\n\n".to_vec()], 100);
+        assert_eq!(texts(&found), ["Server started", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\r", ""]);
+        assert!(found[0].as_garbled().is_some());
+        assert!(found[1].as_response().is_some());
+    }
+
+    #[test]
+    fn the_end_tells_half_a_message_from_a_whole_one_without_line_end() {
+        let whole = lines(vec![b"{\"jsonrpc\":\"2.0\",\"method\":\"x\"}".to_vec()], 100);
+        assert!(whole[0].as_notification().is_some());
+        let half = lines(vec![b"{\"jsonrpc\":\"2.0\",\"met".to_vec()], 100);
+        assert_eq!(half[0].as_garbled().unwrap().reason, Reason::HalfLine);
+    }
+
+    #[test]
+    fn a_line_over_the_limit_is_reported_once_and_the_next_one_is_read() {
+        for chunk in [1, 7, 10_000] {
+            let bytes = [vec![b'x'; 5000], b"\nok\n".to_vec()].concat();
+            let found = lines(bytes.chunks(chunk).map(<[u8]>::to_vec).collect(), 100);
+            assert_eq!(found.len(), 2, "in chunks of {chunk}");
+            assert_eq!(found[0].as_garbled().unwrap().reason, Reason::TooLong { limit: 100 });
+            assert_eq!(found[1].raw(), "ok");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lines_do_not_depend_on_how_the_bytes_arrive(
+            text in proptest::collection::vec(proptest::sample::select(b"ab\n\r".to_vec()), 0..200),
+            cut in 1usize..20,
+        ) {
+            let whole = texts(&lines(vec![text.clone()], 50));
+            let cut = texts(&lines(text.chunks(cut).map(<[u8]>::to_vec).collect(), 50));
+            prop_assert_eq!(whole, cut);
+        }
+    }
+}

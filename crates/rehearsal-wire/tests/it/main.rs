@@ -1,0 +1,3 @@
+//! The wire with real peers at the other end.
+
+mod stdio;
