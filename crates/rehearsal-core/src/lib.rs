@@ -7,3 +7,5 @@
 //!
 //! This crate has no I/O, no clock, no randomness and no runtime: they come in as values. A module uses only those
 //! listed above it.
+
+pub mod json;

@@ -1,0 +1,11 @@
+//! What JSON needs beyond `serde_json`: places, kinds, exact numbers, and values shown on one line.
+
+mod excerpt;
+mod kind;
+mod number;
+mod path;
+
+pub use excerpt::{DEFAULT_EXCERPT, difference, excerpt};
+pub use kind::Kind;
+pub use number::compare;
+pub use path::{Path, PathError, Segment};
