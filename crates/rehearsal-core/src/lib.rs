@@ -9,3 +9,4 @@
 //! listed above it.
 
 pub mod json;
+pub mod matcher;
