@@ -10,3 +10,4 @@
 
 pub mod json;
 pub mod matcher;
+pub mod report;
