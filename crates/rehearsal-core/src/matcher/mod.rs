@@ -11,6 +11,7 @@
 #[cfg(test)]
 mod arbitrary;
 mod check;
+mod closest;
 mod contains;
 mod describe;
 mod error;
@@ -20,6 +21,7 @@ mod judge;
     reason = "a file is named after the one thing in it"
 )]
 mod matcher;
+mod meaning;
 mod mismatch;
 mod operator;
 mod parse;

@@ -6,10 +6,6 @@
 //! an object                            its keys must match, other keys are allowed
 //! an object of operator words only     those operators, all of which must hold
 //! ```
-//!
-//! An object that mixes operator words with ordinary keys is an error, because half of it would not do what it says.
-//! `type` is the exception: content blocks and schemas have a key of that name, so beside an ordinary key it is data, and so
-//! is one that does not name a JSON type (`{"type": "image"}`).
 
 use std::ops::Bound;
 
@@ -18,12 +14,13 @@ use serde_json::{Map, Number, Value};
 use super::contains::{Contains, Text};
 use super::error::{MatcherError, Problem};
 use super::matcher::Matcher;
+use super::meaning::{Meaning, as_data, kind_named};
 use super::operator;
 use super::pattern::{Case, Pattern};
 use super::place::At;
 use super::range::Range;
 use super::schema::Schema;
-use crate::json::{Kind, Path, excerpt};
+use crate::json::{Path, Segment, excerpt};
 
 /// How deep a written matcher may be nested, data included.
 pub const DEPTH_LIMIT: usize = 128;
@@ -55,12 +52,6 @@ struct Parser {
     path: Path,
 }
 
-/// What an object with these keys is.
-enum Meaning {
-    Data,
-    Operators,
-}
-
 impl Parser {
     /// The depth is checked once for the whole, so that everything after may recurse.
     fn new(written: &Value) -> Result<Parser, MatcherError> {
@@ -71,7 +62,7 @@ impl Parser {
 
     fn below<T>(
         &mut self,
-        segment: impl Into<crate::json::Segment>,
+        segment: impl Into<Segment>,
         read: impl FnOnce(&mut Parser) -> Result<T, MatcherError>,
     ) -> Result<T, MatcherError> {
         self.path.push(segment);
@@ -82,10 +73,12 @@ impl Parser {
 
     fn matcher(&mut self, written: &Value) -> Result<Matcher, MatcherError> {
         match written {
-            Value::Object(fields) => match self.meaning(fields)? {
-                Meaning::Data => self.fields(fields),
-                Meaning::Operators => self.operators(fields),
-            },
+            Value::Object(fields) => {
+                match Meaning::of(fields).map_err(|error| self.placed(error))? {
+                    Meaning::Data => self.fields(fields),
+                    Meaning::Operators => self.operators(fields),
+                }
+            }
             Value::Array(elements) => self.list(elements).map(Matcher::Array),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
                 Ok(Matcher::Exact(written.clone()))
@@ -108,42 +101,6 @@ impl Parser {
         fields.collect::<Result<_, _>>().map(Matcher::Object)
     }
 
-    fn meaning(&self, fields: &Map<String, Value>) -> Result<Meaning, MatcherError> {
-        let is_operator = |(key, value): &(&String, &Value)| {
-            operator::named(key).is_some() && (*key != "type" || names_types(value))
-        };
-        let (operators, ordinary): (Vec<_>, Vec<_>) = fields.iter().partition(is_operator);
-        match (operators.as_slice(), ordinary.as_slice()) {
-            ([], [(key, Value::String(name))]) if *key == "type" => {
-                match operator::closest_type(name) {
-                    Some(meant) => Err(self.unknown_type(name, meant)),
-                    None => Ok(Meaning::Data),
-                }
-            }
-            ([], _) => Ok(Meaning::Data),
-            (_, []) => Ok(Meaning::Operators),
-            ([(operator, _), others @ ..], [(key, _), ..]) => {
-                let mut keys = ordinary.iter().map(|(key, _)| key.as_str());
-                let misspelled = keys.find_map(|key| Some((key, operator::closest(key)?)));
-                if *operator == "type" && others.is_empty() && misspelled.is_none() {
-                    return Ok(Meaning::Data);
-                }
-                let hint = match misspelled {
-                    Some((_, meant)) => format!("did you mean the operator `{meant}`?"),
-                    None => format!(
-                        "if `{operator}` is a key of the data, wrap the object: {{ subset: {{ {operator}: …, {key}: … }} }}"
-                    ),
-                };
-                let key = misspelled.map_or(key.as_str(), |(key, _)| key);
-                let problem = Problem::Mixed {
-                    operator: (*operator).clone(),
-                    key: key.to_owned(),
-                };
-                Err(problem.at(&self.path).hint(hint))
-            }
-        }
-    }
-
     /// All the operators of one object, joined by "and".
     fn operators(&mut self, fields: &Map<String, Value>) -> Result<Matcher, MatcherError> {
         let case = self.case(fields)?;
@@ -156,11 +113,10 @@ impl Parser {
             let matcher = self.below(word, |parser| parser.operator(word, operand, case))?;
             matchers.extend(matcher);
         }
-        if matchers.len() == 1 {
-            matchers.pop().ok_or_else(|| unreachable!("it has one"))
-        } else {
-            Ok(Matcher::AllOf(matchers))
-        }
+        Ok(match <[Matcher; 1]>::try_from(matchers) {
+            Ok([only]) => only,
+            Err(several) => Matcher::AllOf(several),
+        })
     }
 
     /// One operator; none for those that were read together with others.
@@ -238,10 +194,13 @@ impl Parser {
     }
 
     fn schema(&self, operand: &Value) -> Result<Schema, MatcherError> {
-        Schema::compile(operand).map_err(|error| MatcherError {
-            path: self.path.concat(&error.path),
-            ..error
-        })
+        Schema::compile(operand).map_err(|error| self.placed(error))
+    }
+
+    /// An error about the value at hand, seen from the root.
+    fn placed(&self, error: MatcherError) -> MatcherError {
+        let path = self.path.concat(&error.path);
+        MatcherError { path, ..error }
     }
 
     fn places(&mut self, operand: &Value) -> Result<Matcher, MatcherError> {
@@ -258,11 +217,13 @@ impl Parser {
                 })
             })
         });
-        let mut matchers = matchers.collect::<Result<Vec<_>, _>>()?;
-        match matchers.len() {
-            0 => Err(self.wrong_operand("at", "at least one JSON path", operand)),
-            1 => Ok(matchers.remove(0)),
-            _ => Ok(Matcher::AllOf(matchers)),
+        let matchers = matchers.collect::<Result<Vec<_>, _>>()?;
+        match <[Matcher; 1]>::try_from(matchers) {
+            Ok([only]) => Ok(only),
+            Err(none) if none.is_empty() => {
+                Err(self.wrong_operand("at", "at least one JSON path", operand))
+            }
+            Err(several) => Ok(Matcher::AllOf(several)),
         }
     }
 
@@ -357,40 +318,10 @@ impl Parser {
         };
         problem.at(&self.path).hint(as_data(operator))
     }
-
-    fn unknown_type(&self, name: &str, meant: &str) -> MatcherError {
-        let name = name.to_owned();
-        let hint = format!("did you mean `{meant}`? {}", as_data("type"));
-        Problem::UnknownType { name }
-            .at(&self.path.join("type"))
-            .hint(hint)
-    }
-}
-
-fn as_data(operator: &str) -> String {
-    format!("if `{operator}` is a key of the data, write {{ subset: {{ {operator}: … }} }}")
-}
-
-/// The kind that a name means; YAML reads an unquoted `null` as the value.
-fn kind_named(written: &Value) -> Option<Kind> {
-    match written {
-        Value::Null => Some(Kind::Null),
-        Value::String(name) => Kind::named(name),
-        _ => None,
-    }
-}
-
-fn names_types(written: &Value) -> bool {
-    match written {
-        Value::Array(names) => {
-            !names.is_empty() && names.iter().all(|name| kind_named(name).is_some())
-        }
-        single => kind_named(single).is_some(),
-    }
 }
 
 fn refuse_depth(written: &Value, left: usize, path: &mut Path) -> Result<(), MatcherError> {
-    let mut descend = |segment: crate::json::Segment, value: &Value| {
+    let mut descend = |segment: Segment, value: &Value| {
         if left == 0 {
             return Err(Problem::TooDeep { limit: DEPTH_LIMIT }.at(path));
         }
@@ -409,12 +340,6 @@ fn refuse_depth(written: &Value, left: usize, path: &mut Path) -> Result<(), Mat
             .try_for_each(|(key, value)| descend(key.as_str().into(), value)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
     }
-}
-
-/// Whether an object would be read as data.
-pub(super) fn is_data(fields: &Map<String, Value>) -> bool {
-    let parser = Parser { path: Path::root() };
-    matches!(parser.meaning(fields), Ok(Meaning::Data))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value, json};
 
 use super::contains::Contains;
 use super::matcher::Matcher;
-use super::parse::is_data;
+use super::meaning::Meaning;
 use super::pattern::Case;
 use super::range::Range;
 
@@ -25,7 +25,7 @@ impl Matcher {
                 let fields: Map<_, _> = fields
                     .map(|(key, matcher)| (key.clone(), matcher.to_value()))
                     .collect();
-                if is_data(&fields) {
+                if Meaning::of(&fields) == Ok(Meaning::Data) {
                     Value::Object(fields)
                 } else {
                     json!({"subset": fields})
