@@ -1,0 +1,124 @@
+//! Whether an object that somebody wrote is data or an operator.
+//!
+//! An object that mixes operator words with ordinary keys is an error, because half of it would not do what it says.
+//! `type` is the exception: content blocks and schemas have a key of that name, so beside an ordinary key it is data, and so
+//! is one that does not name a JSON type (`{"type": "image"}`).
+
+use serde_json::{Map, Value};
+
+use super::error::{MatcherError, Problem};
+use super::operator;
+use crate::json::{Kind, Path};
+
+/// What an object with these keys is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meaning {
+    Data,
+    Operators,
+}
+
+impl Meaning {
+    /// What an object means; the place of an error is inside it.
+    pub(super) fn of(fields: &Map<String, Value>) -> Result<Meaning, MatcherError> {
+        let is_operator = |(key, value): &(&String, &Value)| {
+            operator::named(key).is_some() && (*key != "type" || names_types(value))
+        };
+        let (operators, ordinary): (Vec<_>, Vec<_>) = fields.iter().partition(is_operator);
+        match (operators.as_slice(), ordinary.as_slice()) {
+            ([], [(key, Value::String(name))]) if *key == "type" => {
+                match operator::closest_type(name) {
+                    Some(meant) => Err(unknown_type(name, meant)),
+                    None => Ok(Meaning::Data),
+                }
+            }
+            ([], _) => Ok(Meaning::Data),
+            (_, []) => Ok(Meaning::Operators),
+            ([(operator, _), others @ ..], [(key, _), ..]) => {
+                let mut keys = ordinary.iter().map(|(key, _)| key.as_str());
+                let misspelled = keys.find_map(|key| Some((key, operator::closest(key)?)));
+                if *operator == "type" && others.is_empty() && misspelled.is_none() {
+                    return Ok(Meaning::Data);
+                }
+                let hint = match misspelled {
+                    Some((_, meant)) => format!("did you mean the operator `{meant}`?"),
+                    None => format!(
+                        "if `{operator}` is a key of the data, wrap the object: {{ subset: {{ {operator}: …, {key}: … }} }}"
+                    ),
+                };
+                let key = misspelled.map_or(key.as_str(), |(key, _)| key);
+                let problem = Problem::Mixed {
+                    operator: (*operator).clone(),
+                    key: key.to_owned(),
+                };
+                Err(problem.at(&Path::root()).hint(hint))
+            }
+        }
+    }
+}
+
+fn unknown_type(name: &str, meant: &str) -> MatcherError {
+    let name = name.to_owned();
+    let hint = format!("did you mean `{meant}`? {}", as_data("type"));
+    Problem::UnknownType { name }
+        .at(&Path::root().join("type"))
+        .hint(hint)
+}
+
+/// How to write a key that is an operator word.
+pub(super) fn as_data(operator: &str) -> String {
+    format!("if `{operator}` is a key of the data, write {{ subset: {{ {operator}: … }} }}")
+}
+
+/// The kind that a name means; YAML reads an unquoted `null` as the value.
+pub(super) fn kind_named(written: &Value) -> Option<Kind> {
+    match written {
+        Value::Null => Some(Kind::Null),
+        Value::String(name) => Kind::named(name),
+        _ => None,
+    }
+}
+
+fn names_types(written: &Value) -> bool {
+    match written {
+        Value::Array(names) => {
+            !names.is_empty() && names.iter().all(|name| kind_named(name).is_some())
+        }
+        single => kind_named(single).is_some(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_object_is_an_operator_only_if_all_its_keys_are() {
+        for (written, meaning) in [
+            (json!({}), Some(Meaning::Data)),
+            (json!({"city": "Oslo"}), Some(Meaning::Data)),
+            (json!({"contians": "x"}), Some(Meaning::Data)),
+            (json!({"contains": "x"}), Some(Meaning::Operators)),
+            (
+                json!({"gte": 1, "type": "integer"}),
+                Some(Meaning::Operators),
+            ),
+            (json!({"type": null}), Some(Meaning::Operators)),
+            (
+                json!({"type": ["string", "null"]}),
+                Some(Meaning::Operators),
+            ),
+            (json!({"type": "text"}), Some(Meaning::Data)),
+            (
+                json!({"type": "string", "title": "City"}),
+                Some(Meaning::Data),
+            ),
+            (json!({"type": "text", "length": 3}), None),
+            (json!({"type": "strng"}), None),
+            (json!({"contains": "x", "city": "Oslo"}), None),
+        ] {
+            let fields = written.as_object().unwrap();
+            assert_eq!(Meaning::of(fields).ok(), meaning, "{written}");
+        }
+    }
+}

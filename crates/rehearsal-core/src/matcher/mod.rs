@@ -1,0 +1,44 @@
+//! What a JSON value should be, and every way in which it is not.
+//!
+//! ```text
+//! what people write ──parse──► Matcher ──check──► mismatches, each with its path
+//!                                      ──distance──► how far off, so that the closest miss can be named
+//! ```
+//!
+//! One matcher serves a mock's `when`, a test's `expect`, the look-up of a recorded exchange and the comparison of traces.
+//! `docs/reference/matchers.md` is the reference for people, and a test holds it to the code.
+
+#[cfg(test)]
+mod arbitrary;
+mod check;
+mod closest;
+mod contains;
+mod describe;
+mod error;
+mod judge;
+#[expect(
+    clippy::module_inception,
+    reason = "a file is named after the one thing in it"
+)]
+mod matcher;
+mod meaning;
+mod mismatch;
+mod operator;
+mod parse;
+mod pattern;
+mod place;
+mod range;
+#[cfg(test)]
+mod reference;
+mod schema;
+mod write;
+
+pub use contains::{Contains, Text};
+pub use error::{MatcherError, Problem};
+pub use matcher::Matcher;
+pub use mismatch::Mismatch;
+pub use parse::DEPTH_LIMIT;
+pub use pattern::Pattern;
+pub use place::At;
+pub use range::Range;
+pub use schema::Schema;

@@ -1,0 +1,496 @@
+//! How people write a matcher.
+//!
+//! ```text
+//! a scalar                             exactly that
+//! an array                             element by element
+//! an object                            its keys must match, other keys are allowed
+//! an object of operator words only     those operators, all of which must hold
+//! ```
+
+use std::ops::Bound;
+
+use serde_json::{Map, Number, Value};
+
+use super::contains::{Contains, Text};
+use super::error::{MatcherError, Problem};
+use super::matcher::Matcher;
+use super::meaning::{Meaning, as_data, kind_named};
+use super::operator;
+use super::pattern::{Case, Pattern};
+use super::place::At;
+use super::range::Range;
+use super::schema::Schema;
+use crate::json::{Path, Segment, excerpt};
+
+/// How deep a written matcher may be nested, data included.
+pub const DEPTH_LIMIT: usize = 128;
+
+/// How much of a wrong operand an error shows.
+const OPERAND_EXCERPT: usize = 40;
+
+impl Matcher {
+    /// Reads a matcher as people write it.
+    pub fn parse(written: &Value) -> Result<Matcher, MatcherError> {
+        Parser::new(written)?.matcher(written)
+    }
+
+    /// Reads an object whose keys are known to be data, such as the arguments of a tool: at the top, `type` and `length`
+    /// are keys like any other. Below, operators are operators.
+    pub fn parse_fields(written: &Map<String, Value>) -> Result<Matcher, MatcherError> {
+        let mut parser = Parser { path: Path::root() };
+        for (key, value) in written {
+            parser.below(key.as_str(), |parser| {
+                refuse_depth(value, DEPTH_LIMIT - 1, &mut parser.path)
+            })?;
+        }
+        parser.fields(written)
+    }
+}
+
+/// A written matcher being read; `path` is the place that is being looked at.
+struct Parser {
+    path: Path,
+}
+
+impl Parser {
+    /// The depth is checked once for the whole, so that everything after may recurse.
+    fn new(written: &Value) -> Result<Parser, MatcherError> {
+        let mut path = Path::root();
+        refuse_depth(written, DEPTH_LIMIT, &mut path)?;
+        Ok(Parser { path: Path::root() })
+    }
+
+    fn below<T>(
+        &mut self,
+        segment: impl Into<Segment>,
+        read: impl FnOnce(&mut Parser) -> Result<T, MatcherError>,
+    ) -> Result<T, MatcherError> {
+        self.path.push(segment);
+        let result = read(self);
+        self.path.pop();
+        result
+    }
+
+    fn matcher(&mut self, written: &Value) -> Result<Matcher, MatcherError> {
+        match written {
+            Value::Object(fields) => {
+                match Meaning::of(fields).map_err(|error| self.placed(error))? {
+                    Meaning::Data => self.fields(fields),
+                    Meaning::Operators => self.operators(fields),
+                }
+            }
+            Value::Array(elements) => self.list(elements).map(Matcher::Array),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                Ok(Matcher::Exact(written.clone()))
+            }
+        }
+    }
+
+    fn list(&mut self, elements: &[Value]) -> Result<Vec<Matcher>, MatcherError> {
+        let elements = elements.iter().enumerate();
+        elements
+            .map(|(index, element)| self.below(index, |parser| parser.matcher(element)))
+            .collect()
+    }
+
+    fn fields(&mut self, fields: &Map<String, Value>) -> Result<Matcher, MatcherError> {
+        let fields = fields.iter().map(|(key, value)| {
+            let matcher = self.below(key.as_str(), |parser| parser.matcher(value))?;
+            Ok((key.clone(), matcher))
+        });
+        fields.collect::<Result<_, _>>().map(Matcher::Object)
+    }
+
+    /// All the operators of one object, joined by "and".
+    fn operators(&mut self, fields: &Map<String, Value>) -> Result<Matcher, MatcherError> {
+        let case = self.case(fields)?;
+        let mut matchers = Vec::new();
+        if let Some(range) = self.range(fields)? {
+            matchers.push(Matcher::Range(range));
+        }
+        for (key, operand) in fields {
+            let word = operator::named(key).expect("only objects of operators come here");
+            let matcher = self.below(word, |parser| parser.operator(word, operand, case))?;
+            matchers.extend(matcher);
+        }
+        Ok(match <[Matcher; 1]>::try_from(matchers) {
+            Ok([only]) => only,
+            Err(several) => Matcher::AllOf(several),
+        })
+    }
+
+    /// One operator; none for those that were read together with others.
+    fn operator(
+        &mut self,
+        word: &'static str,
+        operand: &Value,
+        case: Case,
+    ) -> Result<Option<Matcher>, MatcherError> {
+        let matcher = match word {
+            "gt" | "gte" | "lt" | "lte" | "ignore_case" => return Ok(None),
+            "any" => match operand {
+                Value::Bool(true) => Matcher::Any,
+                _ => return Err(self.wrong_operand(word, "only `true`", operand)),
+            },
+            "present" => match operand {
+                Value::Bool(true) => Matcher::Any,
+                Value::Bool(false) => Matcher::Absent,
+                _ => return Err(self.wrong_operand(word, "`true` or `false`", operand)),
+            },
+            "exact" => Matcher::Exact(operand.clone()),
+            "subset" => match operand {
+                Value::Object(fields) => self.fields(fields)?,
+                _ => return Err(self.wrong_operand(word, "an object", operand)),
+            },
+            "contains" => Matcher::Contains(Box::new(match operand {
+                Value::String(text) => Contains::Text(Text::new(text, case)),
+                other => Contains::Element(self.matcher(other)?),
+            })),
+            "matches" => match operand {
+                Value::String(written) => Matcher::Pattern(
+                    Pattern::compile(written, case).map_err(|problem| problem.at(&self.path))?,
+                ),
+                _ => return Err(self.wrong_operand(word, "a regular expression", operand)),
+            },
+            "type" => self.types(operand)?,
+            "schema" => match operand {
+                Value::Object(_) | Value::Bool(_) => Matcher::Schema(self.schema(operand)?),
+                _ => return Err(self.wrong_operand(word, "a JSON Schema", operand)),
+            },
+            "length" => Matcher::Length(self.length(operand)?),
+            "each" => Matcher::each(self.matcher(operand)?),
+            "at" => self.places(operand)?,
+            "any_of" => Matcher::AnyOf(self.alternatives(word, operand)?),
+            "all_of" => Matcher::AllOf(self.alternatives(word, operand)?),
+            "not" => !self.matcher(operand)?,
+            other => unreachable!("`{other}` is not in the list of operators"),
+        };
+        Ok(Some(matcher))
+    }
+
+    fn alternatives(
+        &mut self,
+        word: &'static str,
+        operand: &Value,
+    ) -> Result<Vec<Matcher>, MatcherError> {
+        match operand {
+            Value::Array(elements) if !elements.is_empty() => self.list(elements),
+            _ => Err(self.wrong_operand(word, "a list with at least one matcher", operand)),
+        }
+    }
+
+    fn types(&self, operand: &Value) -> Result<Matcher, MatcherError> {
+        let kinds = match operand {
+            Value::Array(names) => names.iter().filter_map(kind_named).collect(),
+            single => Vec::from_iter(kind_named(single)),
+        };
+        match kinds.as_slice() {
+            [] => Err(self.wrong_operand("type", "the name of a type", operand)),
+            [kind] => Ok(Matcher::Type(*kind)),
+            several => Ok(Matcher::AnyOf(
+                several.iter().copied().map(Matcher::Type).collect(),
+            )),
+        }
+    }
+
+    fn schema(&self, operand: &Value) -> Result<Schema, MatcherError> {
+        Schema::compile(operand).map_err(|error| self.placed(error))
+    }
+
+    /// An error about the value at hand, seen from the root.
+    fn placed(&self, error: MatcherError) -> MatcherError {
+        let path = self.path.concat(&error.path);
+        MatcherError { path, ..error }
+    }
+
+    fn places(&mut self, operand: &Value) -> Result<Matcher, MatcherError> {
+        let Value::Object(places) = operand else {
+            return Err(self.wrong_operand("at", "an object of JSON paths", operand));
+        };
+        let matchers = places.iter().map(|(written, operand)| {
+            self.below(written.as_str(), |parser| {
+                let matcher = parser.matcher(operand)?;
+                let at = At::compile(written, matcher);
+                at.map(|at| Matcher::At(Box::new(at))).map_err(|problem| {
+                    let hint = "a JSON path begins with `$`: $.items[*].name";
+                    problem.at(&parser.path).hint(hint)
+                })
+            })
+        });
+        let matchers = matchers.collect::<Result<Vec<_>, _>>()?;
+        match <[Matcher; 1]>::try_from(matchers) {
+            Ok([only]) => Ok(only),
+            Err(none) if none.is_empty() => {
+                Err(self.wrong_operand("at", "at least one JSON path", operand))
+            }
+            Err(several) => Ok(Matcher::AllOf(several)),
+        }
+    }
+
+    fn case(&mut self, fields: &Map<String, Value>) -> Result<Case, MatcherError> {
+        let Some(operand) = fields.get("ignore_case") else {
+            return Ok(Case::Matters);
+        };
+        let on_text = fields.get("contains").is_some_and(Value::is_string);
+        self.below("ignore_case", |parser| match operand {
+            Value::Bool(_) if !on_text && !fields.contains_key("matches") => {
+                let problem = Problem::Alone {
+                    operator: "ignore_case",
+                    partners: "`matches`, or `contains` and a string",
+                };
+                Err(problem.at(&parser.path))
+            }
+            Value::Bool(true) => Ok(Case::Ignored),
+            Value::Bool(false) => Ok(Case::Matters),
+            _ => Err(parser.wrong_operand("ignore_case", "`true` or `false`", operand)),
+        })
+    }
+
+    /// The range that `gt`, `gte`, `lt` and `lte` make together.
+    fn range(&mut self, fields: &Map<String, Value>) -> Result<Option<Range>, MatcherError> {
+        let low = self.bound(fields, ["gte", "gt"])?;
+        let high = self.bound(fields, ["lte", "lt"])?;
+        if let (Bound::Unbounded, Bound::Unbounded) = (&low, &high) {
+            return Ok(None);
+        }
+        let range = Range::new(low, high);
+        if range.is_empty() {
+            let range = range.to_string();
+            return Err(Problem::EmptyRange { range }.at(&self.path));
+        }
+        Ok(Some(range))
+    }
+
+    fn bound(
+        &mut self,
+        fields: &Map<String, Value>,
+        [included, excluded]: [&'static str; 2],
+    ) -> Result<Bound<Number>, MatcherError> {
+        let mut number = |word: &'static str| match fields.get(word) {
+            None => Ok(None),
+            Some(Value::Number(number)) => Ok(Some(number.clone())),
+            Some(other) => self.below(word, |parser| {
+                Err(parser.wrong_operand(word, "a number", other))
+            }),
+        };
+        match (number(included)?, number(excluded)?) {
+            (None, None) => Ok(Bound::Unbounded),
+            (Some(number), None) => Ok(Bound::Included(number)),
+            (None, Some(number)) => Ok(Bound::Excluded(number)),
+            (Some(_), Some(_)) => {
+                let (operator, partners) = match excluded {
+                    "gt" => ("gt", "`lt` or `lte`, not `gte`"),
+                    _ => ("lt", "`gt` or `gte`, not `lte`"),
+                };
+                Err(Problem::Alone { operator, partners }.at(&self.path))
+            }
+        }
+    }
+
+    fn length(&mut self, operand: &Value) -> Result<Range, MatcherError> {
+        let wanted = "a whole number or a range such as { gte: 1 }";
+        match operand {
+            Value::Number(length) if length.is_u64() => Ok(Range::only(length.clone())),
+            Value::Object(bounds) => {
+                let unknown = bounds
+                    .keys()
+                    .find(|key| !["gt", "gte", "lt", "lte"].contains(&key.as_str()));
+                match (unknown, self.range(bounds)?) {
+                    (None, Some(range)) => Ok(range),
+                    _ => Err(self.wrong_operand("length", wanted, operand)),
+                }
+            }
+            _ => Err(self.wrong_operand("length", wanted, operand)),
+        }
+    }
+
+    fn wrong_operand(
+        &self,
+        operator: &'static str,
+        wanted: &'static str,
+        got: &Value,
+    ) -> MatcherError {
+        let got = excerpt(got, OPERAND_EXCERPT);
+        let problem = Problem::WrongOperand {
+            operator,
+            wanted,
+            got,
+        };
+        problem.at(&self.path).hint(as_data(operator))
+    }
+}
+
+fn refuse_depth(written: &Value, left: usize, path: &mut Path) -> Result<(), MatcherError> {
+    let mut descend = |segment: Segment, value: &Value| {
+        if left == 0 {
+            return Err(Problem::TooDeep { limit: DEPTH_LIMIT }.at(path));
+        }
+        path.push(segment);
+        refuse_depth(value, left - 1, path)?;
+        path.pop();
+        Ok(())
+    };
+    match written {
+        Value::Array(elements) => elements
+            .iter()
+            .enumerate()
+            .try_for_each(|(index, element)| descend(index.into(), element)),
+        Value::Object(fields) => fields
+            .iter()
+            .try_for_each(|(key, value)| descend(key.as_str().into(), value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::arbitrary::json_value;
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn error(written: Value) -> (String, Option<String>) {
+        let error = Matcher::parse(&written).unwrap_err();
+        (error.to_string(), error.hint)
+    }
+
+    #[test]
+    fn a_bad_matcher_is_refused_with_its_place() {
+        for (written, message) in [
+            (
+                json!({"city": {"matches": "("}}),
+                "$.city.matches: not a regular expression: unclosed group",
+            ),
+            (
+                json!({"city": {"matches": 1}}),
+                "$.city.matches: `matches` takes a regular expression, not 1",
+            ),
+            (
+                json!([{"any": false}]),
+                "$[0].any: `any` takes only `true`, not false",
+            ),
+            (
+                json!({"present": "yes"}),
+                "$.present: `present` takes `true` or `false`, not \"yes\"",
+            ),
+            (
+                json!({"subset": [1]}),
+                "$.subset: `subset` takes an object, not [1]",
+            ),
+            (
+                json!({"any_of": []}),
+                "$.any_of: `any_of` takes a list with at least one matcher, not []",
+            ),
+            (
+                json!({"any_of": [1, {"not": {"lt": "x"}}]}),
+                "$.any_of[1].not.lt: `lt` takes a number, not \"x\"",
+            ),
+            (json!({"gte": 5, "lt": 5}), "$: no number is >= 5 and < 5"),
+            (
+                json!({"gt": 5, "gte": 5}),
+                "$: `gt` goes only with `lt` or `lte`, not `gte`",
+            ),
+            (
+                json!({"length": -1}),
+                "$.length: `length` takes a whole number or a range such as { gte: 1 }, not -1",
+            ),
+            (
+                json!({"length": {"min": 1}}),
+                "$.length: `length` takes a whole number or a range such as { gte: 1 }, not {\"min\":1}",
+            ),
+            (
+                json!({"at": "10:00"}),
+                "$.at: `at` takes an object of JSON paths, not \"10:00\"",
+            ),
+            (
+                json!({"schema": {"type": "strng"}}),
+                "$.schema.type: not a JSON Schema: \"strng\" is not valid under any of the schemas listed in the 'anyOf' keyword",
+            ),
+            (
+                json!({"ignore_case": true, "length": 3}),
+                "$.ignore_case: `ignore_case` goes only with `matches`, or `contains` and a string",
+            ),
+            (
+                json!({"contains": 3, "ignore_case": true}),
+                "$.ignore_case: `ignore_case` goes only with `matches`, or `contains` and a string",
+            ),
+            (json!({"type": "int"}), "$.type: `int` is not a type"),
+        ] {
+            assert_eq!(error(written.clone()).0, message, "{written}");
+        }
+    }
+
+    #[test]
+    fn operators_beside_ordinary_keys_are_refused_with_advice() {
+        let (message, hint) = error(json!({"box": {"length": 3, "wide": 4}}));
+        assert_eq!(
+            message,
+            "$.box: operator `length` stands beside the ordinary key `wide`"
+        );
+        let advice =
+            "if `length` is a key of the data, wrap the object: { subset: { length: …, wide: … } }";
+        assert_eq!(hint.as_deref(), Some(advice));
+        let (message, hint) = error(json!({"type": "string", "contians": "x"}));
+        assert_eq!(
+            message,
+            "$: operator `type` stands beside the ordinary key `contians`"
+        );
+        assert_eq!(
+            hint.as_deref(),
+            Some("did you mean the operator `contains`?")
+        );
+    }
+
+    #[test]
+    fn a_content_block_is_data_although_it_has_a_type() {
+        for (written, actual) in [
+            (
+                json!({"type": "text", "text": {"contains": "rain"}}),
+                json!({"type": "text", "text": "heavy rain"}),
+            ),
+            (
+                json!({"type": "image"}),
+                json!({"type": "image", "data": "…"}),
+            ),
+            (
+                json!({"type": "object", "properties": {}}),
+                json!({"type": "object", "properties": {"a": 1}}),
+            ),
+        ] {
+            assert!(
+                Matcher::parse(&written).unwrap().matches(&actual),
+                "{written}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_keys_of_arguments_are_never_operators() {
+        let written = json!({"type": "string", "length": {"gte": 3}});
+        let matcher = Matcher::parse_fields(written.as_object().unwrap()).unwrap();
+        assert!(matcher.matches(&json!({"type": "string", "length": 4})));
+        let error = Matcher::parse_fields(json!({"at": {"matches": "("}}).as_object().unwrap());
+        assert_eq!(error.unwrap_err().path.to_string(), "$.at.matches");
+    }
+
+    #[test]
+    fn a_matcher_nested_too_deep_is_refused_with_its_place() {
+        let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!({"not": inner}));
+        assert!(Matcher::parse(&nested(DEPTH_LIMIT)).is_ok());
+        let error = Matcher::parse(&nested(DEPTH_LIMIT + 1)).unwrap_err();
+        assert_eq!(error.problem, Problem::TooDeep { limit: DEPTH_LIMIT });
+        assert_eq!(error.path.segments().len(), DEPTH_LIMIT);
+        let data = (0..DEPTH_LIMIT + 1).fold(json!(1), |inner, _| json!([inner]));
+        assert!(Matcher::parse(&json!({"exact": data})).is_err());
+        assert!(Matcher::parse_fields(json!({"a": data}).as_object().unwrap()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_written_is_read_or_refused_at_a_place_in_it(written in json_value()) {
+            if let Err(error) = Matcher::parse(&written) {
+                prop_assert!(error.path.lookup(&written).is_some(), "{}", error);
+            }
+        }
+    }
+}

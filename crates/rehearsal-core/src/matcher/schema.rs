@@ -1,0 +1,288 @@
+//! A JSON Schema, compiled once.
+
+use std::sync::Arc;
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{PatternOptions, ValidationError, Validator};
+use serde_json::Value;
+
+use super::error::{MatcherError, Problem};
+use super::mismatch::Mismatch;
+use crate::json::{DEFAULT_EXCERPT, Path, excerpt};
+
+/// Steps that one `pattern` may take back before it is given up; ECMAScript patterns are not linear.
+const BACKTRACK_LIMIT: usize = 100_000;
+/// The largest compiled `pattern` that is accepted, in bytes.
+const PATTERN_SIZE_LIMIT: usize = 1 << 20;
+
+/// A JSON Schema ready to judge values. It never fetches anything: a reference out of the schema is an error.
+#[derive(Debug, Clone)]
+pub struct Schema {
+    written: Arc<Value>,
+    validator: Arc<Validator>,
+    dialect: Dialect,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    AsWritten,
+    FellBack,
+}
+
+impl Schema {
+    /// Compiles a schema. One without a `$schema`, or with one that nobody knows, is read as 2020-12, as MCP says.
+    pub fn compile(schema: &Value) -> Result<Schema, MatcherError> {
+        let built = options().build(schema);
+        let (validator, dialect) = match (built, declared(schema)) {
+            (Ok(validator), _) => (Ok(validator), Dialect::AsWritten),
+            (Err(error), Some(_)) if is_unknown_dialect(&error) => {
+                (options().build(&without_dialect(schema)), Dialect::FellBack)
+            }
+            (Err(error), _) => (Err(error), Dialect::AsWritten),
+        };
+        match validator {
+            Ok(validator) => Ok(Schema {
+                written: Arc::new(schema.clone()),
+                validator: Arc::new(validator),
+                dialect,
+            }),
+            Err(error) => {
+                let path = Path::from_pointer(error.instance_path().as_str(), schema);
+                let reason = error.to_string();
+                Err(Problem::BadSchema { reason }.at(&path))
+            }
+        }
+    }
+
+    /// The `$schema` that nobody knows, if the schema was read as 2020-12 in spite of it.
+    pub fn unknown_dialect(&self) -> Option<&str> {
+        match self.dialect {
+            Dialect::AsWritten => None,
+            Dialect::FellBack => declared(&self.written),
+        }
+    }
+
+    /// The schema as it was written.
+    pub fn as_value(&self) -> &Value {
+        &self.written
+    }
+
+    /// Whether the schema accepts a value.
+    pub fn is_valid(&self, actual: &Value) -> bool {
+        self.validator.is_valid(actual)
+    }
+
+    /// Every way in which the schema does not accept a value.
+    pub fn check(&self, actual: &Value) -> Vec<Mismatch> {
+        let errors = self.validator.iter_errors(actual);
+        errors
+            .flat_map(|error| mismatches(&error, actual))
+            .collect()
+    }
+}
+
+fn options() -> jsonschema::ValidationOptions<'static> {
+    let patterns = PatternOptions::fancy_regex()
+        .backtrack_limit(BACKTRACK_LIMIT)
+        .size_limit(PATTERN_SIZE_LIMIT);
+    jsonschema::options()
+        .offline()
+        .with_pattern_options(patterns)
+}
+
+fn declared(schema: &Value) -> Option<&str> {
+    schema.get("$schema")?.as_str()
+}
+
+fn is_unknown_dialect(error: &ValidationError<'_>) -> bool {
+    matches!(error.kind(), ValidationErrorKind::Referencing(_))
+}
+
+fn without_dialect(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if let Some(fields) = schema.as_object_mut() {
+        fields.shift_remove("$schema");
+    }
+    schema
+}
+
+/// One error of the validator in our words; what the schema says of several keys is said of each.
+fn mismatches(error: &ValidationError<'_>, whole: &Value) -> Vec<Mismatch> {
+    use ValidationErrorKind as Kind;
+    let path = Path::from_pointer(error.instance_path().as_str(), whole);
+    let here = |expected: String| {
+        let got = Some(excerpt(error.instance(), DEFAULT_EXCERPT));
+        let path = path.clone();
+        vec![Mismatch {
+            path,
+            expected,
+            got,
+        }]
+    };
+    match error.kind() {
+        Kind::Required { property } => vec![Mismatch {
+            path: path.join(property.as_str().unwrap_or_default()),
+            expected: "what the schema requires".to_owned(),
+            got: None,
+        }],
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            let surplus = unexpected.iter().map(|key| Mismatch {
+                path: path.join(key.as_str()),
+                expected: "nothing".to_owned(),
+                got: error
+                    .instance()
+                    .get(key)
+                    .map(|value| excerpt(value, DEFAULT_EXCERPT)),
+            });
+            surplus.collect()
+        }
+        Kind::Type { kind } => here(match kind {
+            TypeKind::Single(kind) => with_article(&kind.to_string()),
+            TypeKind::Multiple(kinds) => {
+                let names: Vec<_> = kinds
+                    .iter()
+                    .map(|kind| with_article(&kind.to_string()))
+                    .collect();
+                names.join(" or ")
+            }
+        }),
+        Kind::Enum { options } => here(format!("one of {}", excerpt(options, DEFAULT_EXCERPT))),
+        Kind::Constant { expected_value } => here(excerpt(expected_value, DEFAULT_EXCERPT)),
+        Kind::Pattern { pattern } => here(format!("a string matching /{pattern}/")),
+        Kind::Format { format } => here(format!("a string in the format `{format}`")),
+        Kind::Minimum { limit } => here(format!("a number >= {limit}")),
+        Kind::Maximum { limit } => here(format!("a number <= {limit}")),
+        Kind::ExclusiveMinimum { limit } => here(format!("a number > {limit}")),
+        Kind::ExclusiveMaximum { limit } => here(format!("a number < {limit}")),
+        Kind::MinLength { limit } | Kind::MinItems { limit } | Kind::MinProperties { limit } => {
+            here(format!("a length >= {limit}"))
+        }
+        Kind::MaxLength { limit } | Kind::MaxItems { limit } | Kind::MaxProperties { limit } => {
+            here(format!("a length <= {limit}"))
+        }
+        // The validator knows more kinds than deserve words of their own here, and may learn more.
+        _ => here(format!("the schema to hold ({})", error.masked())),
+    }
+}
+
+fn with_article(name: &str) -> String {
+    match crate::json::Kind::named(name) {
+        Some(kind) => kind.with_article().to_owned(),
+        None => name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_error_of_the_schema_is_a_mismatch_with_its_path() {
+        let schema = Schema::compile(&json!({
+            "type": "object",
+            "required": ["city", "unit"],
+            "properties": {
+                "city": {"type": "string", "minLength": 2},
+                "days": {"type": ["integer", "null"], "minimum": 1},
+                "unit": {"enum": ["C", "F"]},
+                "tags": {"uniqueItems": true},
+                "odd key": {"items": {"pattern": "^a"}},
+            },
+            "additionalProperties": false,
+        }))
+        .unwrap();
+        let said = |actual: Value| -> Vec<String> {
+            schema
+                .check(&actual)
+                .iter()
+                .map(Mismatch::to_string)
+                .collect()
+        };
+        for (actual, expected) in [
+            (json!({"city": "Oslo", "unit": "C"}), vec![]),
+            (
+                json!({"city": "Oslo"}),
+                vec!["$.unit: missing, expected what the schema requires"],
+            ),
+            (
+                json!({"city": 1, "unit": "C"}),
+                vec!["$.city: expected a string, got 1"],
+            ),
+            (
+                json!({"city": "O", "unit": "K"}),
+                vec![
+                    "$.city: expected a length >= 2, got \"O\"",
+                    "$.unit: expected one of [\"C\",\"F\"], got \"K\"",
+                ],
+            ),
+            (
+                json!({"city": "Oslo", "unit": "C", "x": 1, "y": 2}),
+                vec![
+                    "$.x: expected nothing, got 1",
+                    "$.y: expected nothing, got 2",
+                ],
+            ),
+            (
+                json!({"city": "Oslo", "unit": "C", "odd key": ["a", "b"]}),
+                vec!["$[\"odd key\"][1]: expected a string matching /^a/, got \"b\""],
+            ),
+            (
+                json!({"city": "Oslo", "unit": "C", "tags": [1, 1]}),
+                vec![
+                    "$.tags: expected the schema to hold (value has non-unique elements), got [1,1]",
+                ],
+            ),
+            (
+                json!({"city": "Oslo", "unit": "C", "days": 1.5}),
+                vec!["$.days: expected null or an integer, got 1.5"],
+            ),
+        ] {
+            assert_eq!(said(actual.clone()), expected, "{actual}");
+            assert_eq!(schema.is_valid(&actual), expected.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_unknown_dialect_is_read_as_2020_12_and_remembered() {
+        let schema = Schema::compile(&json!({
+            "$schema": "https://example.com/my-own",
+            "prefixItems": [{"type": "string"}],
+        }))
+        .unwrap();
+        assert_eq!(schema.unknown_dialect(), Some("https://example.com/my-own"));
+        assert!(!schema.is_valid(&json!([1])));
+        let known = json!({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}]});
+        let schema = Schema::compile(&known).unwrap();
+        assert_eq!(schema.unknown_dialect(), None);
+        assert!(!schema.is_valid(&json!([1])));
+    }
+
+    #[test]
+    fn a_bad_schema_is_refused_with_its_place() {
+        let error = Schema::compile(&json!({"properties": {"a": {"type": "strng"}}})).unwrap_err();
+        assert_eq!(error.path.to_string(), "$.properties.a.type");
+        assert!(
+            error.to_string().contains("not a JSON Schema: \"strng\""),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_schema_never_reaches_for_the_network_or_the_disk() {
+        for reference in ["https://example.com/a.json", "file:///etc/hostname"] {
+            assert!(
+                Schema::compile(&json!({"$ref": reference})).is_err(),
+                "{reference}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_backtracks_forever_is_given_up() {
+        let schema = Schema::compile(&json!({"pattern": r"^(a*)*\1$"})).unwrap();
+        let actual = Value::from("a".repeat(40) + "b");
+        assert!(!schema.is_valid(&actual));
+        assert_eq!(schema.check(&actual).len(), 1);
+    }
+}

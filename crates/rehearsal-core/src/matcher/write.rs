@@ -1,0 +1,116 @@
+//! A matcher as people would write it.
+
+use std::ops::Bound;
+
+use serde_json::{Map, Number, Value, json};
+
+use super::contains::Contains;
+use super::matcher::Matcher;
+use super::meaning::Meaning;
+use super::pattern::Case;
+use super::range::Range;
+
+impl Matcher {
+    /// The matcher in the form that [`Matcher::parse`] reads, so that a program can write a mock or a suite.
+    ///
+    /// Only what `parse` can produce can be written faithfully: not an `AnyOf` of nothing, nor the same key twice.
+    pub fn to_value(&self) -> Value {
+        match self {
+            Matcher::Any => json!({"any": true}),
+            Matcher::Absent => json!({"present": false}),
+            Matcher::Exact(value @ (Value::Object(_) | Value::Array(_))) => json!({"exact": value}),
+            Matcher::Exact(scalar) => scalar.clone(),
+            Matcher::Object(fields) => {
+                let fields = fields.iter();
+                let fields: Map<_, _> = fields
+                    .map(|(key, matcher)| (key.clone(), matcher.to_value()))
+                    .collect();
+                if Meaning::of(&fields) == Ok(Meaning::Data) {
+                    Value::Object(fields)
+                } else {
+                    json!({"subset": fields})
+                }
+            }
+            Matcher::Array(matchers) => list(matchers),
+            Matcher::Each(matcher) => json!({"each": matcher.to_value()}),
+            Matcher::Contains(contains) => match contains.as_ref() {
+                Contains::Text(text) => with_case("contains", text.as_str(), text.case()),
+                // A bare string would be a text, which may also be part of a string.
+                Contains::Element(Matcher::Exact(value)) => json!({"contains": {"exact": value}}),
+                Contains::Element(matcher) => json!({"contains": matcher.to_value()}),
+            },
+            Matcher::Pattern(pattern) => with_case("matches", pattern.as_str(), pattern.case()),
+            Matcher::Type(kind) => json!({"type": kind.name()}),
+            Matcher::Schema(schema) => json!({"schema": schema.as_value()}),
+            Matcher::Range(range) => match bounds(range) {
+                bounds if bounds.is_empty() => json!({"type": "number"}),
+                bounds => Value::Object(bounds),
+            },
+            Matcher::Length(range) => match range.single() {
+                Some(length) => json!({"length": length}),
+                None => json!({"length": bounds(range)}),
+            },
+            Matcher::At(at) => json!({"at": {at.as_str(): at.matcher().to_value()}}),
+            Matcher::AnyOf(matchers) => json!({"any_of": list(matchers)}),
+            Matcher::AllOf(matchers) => json!({"all_of": list(matchers)}),
+            Matcher::Not(matcher) => json!({"not": matcher.to_value()}),
+        }
+    }
+}
+
+fn list(matchers: &[Matcher]) -> Value {
+    matchers.iter().map(Matcher::to_value).collect()
+}
+
+fn with_case(word: &str, written: &str, case: Case) -> Value {
+    match case {
+        Case::Matters => json!({word: written}),
+        Case::Ignored => json!({word: written, "ignore_case": true}),
+    }
+}
+
+fn bounds(range: &Range) -> Map<String, Value> {
+    let bound = |bound: &Bound<Number>, [included, excluded]: [&str; 2]| match bound {
+        Bound::Included(number) => Some((included.to_owned(), Value::from(number.clone()))),
+        Bound::Excluded(number) => Some((excluded.to_owned(), Value::from(number.clone()))),
+        Bound::Unbounded => None,
+    };
+    let low = bound(range.low(), ["gte", "gt"]);
+    let high = bound(range.high(), ["lte", "lt"]);
+    low.into_iter().chain(high).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::arbitrary::{json_value, matcher};
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_matcher_is_written_as_it_was_read() {
+        for written in [
+            json!({"city": "Oslo", "days": {"gte": 1, "lt": 8}}),
+            json!({"type": "text", "text": {"contains": "x", "ignore_case": true}}),
+            json!({"subset": {"length": 3, "wide": 4}}),
+            json!({"exact": {"any": true}}),
+            json!([1, {"length": 2}, {"length": {"gt": 0}}]),
+            json!({"at": {"$.a[*]": {"matches": "^B"}}}),
+            json!({"any_of": [{"present": false}, {"type": "null"}]}),
+            json!({"contains": {"exact": "x"}}),
+        ] {
+            assert_eq!(Matcher::parse(&written).unwrap().to_value(), written);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_judges_like_what_was_read(matcher in matcher(), actual in json_value()) {
+            let written = matcher.to_value();
+            let read = Matcher::parse(&written);
+            prop_assert!(read.is_ok(), "{} {:?}", written, read);
+            let read = read.unwrap();
+            prop_assert_eq!(read.matches(&actual), matcher.matches(&actual), "{}", written);
+            prop_assert_eq!(read.matches_optional(None), matcher.matches_optional(None));
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! One thing that the user should know.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::place::Place;
+use crate::matcher::Mismatch;
+
+/// One thing that the user should know, with a place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// How much it matters.
+    pub severity: Severity,
+    /// What was found: a lowercase fragment without a full stop.
+    pub message: String,
+    /// Where, if it is anywhere in particular.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+    /// The expectations that were not met, if that is what was found.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mismatches: Vec<Mismatch>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// How much a finding matters, the least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Good to know.
+    Note,
+    /// Suspicious, but nothing failed.
+    Warning,
+    /// A check failed.
+    Error,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        })
+    }
+}
+
+impl Finding {
+    /// A check failed.
+    pub fn error(message: impl Into<String>) -> Finding {
+        Finding::new(Severity::Error, message)
+    }
+
+    /// Something is suspicious.
+    pub fn warning(message: impl Into<String>) -> Finding {
+        Finding::new(Severity::Warning, message)
+    }
+
+    /// Something is good to know.
+    pub fn note(message: impl Into<String>) -> Finding {
+        Finding::new(Severity::Note, message)
+    }
+
+    fn new(severity: Severity, message: impl Into<String>) -> Finding {
+        Finding {
+            severity,
+            message: message.into(),
+            place: None,
+            mismatches: Vec::new(),
+            hint: None,
+        }
+    }
+
+    /// The same finding at a place.
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Finding {
+        self.place = Some(place);
+        self
+    }
+
+    /// The same finding with the expectations that were not met.
+    #[must_use]
+    pub fn because(mut self, mismatches: impl IntoIterator<Item = Mismatch>) -> Finding {
+        self.mismatches.extend(mismatches);
+        self
+    }
+
+    /// The same finding with advice.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Finding {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// ```text
+/// error: unexpected reply to get_forecast (message 17)
+///   $.name: expected "weather", got "wether"
+///   hint: did you mean `weather`?
+/// ```
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.severity, self.message)?;
+        if let Some(place) = &self.place {
+            write!(f, " ({place})")?;
+        }
+        for mismatch in &self.mismatches {
+            write!(f, "\n  {mismatch}")?;
+        }
+        match &self.hint {
+            Some(hint) => write!(f, "\n  hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matcher::Matcher;
+    use serde_json::json;
+
+    fn finding() -> Finding {
+        let matcher = Matcher::subset(json!({"name": "weather"}));
+        Finding::error("unexpected reply to get_forecast")
+            .at(Place::Message { sequence: 17 })
+            .because(matcher.check(&json!({"name": "wether"})))
+            .hint("did you mean `weather`?")
+    }
+
+    #[test]
+    fn a_finding_says_what_where_why_and_what_to_do() {
+        insta::assert_snapshot!(finding(), @r#"
+        error: unexpected reply to get_forecast (message 17)
+          $.name: expected "weather", got "wether"
+          hint: did you mean `weather`?
+        "#);
+    }
+
+    #[test]
+    fn what_a_finding_does_not_have_is_not_in_its_json() {
+        let json = serde_json::to_value(Finding::note("no tools")).unwrap();
+        assert_eq!(json, json!({"severity": "note", "message": "no tools"}));
+        let json = serde_json::to_value(finding()).unwrap();
+        assert_eq!(json["place"], json!({"message": {"sequence": 17}}));
+        assert_eq!(json["mismatches"][0]["path"], json!("$.name"));
+    }
+
+    #[test]
+    fn an_error_matters_more_than_a_warning() {
+        assert!(Severity::Error > Severity::Warning && Severity::Warning > Severity::Note);
+    }
+}

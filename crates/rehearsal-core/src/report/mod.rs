@@ -1,0 +1,24 @@
+//! What was found out, for every printer to show in its own way.
+//!
+//! ```text
+//! Report ──► Case ──► Finding ──► Place, mismatches, hint
+//!    └──────── Finding                 (about the whole rather than one case)
+//! ```
+//!
+//! A report stores facts. Verdicts and counts are computed from them, so a printer never decides anything.
+
+mod case;
+mod finding;
+mod place;
+#[expect(
+    clippy::module_inception,
+    reason = "a file is named after the one thing in it"
+)]
+mod report;
+mod verdict;
+
+pub use case::{Case, Run};
+pub use finding::{Finding, Severity};
+pub use place::Place;
+pub use report::{Counts, Report};
+pub use verdict::Verdict;
