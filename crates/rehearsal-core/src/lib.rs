@@ -8,9 +8,10 @@
 //! This crate has no I/O, no clock, no randomness and no runtime: they come in as values. A module uses only those
 //! before it: json, message, protocol, exchange, matcher, report.
 
+pub mod exchange;
 pub mod json;
+pub mod matcher;
 pub mod message;
 pub mod protocol;
-pub mod exchange;
-pub mod matcher;
 pub mod report;
+pub mod suggest;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{Channel, Exchange, Key, Outcome, Side, Stamped};
 use crate::json::RawJson;
-use crate::message::{Body, Message, Method, Notification, RequestId};
+use crate::message::{Body, Message, Method, Notification, Reason, RequestId};
 use crate::protocol::meta;
 
 /// Pairs the messages of one connection, whatever their order; it never loses one.
@@ -112,6 +112,11 @@ impl<T> Pairing<T> {
         self.open.get(key).map(|open| &open.request)
     }
 
+    /// What was last attached to an open exchange.
+    pub fn last_notification(&self, key: &Key) -> Option<Message> {
+        self.open.get(key)?.notifications.last().map(|stamped| stamped.message.clone())
+    }
+
     /// Begins an exchange with a request whose progress token is already known.
     pub fn open(&mut self, key: Key, request: Stamped, token: Option<&RawJson>, tag: T) -> Option<(Exchange, T)> {
         let displaced = self.remove(&key).map(|open| open.settle(key.clone(), None));
@@ -190,7 +195,8 @@ impl<T: Default> Pairing<T> {
             }
             Body::Garbled(garbled) => {
                 // Half an answer is better news for the one who waits than silence.
-                let key = garbled.id.clone().map(|id| Key { channel, asker: from.other(), id });
+                let named = garbled.id.clone().map(|id| Key { channel, asker: from.other(), id });
+                let key = named.or_else(|| self.only_open(channel, from.other()).filter(|_| is_cut_answer(&message)));
                 match key.filter(|key| self.open.contains_key(key)) {
                     Some(key) => self.answer(key, Stamped { at, message }),
                     None => Step::Loose { message: Stamped { at, message }, why: Loose::Garbled },
@@ -282,6 +288,12 @@ impl<T> Open<T> {
         };
         (Exchange { key, request: self.request, notifications: self.notifications, outcome }, self.tag)
     }
+}
+
+/// Whether this is the beginning of a message that was too long, and not of a request or a notification.
+fn is_cut_answer(message: &Message) -> bool {
+    let too_long = message.as_garbled().is_some_and(|garbled| matches!(garbled.reason, Reason::TooLong { .. }));
+    too_long && !message.text().contains("\"method\"")
 }
 
 /// The least key of a channel and an asker.

@@ -18,10 +18,7 @@ const LEAD: usize = 16;
 ///
 /// A value of any size costs only what is shown of it.
 pub fn excerpt(value: &Value, limit: usize) -> String {
-    let mut bounded = Bounded {
-        bytes: Vec::new(),
-        limit,
-    };
+    let mut bounded = Bounded { bytes: Vec::new(), limit };
     let cut = serde_json::to_writer(&mut bounded, value).is_err();
     let whole = match std::str::from_utf8(&bounded.bytes) {
         Ok(text) => text.len(),
@@ -41,21 +38,10 @@ pub fn excerpt(value: &Value, limit: usize) -> String {
 /// "…and in the evening rain"      "…and in the evening snow"
 /// ```
 pub fn difference(left: &str, right: &str, limit: usize) -> (String, String) {
-    let (left, right) = (
-        Value::from(left).to_string(),
-        Value::from(right).to_string(),
-    );
-    let shared = left
-        .bytes()
-        .zip(right.bytes())
-        .take_while(|(left, right)| left == right)
-        .count();
+    let (left, right) = (Value::from(left).to_string(), Value::from(right).to_string());
+    let shared = left.bytes().zip(right.bytes()).take_while(|(left, right)| left == right).count();
     // Anything whose difference comes early is shown from its beginning.
-    let start = if shared < limit / 2 {
-        0
-    } else {
-        floor_char_boundary(&left, shared - LEAD.min(shared))
-    };
+    let start = if shared < limit / 2 { 0 } else { floor_char_boundary(&left, shared - LEAD.min(shared)) };
     (window(&left, start, limit), window(&right, start, limit))
 }
 

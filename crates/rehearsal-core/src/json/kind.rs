@@ -29,15 +29,8 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order in which messages list them.
-    pub const ALL: [Kind; 7] = [
-        Kind::Null,
-        Kind::Boolean,
-        Kind::Integer,
-        Kind::Number,
-        Kind::String,
-        Kind::Array,
-        Kind::Object,
-    ];
+    pub const ALL: [Kind; 7] =
+        [Kind::Null, Kind::Boolean, Kind::Integer, Kind::Number, Kind::String, Kind::Array, Kind::Object];
 
     /// The narrowest kind of a value: [`Kind::Integer`] rather than [`Kind::Number`].
     pub fn of(value: &Value) -> Kind {

@@ -21,17 +21,13 @@ fn integer(number: &Number) -> Option<i128> {
 }
 
 fn float(number: &Number) -> f64 {
-    number
-        .as_f64()
-        .expect("a number that is no integer is a float")
+    number.as_f64().expect("a number that is no integer is a float")
 }
 
 fn compare_float(float: f64, integer: i128) -> Ordering {
     // The cast saturates, and every integer here has at most 65 bits, so the order survives it.
     let whole = float.trunc() as i128;
-    whole
-        .cmp(&integer)
-        .then_with(|| compare_floats(float.fract(), 0.0))
+    whole.cmp(&integer).then_with(|| compare_floats(float.fract(), 0.0))
 }
 
 /// Unlike `f64::total_cmp`, `-0.0` and `0.0` are equal; NaN cannot be written in JSON.
@@ -61,20 +57,12 @@ mod tests {
             ("-1", "-1.5", Ordering::Greater),
             ("9007199254740993", "9007199254740992", Ordering::Greater),
             ("9007199254740993", "9007199254740992.0", Ordering::Greater),
-            (
-                "18446744073709551615",
-                "18446744073709551616",
-                Ordering::Less,
-            ),
+            ("18446744073709551615", "18446744073709551616", Ordering::Less),
             ("1e300", "18446744073709551615", Ordering::Greater),
             ("-1e300", "-9223372036854775808", Ordering::Less),
             ("0.5", "0.25", Ordering::Greater),
         ] {
-            assert_eq!(
-                compare(&number(left), &number(right)),
-                order,
-                "{left} {right}"
-            );
+            assert_eq!(compare(&number(left), &number(right)), order, "{left} {right}");
             assert_eq!(compare(&number(right), &number(left)), order.reverse());
         }
     }

@@ -30,9 +30,7 @@ pub enum Segment {
 impl Path {
     /// The whole value: `$`.
     pub const fn root() -> Path {
-        Path {
-            segments: Vec::new(),
-        }
+        Path { segments: Vec::new() }
     }
 
     /// The place that a JSON pointer (RFC 6901) names inside `within`.
@@ -92,9 +90,7 @@ impl Path {
 
     /// What is at this place, if anything.
     pub fn lookup<'value>(&self, value: &'value Value) -> Option<&'value Value> {
-        self.segments
-            .iter()
-            .try_fold(value, |value, segment| segment.step(value))
+        self.segments.iter().try_fold(value, |value, segment| segment.step(value))
     }
 }
 
@@ -127,9 +123,7 @@ impl From<usize> for Segment {
 
 impl FromIterator<Segment> for Path {
     fn from_iter<I: IntoIterator<Item = Segment>>(segments: I) -> Path {
-        Path {
-            segments: segments.into_iter().collect(),
-        }
+        Path { segments: segments.into_iter().collect() }
     }
 }
 
@@ -152,9 +146,7 @@ impl Serialize for Path {
 
 /// Whether a key may follow a dot; RFC 9535 calls it a member name shorthand.
 fn is_word(key: &str) -> bool {
-    !key.starts_with(|first: char| first.is_ascii_digit())
-        && !key.is_empty()
-        && key.chars().all(is_word_character)
+    !key.starts_with(|first: char| first.is_ascii_digit()) && !key.is_empty() && key.chars().all(is_word_character)
 }
 
 fn is_word_character(character: char) -> bool {
@@ -163,10 +155,7 @@ fn is_word_character(character: char) -> bool {
 
 /// A text that is not a path to one place; `position` counts bytes from the beginning of the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(
-    missing_docs,
-    reason = "the message of each variant says what it means"
-)]
+#[expect(missing_docs, reason = "the message of each variant says what it means")]
 pub enum PathError {
     #[error("a path begins with `$`")]
     NoRoot { position: usize },
@@ -197,27 +186,18 @@ impl FromStr for Path {
     type Err = PathError;
 
     fn from_str(text: &str) -> Result<Path, PathError> {
-        let mut rest = text
-            .strip_prefix('$')
-            .ok_or(PathError::NoRoot { position: 0 })?;
+        let mut rest = text.strip_prefix('$').ok_or(PathError::NoRoot { position: 0 })?;
         let mut path = Path::root();
         while !rest.is_empty() {
             let position = text.len() - rest.len();
             let (segment, after) = if let Some(rest) = rest.strip_prefix('.') {
-                read_word(rest).ok_or(PathError::NoKey {
-                    position: position + 1,
-                })?
+                read_word(rest).ok_or(PathError::NoKey { position: position + 1 })?
             } else if let Some(rest) = rest.strip_prefix('[') {
-                let (segment, after) =
-                    read_quoted(rest)
-                        .or_else(|| read_index(rest))
-                        .ok_or(PathError::NoIndex {
-                            position: position + 1,
-                        })?;
+                let (segment, after) = read_quoted(rest)
+                    .or_else(|| read_index(rest))
+                    .ok_or(PathError::NoIndex { position: position + 1 })?;
                 let position = text.len() - after.len();
-                let after = after
-                    .strip_prefix(']')
-                    .ok_or(PathError::NotClosed { position })?;
+                let after = after.strip_prefix(']').ok_or(PathError::NotClosed { position })?;
                 (segment, after)
             } else {
                 return Err(PathError::NoStep { position });
@@ -230,17 +210,13 @@ impl FromStr for Path {
 }
 
 fn read_word(rest: &str) -> Option<(Segment, &str)> {
-    let end = rest
-        .find(|character| !is_word_character(character))
-        .unwrap_or(rest.len());
+    let end = rest.find(|character| !is_word_character(character)).unwrap_or(rest.len());
     let (word, after) = rest.split_at(end);
     is_word(word).then(|| (Segment::from(word), after))
 }
 
 fn read_index(rest: &str) -> Option<(Segment, &str)> {
-    let end = rest
-        .find(|character: char| !character.is_ascii_digit())
-        .unwrap_or(rest.len());
+    let end = rest.find(|character: char| !character.is_ascii_digit()).unwrap_or(rest.len());
     let (digits, after) = rest.split_at(end);
     Some((Segment::Index(digits.parse().ok()?), after))
 }
@@ -270,11 +246,7 @@ mod tests {
             (vec!["$schema".into()], r#"$["$schema"]"#),
             (vec!["blåbær".into()], "$.blåbær"),
         ] {
-            let path: Path = segments
-                .into_iter()
-                .collect::<Vec<Segment>>()
-                .into_iter()
-                .collect();
+            let path: Path = segments.into_iter().collect::<Vec<Segment>>().into_iter().collect();
             assert_eq!(path.to_string(), text);
             assert_eq!(text.parse(), Ok(path));
         }
@@ -290,10 +262,7 @@ mod tests {
             ("$.a[*]", PathError::NoIndex { position: 4 }),
             ("$.a[-1]", PathError::NoIndex { position: 4 }),
             ("$[1", PathError::NotClosed { position: 3 }),
-            (
-                "$[99999999999999999999]",
-                PathError::NoIndex { position: 2 },
-            ),
+            ("$[99999999999999999999]", PathError::NoIndex { position: 2 }),
             (r#"$["a"#, PathError::NoIndex { position: 2 }),
         ] {
             let got = text.parse::<Path>().unwrap_err();

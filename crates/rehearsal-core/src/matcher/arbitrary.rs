@@ -9,10 +9,7 @@ use crate::json::Kind;
 
 /// A key: ordinary words, operator words and an odd one.
 fn key() -> impl Strategy<Value = String> {
-    let keys = [
-        "a", "b", "text", "type", "any", "exact", "not", "gte", "length", "contains", "at",
-        "odd key", "",
-    ];
+    let keys = ["a", "b", "text", "type", "any", "exact", "not", "gte", "length", "contains", "at", "odd key", ""];
     prop::sample::select(keys.to_vec()).prop_map(str::to_owned)
 }
 

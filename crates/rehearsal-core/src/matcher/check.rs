@@ -17,20 +17,13 @@ use crate::json::{DEFAULT_EXCERPT, Path, compare, difference, excerpt};
 impl Matcher {
     /// Tells the judge every mismatch. One walk serves [`Matcher::check`], [`Matcher::matches`] and
     /// [`Matcher::distance`], so they cannot disagree.
-    pub(super) fn walk(
-        &self,
-        actual: Option<&Value>,
-        trail: &Trail<'_>,
-        judge: &mut Judge,
-    ) -> Walk {
+    pub(super) fn walk(&self, actual: Option<&Value>, trail: &Trail<'_>, judge: &mut Judge) -> Walk {
         let holds = match (self, actual) {
             (Matcher::AnyOf(matchers), _) => {
                 return walk_any_of(self, matchers, actual, trail, judge);
             }
             (Matcher::AllOf(matchers), _) => {
-                return matchers
-                    .iter()
-                    .try_for_each(|matcher| matcher.walk(actual, trail, judge));
+                return matchers.iter().try_for_each(|matcher| matcher.walk(actual, trail, judge));
             }
             (Matcher::Not(matcher), _) => !matcher.matches_optional(actual),
             (Matcher::Absent, actual) => actual.is_none(),
@@ -40,9 +33,9 @@ impl Matcher {
                 return walk_exact(expected, actual, trail, judge);
             }
             (Matcher::Object(fields), Some(Value::Object(actual))) => {
-                return fields.iter().try_for_each(|(key, matcher)| {
-                    matcher.walk(actual.get(key), &Trail::Key(trail, key), judge)
-                });
+                return fields
+                    .iter()
+                    .try_for_each(|(key, matcher)| matcher.walk(actual.get(key), &Trail::Key(trail, key), judge));
             }
             (Matcher::Object(fields), Some(actual)) => {
                 return walk_not_an_object(self, fields, actual, trail, judge);
@@ -51,9 +44,10 @@ impl Matcher {
                 return walk_elements(matchers, actual, trail, judge);
             }
             (Matcher::Each(matcher), Some(Value::Array(actual))) => {
-                return actual.iter().enumerate().try_for_each(|(index, actual)| {
-                    matcher.walk(Some(actual), &Trail::Index(trail, index), judge)
-                });
+                return actual
+                    .iter()
+                    .enumerate()
+                    .try_for_each(|(index, actual)| matcher.walk(Some(actual), &Trail::Index(trail, index), judge));
             }
             (Matcher::Contains(contains), Some(actual)) => match contains.as_ref() {
                 Contains::Text(text) => has_text(text, actual),
@@ -71,10 +65,7 @@ impl Matcher {
                 return walk_length(self, range, actual, trail, judge);
             }
             (Matcher::At(at), Some(actual)) => return walk_at(at, actual, trail, judge),
-            (
-                Matcher::Array(_) | Matcher::Each(_) | Matcher::Pattern(_) | Matcher::Range(_),
-                Some(_),
-            ) => false,
+            (Matcher::Array(_) | Matcher::Each(_) | Matcher::Pattern(_) | Matcher::Range(_), Some(_)) => false,
         };
         if holds {
             return Walk::Continue(());
@@ -84,10 +75,7 @@ impl Matcher {
 }
 
 pub(super) fn words(expected: impl fmt::Display, actual: Option<&Value>) -> Words {
-    Words {
-        expected: expected.to_string(),
-        got: actual.map(|actual| excerpt(actual, DEFAULT_EXCERPT)),
-    }
+    Words { expected: expected.to_string(), got: actual.map(|actual| excerpt(actual, DEFAULT_EXCERPT)) }
 }
 
 fn walk_exact(expected: &Value, actual: &Value, trail: &Trail<'_>, judge: &mut Judge) -> Walk {
@@ -97,16 +85,12 @@ fn walk_exact(expected: &Value, actual: &Value, trail: &Trail<'_>, judge: &mut J
                 let trail = Trail::Key(trail, key);
                 match actual.get(key) {
                     Some(actual) => walk_exact(expected, actual, &trail, judge)?,
-                    None => judge.refuse(
-                        &trail,
-                        || leaves(expected),
-                        || words(excerpt(expected, DEFAULT_EXCERPT), None),
-                    )?,
+                    None => {
+                        judge.refuse(&trail, || leaves(expected), || words(excerpt(expected, DEFAULT_EXCERPT), None))?
+                    }
                 }
             }
-            let surplus = actual
-                .iter()
-                .filter(|(key, _)| !expected.contains_key(*key));
+            let surplus = actual.iter().filter(|(key, _)| !expected.contains_key(*key));
             for (key, actual) in surplus {
                 let trail = Trail::Key(trail, key);
                 judge.refuse(&trail, || 1, || words("nothing", Some(actual)))?;
@@ -138,11 +122,7 @@ fn walk_exact(expected: &Value, actual: &Value, trail: &Trail<'_>, judge: &mut J
     if same {
         return Walk::Continue(());
     }
-    judge.refuse(
-        trail,
-        || leaves(expected),
-        || words(excerpt(expected, DEFAULT_EXCERPT), Some(actual)),
-    )
+    judge.refuse(trail, || leaves(expected), || words(excerpt(expected, DEFAULT_EXCERPT), Some(actual)))
 }
 
 /// ```text
@@ -165,30 +145,20 @@ fn walk_not_an_object(
                 _ => None,
             };
             match meant {
-                Some(word) => words(
-                    format_args!("{matcher} (did you mean the operator `{word}`?)"),
-                    Some(actual),
-                ),
+                Some(word) => words(format_args!("{matcher} (did you mean the operator `{word}`?)"), Some(actual)),
                 None => words(matcher, Some(actual)),
             }
         },
     )
 }
 
-fn walk_elements(
-    matchers: &[Matcher],
-    actual: &[Value],
-    trail: &Trail<'_>,
-    judge: &mut Judge,
-) -> Walk {
+fn walk_elements(matchers: &[Matcher], actual: &[Value], trail: &Trail<'_>, judge: &mut Judge) -> Walk {
     let missing = matchers.iter().skip(actual.len()).map(Matcher::weight);
     walk_count(matchers.len(), actual.len(), || missing.sum(), trail, judge)?;
     let pairs = matchers.iter().zip(actual).enumerate();
     pairs
         .into_iter()
-        .try_for_each(|(index, (matcher, actual))| {
-            matcher.walk(Some(actual), &Trail::Index(trail, index), judge)
-        })
+        .try_for_each(|(index, (matcher, actual))| matcher.walk(Some(actual), &Trail::Index(trail, index), judge))
 }
 
 /// ```text
@@ -208,39 +178,25 @@ fn walk_count(
     judge.refuse(
         trail,
         || missing().max(actual.saturating_sub(expected)),
-        || Words {
-            expected: format!("{expected} {elements}"),
-            got: Some(actual.to_string()),
-        },
+        || Words { expected: format!("{expected} {elements}"), got: Some(actual.to_string()) },
     )
 }
 
 fn has_text(text: &Text, actual: &Value) -> bool {
     match actual {
         Value::String(string) => text.is_in(string),
-        Value::Array(elements) => elements
-            .iter()
-            .any(|element| element.as_str().is_some_and(|string| text.is(string))),
+        Value::Array(elements) => elements.iter().any(|element| element.as_str().is_some_and(|string| text.is(string))),
         Value::Object(fields) => fields.keys().any(|key| text.is(key)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 
-fn walk_contains(
-    whole: &Matcher,
-    matcher: &Matcher,
-    actual: &Value,
-    trail: &Trail<'_>,
-    judge: &mut Judge,
-) -> Walk {
+fn walk_contains(whole: &Matcher, matcher: &Matcher, actual: &Value, trail: &Trail<'_>, judge: &mut Judge) -> Walk {
     match (actual, matcher) {
         (Value::Array(elements), _) => {
             let elements = elements.iter().enumerate();
-            let candidates = elements.map(|(index, element)| Candidate {
-                matcher,
-                actual: Some(element),
-                index: Some(index),
-            });
+            let candidates =
+                elements.map(|(index, element)| Candidate { matcher, actual: Some(element), index: Some(index) });
             walk_closest(whole, candidates, Some(actual), trail, judge)
         }
         (Value::Object(_), Matcher::Object(_)) => matcher.walk(Some(actual), trail, judge),
@@ -255,11 +211,7 @@ fn walk_any_of(
     trail: &Trail<'_>,
     judge: &mut Judge,
 ) -> Walk {
-    let candidates = matchers.iter().map(|matcher| Candidate {
-        matcher,
-        actual,
-        index: None,
-    });
+    let candidates = matchers.iter().map(|matcher| Candidate { matcher, actual, index: None });
     walk_closest(whole, candidates, actual, trail, judge)
 }
 
@@ -272,24 +224,11 @@ fn walk_schema(schema: &Schema, actual: &Value, trail: &Trail<'_>, judge: &mut J
     }
     schema.check(actual).into_iter().try_for_each(|mismatch| {
         let trail = Trail::Below(trail, &mismatch.path);
-        judge.refuse(
-            &trail,
-            || 1,
-            || Words {
-                expected: mismatch.expected.clone(),
-                got: mismatch.got.clone(),
-            },
-        )
+        judge.refuse(&trail, || 1, || Words { expected: mismatch.expected.clone(), got: mismatch.got.clone() })
     })
 }
 
-fn walk_length(
-    whole: &Matcher,
-    range: &Range,
-    actual: &Value,
-    trail: &Trail<'_>,
-    judge: &mut Judge,
-) -> Walk {
+fn walk_length(whole: &Matcher, range: &Range, actual: &Value, trail: &Trail<'_>, judge: &mut Judge) -> Walk {
     let length = match actual {
         Value::String(text) => text.chars().count(),
         Value::Array(elements) => elements.len(),
@@ -301,14 +240,7 @@ fn walk_length(
     if range.contains(&Number::from(length)) {
         return Walk::Continue(());
     }
-    judge.refuse(
-        trail,
-        || 1,
-        || Words {
-            expected: whole.to_string(),
-            got: Some(format!("a length of {length}")),
-        },
-    )
+    judge.refuse(trail, || 1, || Words { expected: whole.to_string(), got: Some(format!("a length of {length}")) })
 }
 
 fn walk_at(at: &At, actual: &Value, trail: &Trail<'_>, judge: &mut Judge) -> Walk {
@@ -316,11 +248,7 @@ fn walk_at(at: &At, actual: &Value, trail: &Trail<'_>, judge: &mut Judge) -> Wal
         let nodes = at.query().query(actual).all();
         let nothing = nodes.is_empty() && !at.matcher().matches_optional(None);
         let holds = !nothing && nodes.into_iter().all(|node| at.matcher().matches(node));
-        return if holds {
-            Walk::Continue(())
-        } else {
-            Walk::Break(())
-        };
+        return if holds { Walk::Continue(()) } else { Walk::Break(()) };
     }
     let nodes = at.query().query_located(actual);
     if nodes.is_empty() {
@@ -339,8 +267,7 @@ fn walk_at(at: &At, actual: &Value, trail: &Trail<'_>, judge: &mut Judge) -> Wal
     }
     nodes.iter().try_for_each(|node| {
         let path = Path::from_pointer(&node.location().to_json_pointer(), actual);
-        at.matcher()
-            .walk(Some(node.node()), &Trail::Below(trail, &path), judge)
+        at.matcher().walk(Some(node.node()), &Trail::Below(trail, &path), judge)
     })
 }
 
@@ -384,19 +311,11 @@ mod tests {
     #[test]
     fn the_closest_alternative_speaks_if_it_got_something_right() {
         let written = json!({"any_of": [{"a": 1, "b": 2, "c": 3}, {"a": 9, "b": 9}, "x"]});
-        assert_eq!(
-            said(written.clone(), json!({"a": 1, "b": 2, "c": 4})),
-            ["$.c: expected 3, got 4"]
-        );
-        assert_eq!(
-            said(written.clone(), json!({"a": 9})),
-            ["$.b: missing, expected 9"]
-        );
+        assert_eq!(said(written.clone(), json!({"a": 1, "b": 2, "c": 4})), ["$.c: expected 3, got 4"]);
+        assert_eq!(said(written.clone(), json!({"a": 9})), ["$.b: missing, expected 9"]);
         assert_eq!(
             said(written, json!(5)),
-            [
-                "$: expected an object with {a: 1, b: 2, c: 3} or an object with {a: 9, b: 9} or \"x\", got 5"
-            ]
+            ["$: expected an object with {a: 1, b: 2, c: 3} or an object with {a: 9, b: 9} or \"x\", got 5"]
         );
     }
 
@@ -404,10 +323,7 @@ mod tests {
     fn the_closest_element_speaks_if_it_got_something_right() {
         let written = json!({"contains": {"type": "text", "text": {"contains": "rain"}}});
         let actual = json!([{"type": "image"}, {"type": "text", "text": "sun"}]);
-        assert_eq!(
-            said(written.clone(), actual),
-            ["$[1].text: expected something containing \"rain\", got \"sun\""]
-        );
+        assert_eq!(said(written.clone(), actual), ["$[1].text: expected something containing \"rain\", got \"sun\""]);
         assert_eq!(
             said(written, json!([])),
             [
@@ -420,9 +336,7 @@ mod tests {
     fn a_misspelled_operator_comes_to_light_when_it_is_compared() {
         assert_eq!(
             said(json!({"city": {"contians": "x"}}), json!({"city": "Oslo"})),
-            [
-                "$.city: expected an object with {contians: \"x\"} (did you mean the operator `contains`?), got \"Oslo\""
-            ]
+            ["$.city: expected an object with {contians: \"x\"} (did you mean the operator `contains`?), got \"Oslo\""]
         );
     }
 
@@ -438,19 +352,14 @@ mod tests {
             (json!({"not": {"present": true}}), true),
         ] {
             let matcher = Matcher::parse(&written).unwrap();
-            assert_eq!(
-                matcher.check_optional(None).is_empty(),
-                matches,
-                "{written}"
-            );
+            assert_eq!(matcher.check_optional(None).is_empty(), matches, "{written}");
             assert_eq!(matcher.matches_optional(None), matches, "{written}");
         }
     }
 
     #[test]
     fn the_distance_ranks_near_misses() {
-        let matcher =
-            Matcher::subset(json!({"name": "weather", "arguments": {"city": "Oslo", "days": 3}}));
+        let matcher = Matcher::subset(json!({"name": "weather", "arguments": {"city": "Oslo", "days": 3}}));
         let ranked = [
             json!({"name": "weather", "arguments": {"city": "Oslo", "days": 3}}),
             json!({"name": "weather", "arguments": {"city": "Oslo", "days": 4}}),
@@ -463,10 +372,7 @@ mod tests {
 
     #[test]
     fn alternatives_inside_alternatives_take_no_longer_than_they_are_long() {
-        let written = (0..60).fold(
-            json!(1),
-            |inner, _| json!({"any_of": [inner, {"a": 1, "b": 2}]}),
-        );
+        let written = (0..60).fold(json!(1), |inner, _| json!({"any_of": [inner, {"a": 1, "b": 2}]}));
         assert_eq!(said(written, json!({"a": 1})).len(), 1);
     }
 

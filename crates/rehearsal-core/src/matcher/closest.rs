@@ -26,13 +26,8 @@ pub(super) fn walk_closest<'walk>(
     judge: &mut Judge,
 ) -> Walk {
     if let Judge::First = judge {
-        let found =
-            candidates.any(|candidate| candidate.matcher.matches_optional(candidate.actual));
-        return if found {
-            Walk::Continue(())
-        } else {
-            Walk::Break(())
-        };
+        let found = candidates.any(|candidate| candidate.matcher.matches_optional(candidate.actual));
+        return if found { Walk::Continue(()) } else { Walk::Break(()) };
     }
     let mut closest: Option<(Closeness, Candidate<'_>)> = None;
     for candidate in candidates {

@@ -132,19 +132,10 @@ mod tests {
         for (written, text) in [
             (json!("Oslo"), "\"Oslo\""),
             (json!({}), "an object"),
-            (
-                json!({"a": 1, "b": {"gte": 1, "lt": 9}}),
-                "an object with {a: 1, b: a number >= 1 and < 9}",
-            ),
+            (json!({"a": 1, "b": {"gte": 1, "lt": 9}}), "an object with {a: 1, b: a number >= 1 and < 9}"),
             (json!([1, {"type": "string"}]), "[1, a string]"),
-            (
-                json!({"each": {"type": "null"}}),
-                "an array in which each element is null",
-            ),
-            (
-                json!({"contains": "x", "ignore_case": true}),
-                "something containing \"x\" in any case",
-            ),
+            (json!({"each": {"type": "null"}}), "an array in which each element is null"),
+            (json!({"contains": "x", "ignore_case": true}), "something containing \"x\" in any case"),
             (json!({"matches": "^B"}), "a string matching /^B/"),
             (json!({"length": 3}), "a length of 3"),
             (json!({"length": {"gte": 1}}), "a length >= 1"),
@@ -160,10 +151,7 @@ mod tests {
     fn a_huge_matcher_is_described_briefly() {
         let matcher = Matcher::subset(json!({"key": vec!["åå"; 500]}));
         let text = matcher.to_string();
-        assert!(
-            text.len() <= LIMIT + '…'.len_utf8() && text.ends_with('…'),
-            "{text}"
-        );
+        assert!(text.len() <= LIMIT + '…'.len_utf8() && text.ends_with('…'), "{text}");
         let mut deep = Matcher::Any;
         for _ in 0..60 {
             deep = Matcher::AnyOf(vec![deep.clone(), deep]);

@@ -20,24 +20,14 @@ pub struct MatcherError {
 
 /// What can be wrong with a written matcher.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(
-    missing_docs,
-    reason = "the message of each variant says what it means"
-)]
+#[expect(missing_docs, reason = "the message of each variant says what it means")]
 pub enum Problem {
     #[error("operator `{operator}` stands beside the ordinary key `{key}`")]
     Mixed { operator: String, key: String },
     #[error("`{operator}` takes {wanted}, not {got}")]
-    WrongOperand {
-        operator: &'static str,
-        wanted: &'static str,
-        got: String,
-    },
+    WrongOperand { operator: &'static str, wanted: &'static str, got: String },
     #[error("`{operator}` goes only with {partners}")]
-    Alone {
-        operator: &'static str,
-        partners: &'static str,
-    },
+    Alone { operator: &'static str, partners: &'static str },
     #[error("`{name}` is not a type")]
     UnknownType { name: String },
     #[error("not a regular expression: {reason}")]
@@ -55,11 +45,7 @@ pub enum Problem {
 impl Problem {
     /// This problem at a place, without a hint.
     pub(super) fn at(self, path: &Path) -> MatcherError {
-        MatcherError {
-            path: path.clone(),
-            problem: self,
-            hint: None,
-        }
+        MatcherError { path: path.clone(), problem: self, hint: None }
     }
 }
 

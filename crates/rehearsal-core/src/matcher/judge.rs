@@ -37,11 +37,7 @@ impl Judge {
             Judge::Count(total) => *total = total.saturating_add(weight().max(1)),
             Judge::Collect(mismatches) => {
                 let Words { expected, got } = words();
-                mismatches.push(Mismatch {
-                    path: trail.to_path(),
-                    expected,
-                    got,
-                });
+                mismatches.push(Mismatch { path: trail.to_path(), expected, got });
             }
         }
         Walk::Continue(())

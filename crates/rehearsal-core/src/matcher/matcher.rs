@@ -81,8 +81,7 @@ impl Matcher {
 
     /// Like [`Matcher::matches`], for a value that may not be there.
     pub fn matches_optional(&self, actual: Option<&Value>) -> bool {
-        self.walk(actual, &Trail::Root, &mut Judge::First)
-            .is_continue()
+        self.walk(actual, &Trail::Root, &mut Judge::First).is_continue()
     }
 
     /// How far the value is from what was expected: 0 when it matches, else about the number of leaves that would have to
@@ -106,9 +105,7 @@ impl Matcher {
         let weight = match self {
             Matcher::Exact(value) => leaves(value),
             Matcher::Object(fields) => sum(fields.iter().map(|(_, matcher)| matcher.weight())),
-            Matcher::Array(matchers) | Matcher::AllOf(matchers) => {
-                sum(matchers.iter().map(Matcher::weight))
-            }
+            Matcher::Array(matchers) | Matcher::AllOf(matchers) => sum(matchers.iter().map(Matcher::weight)),
             Matcher::AnyOf(matchers) => matchers.iter().map(Matcher::weight).min().unwrap_or(1),
             Matcher::At(at) => at.matcher().weight(),
             Matcher::Contains(contains) => match contains.as_ref() {
@@ -152,15 +149,10 @@ impl Matcher {
     /// This value, but objects may have more keys, however deep they are. Nothing in it is an operator.
     pub fn subset(value: impl Into<Value>) -> Matcher {
         match value.into() {
-            Value::Object(fields) => Matcher::Object(
-                fields
-                    .into_iter()
-                    .map(|(key, value)| (key, Matcher::subset(value)))
-                    .collect(),
-            ),
-            Value::Array(elements) => {
-                Matcher::Array(elements.into_iter().map(Matcher::subset).collect())
+            Value::Object(fields) => {
+                Matcher::Object(fields.into_iter().map(|(key, value)| (key, Matcher::subset(value))).collect())
             }
+            Value::Array(elements) => Matcher::Array(elements.into_iter().map(Matcher::subset).collect()),
             scalar => Matcher::Exact(scalar),
         }
     }
@@ -194,9 +186,7 @@ impl Matcher {
     /// A string in which a regular expression is found.
     pub fn pattern(written: &str) -> Result<Matcher, MatcherError> {
         let pattern = Pattern::compile(written, Case::Matters);
-        pattern
-            .map(Matcher::Pattern)
-            .map_err(|problem| problem.at(&Path::root()))
+        pattern.map(Matcher::Pattern).map_err(|problem| problem.at(&Path::root()))
     }
 
     /// A value that a JSON Schema accepts.
@@ -207,8 +197,7 @@ impl Matcher {
     /// Something about every node that a JSON path finds.
     pub fn at(path: &str, matcher: Matcher) -> Result<Matcher, MatcherError> {
         let at = At::compile(path, matcher);
-        at.map(|at| Matcher::At(Box::new(at)))
-            .map_err(|problem| problem.at(&Path::root()))
+        at.map(|at| Matcher::At(Box::new(at))).map_err(|problem| problem.at(&Path::root()))
     }
 
     /// A string, array or object of exactly this length.

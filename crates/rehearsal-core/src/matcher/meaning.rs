@@ -20,17 +20,14 @@ pub(super) enum Meaning {
 impl Meaning {
     /// What an object means; the place of an error is inside it.
     pub(super) fn of(fields: &Map<String, Value>) -> Result<Meaning, MatcherError> {
-        let is_operator = |(key, value): &(&String, &Value)| {
-            operator::named(key).is_some() && (*key != "type" || names_types(value))
-        };
+        let is_operator =
+            |(key, value): &(&String, &Value)| operator::named(key).is_some() && (*key != "type" || names_types(value));
         let (operators, ordinary): (Vec<_>, Vec<_>) = fields.iter().partition(is_operator);
         match (operators.as_slice(), ordinary.as_slice()) {
-            ([], [(key, Value::String(name))]) if *key == "type" => {
-                match operator::closest_type(name) {
-                    Some(meant) => Err(unknown_type(name, meant)),
-                    None => Ok(Meaning::Data),
-                }
-            }
+            ([], [(key, Value::String(name))]) if *key == "type" => match operator::closest_type(name) {
+                Some(meant) => Err(unknown_type(name, meant)),
+                None => Ok(Meaning::Data),
+            },
             ([], _) => Ok(Meaning::Data),
             (_, []) => Ok(Meaning::Operators),
             ([(operator, _), others @ ..], [(key, _), ..]) => {
@@ -46,10 +43,7 @@ impl Meaning {
                     ),
                 };
                 let key = misspelled.map_or(key.as_str(), |(key, _)| key);
-                let problem = Problem::Mixed {
-                    operator: (*operator).clone(),
-                    key: key.to_owned(),
-                };
+                let problem = Problem::Mixed { operator: (*operator).clone(), key: key.to_owned() };
                 Err(problem.at(&Path::root()).hint(hint))
             }
         }
@@ -59,9 +53,7 @@ impl Meaning {
 fn unknown_type(name: &str, meant: &str) -> MatcherError {
     let name = name.to_owned();
     let hint = format!("did you mean `{meant}`? {}", as_data("type"));
-    Problem::UnknownType { name }
-        .at(&Path::root().join("type"))
-        .hint(hint)
+    Problem::UnknownType { name }.at(&Path::root().join("type")).hint(hint)
 }
 
 /// How to write a key that is an operator word.
@@ -80,9 +72,7 @@ pub(super) fn kind_named(written: &Value) -> Option<Kind> {
 
 fn names_types(written: &Value) -> bool {
     match written {
-        Value::Array(names) => {
-            !names.is_empty() && names.iter().all(|name| kind_named(name).is_some())
-        }
+        Value::Array(names) => !names.is_empty() && names.iter().all(|name| kind_named(name).is_some()),
         single => kind_named(single).is_some(),
     }
 }
@@ -99,20 +89,11 @@ mod tests {
             (json!({"city": "Oslo"}), Some(Meaning::Data)),
             (json!({"contians": "x"}), Some(Meaning::Data)),
             (json!({"contains": "x"}), Some(Meaning::Operators)),
-            (
-                json!({"gte": 1, "type": "integer"}),
-                Some(Meaning::Operators),
-            ),
+            (json!({"gte": 1, "type": "integer"}), Some(Meaning::Operators)),
             (json!({"type": null}), Some(Meaning::Operators)),
-            (
-                json!({"type": ["string", "null"]}),
-                Some(Meaning::Operators),
-            ),
+            (json!({"type": ["string", "null"]}), Some(Meaning::Operators)),
             (json!({"type": "text"}), Some(Meaning::Data)),
-            (
-                json!({"type": "string", "title": "City"}),
-                Some(Meaning::Data),
-            ),
+            (json!({"type": "string", "title": "City"}), Some(Meaning::Data)),
             (json!({"type": "text", "length": 3}), None),
             (json!({"type": "strng"}), None),
             (json!({"contains": "x", "city": "Oslo"}), None),

@@ -24,11 +24,7 @@ pub struct Mismatch {
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Mismatch {
-            path,
-            expected,
-            got,
-        } = self;
+        let Mismatch { path, expected, got } = self;
         match got {
             Some(got) => write!(f, "{path}: expected {expected}, got {got}"),
             None => write!(f, "{path}: missing, expected {expected}"),
@@ -47,24 +43,14 @@ mod tests {
             expected: "\"weather\"".to_owned(),
             got: Some("\"wether\"".to_owned()),
         };
-        assert_eq!(
-            mismatch.to_string(),
-            r#"$.name: expected "weather", got "wether""#
-        );
+        assert_eq!(mismatch.to_string(), r#"$.name: expected "weather", got "wether""#);
         mismatch.got = None;
-        assert_eq!(
-            mismatch.to_string(),
-            r#"$.name: missing, expected "weather""#
-        );
+        assert_eq!(mismatch.to_string(), r#"$.name: missing, expected "weather""#);
     }
 
     #[test]
     fn a_mismatch_is_plain_json_for_programs() {
-        let mismatch = Mismatch {
-            path: Path::root().join(0),
-            expected: "nothing".to_owned(),
-            got: None,
-        };
+        let mismatch = Mismatch { path: Path::root().join(0), expected: "nothing".to_owned(), got: None };
         let json = serde_json::to_string(&mismatch).unwrap();
         assert_eq!(json, r#"{"path":"$[0]","expected":"nothing","got":null}"#);
     }

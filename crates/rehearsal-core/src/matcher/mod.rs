@@ -16,10 +16,7 @@ mod contains;
 mod describe;
 mod error;
 mod judge;
-#[expect(
-    clippy::module_inception,
-    reason = "a file is named after the one thing in it"
-)]
+#[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
 mod matcher;
 mod meaning;
 mod mismatch;

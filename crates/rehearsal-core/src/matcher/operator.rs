@@ -52,9 +52,7 @@ pub(super) fn closest(word: &str) -> Option<&'static str> {
 pub(super) fn closest_type(name: &str) -> Option<&'static str> {
     let alias = TYPE_ALIASES.into_iter().find(|(alias, _)| *alias == name);
     let names = crate::json::Kind::ALL.map(crate::json::Kind::name);
-    alias
-        .map(|(_, meant)| meant)
-        .or_else(|| nearest(name, names))
+    alias.map(|(_, meant)| meant).or_else(|| nearest(name, names))
 }
 
 fn nearest<const N: usize>(word: &str, words: [&'static str; N]) -> Option<&'static str> {
@@ -66,12 +64,7 @@ fn nearest<const N: usize>(word: &str, words: [&'static str; N]) -> Option<&'sta
     let lowercase = word.to_lowercase();
     words
         .into_iter()
-        .map(|candidate| {
-            (
-                strsim::damerau_levenshtein(&lowercase, candidate),
-                candidate,
-            )
-        })
+        .map(|candidate| (strsim::damerau_levenshtein(&lowercase, candidate), candidate))
         .filter(|(distance, candidate)| *distance <= allowed && candidate.len() > 3)
         .min()
         .map(|(_, candidate)| candidate)

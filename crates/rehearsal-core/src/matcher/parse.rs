@@ -39,9 +39,7 @@ impl Matcher {
     pub fn parse_fields(written: &Map<String, Value>) -> Result<Matcher, MatcherError> {
         let mut parser = Parser { path: Path::root() };
         for (key, value) in written {
-            parser.below(key.as_str(), |parser| {
-                refuse_depth(value, DEPTH_LIMIT - 1, &mut parser.path)
-            })?;
+            parser.below(key.as_str(), |parser| refuse_depth(value, DEPTH_LIMIT - 1, &mut parser.path))?;
         }
         parser.fields(written)
     }
@@ -73,24 +71,18 @@ impl Parser {
 
     fn matcher(&mut self, written: &Value) -> Result<Matcher, MatcherError> {
         match written {
-            Value::Object(fields) => {
-                match Meaning::of(fields).map_err(|error| self.placed(error))? {
-                    Meaning::Data => self.fields(fields),
-                    Meaning::Operators => self.operators(fields),
-                }
-            }
+            Value::Object(fields) => match Meaning::of(fields).map_err(|error| self.placed(error))? {
+                Meaning::Data => self.fields(fields),
+                Meaning::Operators => self.operators(fields),
+            },
             Value::Array(elements) => self.list(elements).map(Matcher::Array),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                Ok(Matcher::Exact(written.clone()))
-            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(Matcher::Exact(written.clone())),
         }
     }
 
     fn list(&mut self, elements: &[Value]) -> Result<Vec<Matcher>, MatcherError> {
         let elements = elements.iter().enumerate();
-        elements
-            .map(|(index, element)| self.below(index, |parser| parser.matcher(element)))
-            .collect()
+        elements.map(|(index, element)| self.below(index, |parser| parser.matcher(element))).collect()
     }
 
     fn fields(&mut self, fields: &Map<String, Value>) -> Result<Matcher, MatcherError> {
@@ -120,12 +112,7 @@ impl Parser {
     }
 
     /// One operator; none for those that were read together with others.
-    fn operator(
-        &mut self,
-        word: &'static str,
-        operand: &Value,
-        case: Case,
-    ) -> Result<Option<Matcher>, MatcherError> {
+    fn operator(&mut self, word: &'static str, operand: &Value, case: Case) -> Result<Option<Matcher>, MatcherError> {
         let matcher = match word {
             "gt" | "gte" | "lt" | "lte" | "ignore_case" => return Ok(None),
             "any" => match operand {
@@ -147,9 +134,9 @@ impl Parser {
                 other => Contains::Element(self.matcher(other)?),
             })),
             "matches" => match operand {
-                Value::String(written) => Matcher::Pattern(
-                    Pattern::compile(written, case).map_err(|problem| problem.at(&self.path))?,
-                ),
+                Value::String(written) => {
+                    Matcher::Pattern(Pattern::compile(written, case).map_err(|problem| problem.at(&self.path))?)
+                }
                 _ => return Err(self.wrong_operand(word, "a regular expression", operand)),
             },
             "type" => self.types(operand)?,
@@ -168,11 +155,7 @@ impl Parser {
         Ok(Some(matcher))
     }
 
-    fn alternatives(
-        &mut self,
-        word: &'static str,
-        operand: &Value,
-    ) -> Result<Vec<Matcher>, MatcherError> {
+    fn alternatives(&mut self, word: &'static str, operand: &Value) -> Result<Vec<Matcher>, MatcherError> {
         match operand {
             Value::Array(elements) if !elements.is_empty() => self.list(elements),
             _ => Err(self.wrong_operand(word, "a list with at least one matcher", operand)),
@@ -187,9 +170,7 @@ impl Parser {
         match kinds.as_slice() {
             [] => Err(self.wrong_operand("type", "the name of a type", operand)),
             [kind] => Ok(Matcher::Type(*kind)),
-            several => Ok(Matcher::AnyOf(
-                several.iter().copied().map(Matcher::Type).collect(),
-            )),
+            several => Ok(Matcher::AnyOf(several.iter().copied().map(Matcher::Type).collect())),
         }
     }
 
@@ -220,9 +201,7 @@ impl Parser {
         let matchers = matchers.collect::<Result<Vec<_>, _>>()?;
         match <[Matcher; 1]>::try_from(matchers) {
             Ok([only]) => Ok(only),
-            Err(none) if none.is_empty() => {
-                Err(self.wrong_operand("at", "at least one JSON path", operand))
-            }
+            Err(none) if none.is_empty() => Err(self.wrong_operand("at", "at least one JSON path", operand)),
             Err(several) => Ok(Matcher::AllOf(several)),
         }
     }
@@ -234,10 +213,8 @@ impl Parser {
         let on_text = fields.get("contains").is_some_and(Value::is_string);
         self.below("ignore_case", |parser| match operand {
             Value::Bool(_) if !on_text && !fields.contains_key("matches") => {
-                let problem = Problem::Alone {
-                    operator: "ignore_case",
-                    partners: "`matches`, or `contains` and a string",
-                };
+                let problem =
+                    Problem::Alone { operator: "ignore_case", partners: "`matches`, or `contains` and a string" };
                 Err(problem.at(&parser.path))
             }
             Value::Bool(true) => Ok(Case::Ignored),
@@ -269,9 +246,7 @@ impl Parser {
         let mut number = |word: &'static str| match fields.get(word) {
             None => Ok(None),
             Some(Value::Number(number)) => Ok(Some(number.clone())),
-            Some(other) => self.below(word, |parser| {
-                Err(parser.wrong_operand(word, "a number", other))
-            }),
+            Some(other) => self.below(word, |parser| Err(parser.wrong_operand(word, "a number", other))),
         };
         match (number(included)?, number(excluded)?) {
             (None, None) => Ok(Bound::Unbounded),
@@ -292,9 +267,7 @@ impl Parser {
         match operand {
             Value::Number(length) if length.is_u64() => Ok(Range::only(length.clone())),
             Value::Object(bounds) => {
-                let unknown = bounds
-                    .keys()
-                    .find(|key| !["gt", "gte", "lt", "lte"].contains(&key.as_str()));
+                let unknown = bounds.keys().find(|key| !["gt", "gte", "lt", "lte"].contains(&key.as_str()));
                 match (unknown, self.range(bounds)?) {
                     (None, Some(range)) => Ok(range),
                     _ => Err(self.wrong_operand("length", wanted, operand)),
@@ -304,18 +277,9 @@ impl Parser {
         }
     }
 
-    fn wrong_operand(
-        &self,
-        operator: &'static str,
-        wanted: &'static str,
-        got: &Value,
-    ) -> MatcherError {
+    fn wrong_operand(&self, operator: &'static str, wanted: &'static str, got: &Value) -> MatcherError {
         let got = excerpt(got, OPERAND_EXCERPT);
-        let problem = Problem::WrongOperand {
-            operator,
-            wanted,
-            got,
-        };
+        let problem = Problem::WrongOperand { operator, wanted, got };
         problem.at(&self.path).hint(as_data(operator))
     }
 }
@@ -331,13 +295,10 @@ fn refuse_depth(written: &Value, left: usize, path: &mut Path) -> Result<(), Mat
         Ok(())
     };
     match written {
-        Value::Array(elements) => elements
-            .iter()
-            .enumerate()
-            .try_for_each(|(index, element)| descend(index.into(), element)),
-        Value::Object(fields) => fields
-            .iter()
-            .try_for_each(|(key, value)| descend(key.as_str().into(), value)),
+        Value::Array(elements) => {
+            elements.iter().enumerate().try_for_each(|(index, element)| descend(index.into(), element))
+        }
+        Value::Object(fields) => fields.iter().try_for_each(|(key, value)| descend(key.as_str().into(), value)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
     }
 }
@@ -357,51 +318,21 @@ mod tests {
     #[test]
     fn a_bad_matcher_is_refused_with_its_place() {
         for (written, message) in [
-            (
-                json!({"city": {"matches": "("}}),
-                "$.city.matches: not a regular expression: unclosed group",
-            ),
-            (
-                json!({"city": {"matches": 1}}),
-                "$.city.matches: `matches` takes a regular expression, not 1",
-            ),
-            (
-                json!([{"any": false}]),
-                "$[0].any: `any` takes only `true`, not false",
-            ),
-            (
-                json!({"present": "yes"}),
-                "$.present: `present` takes `true` or `false`, not \"yes\"",
-            ),
-            (
-                json!({"subset": [1]}),
-                "$.subset: `subset` takes an object, not [1]",
-            ),
-            (
-                json!({"any_of": []}),
-                "$.any_of: `any_of` takes a list with at least one matcher, not []",
-            ),
-            (
-                json!({"any_of": [1, {"not": {"lt": "x"}}]}),
-                "$.any_of[1].not.lt: `lt` takes a number, not \"x\"",
-            ),
+            (json!({"city": {"matches": "("}}), "$.city.matches: not a regular expression: unclosed group"),
+            (json!({"city": {"matches": 1}}), "$.city.matches: `matches` takes a regular expression, not 1"),
+            (json!([{"any": false}]), "$[0].any: `any` takes only `true`, not false"),
+            (json!({"present": "yes"}), "$.present: `present` takes `true` or `false`, not \"yes\""),
+            (json!({"subset": [1]}), "$.subset: `subset` takes an object, not [1]"),
+            (json!({"any_of": []}), "$.any_of: `any_of` takes a list with at least one matcher, not []"),
+            (json!({"any_of": [1, {"not": {"lt": "x"}}]}), "$.any_of[1].not.lt: `lt` takes a number, not \"x\""),
             (json!({"gte": 5, "lt": 5}), "$: no number is >= 5 and < 5"),
-            (
-                json!({"gt": 5, "gte": 5}),
-                "$: `gt` goes only with `lt` or `lte`, not `gte`",
-            ),
-            (
-                json!({"length": -1}),
-                "$.length: `length` takes a whole number or a range such as { gte: 1 }, not -1",
-            ),
+            (json!({"gt": 5, "gte": 5}), "$: `gt` goes only with `lt` or `lte`, not `gte`"),
+            (json!({"length": -1}), "$.length: `length` takes a whole number or a range such as { gte: 1 }, not -1"),
             (
                 json!({"length": {"min": 1}}),
                 "$.length: `length` takes a whole number or a range such as { gte: 1 }, not {\"min\":1}",
             ),
-            (
-                json!({"at": "10:00"}),
-                "$.at: `at` takes an object of JSON paths, not \"10:00\"",
-            ),
+            (json!({"at": "10:00"}), "$.at: `at` takes an object of JSON paths, not \"10:00\""),
             (
                 json!({"schema": {"type": "strng"}}),
                 "$.schema.type: not a JSON Schema: \"strng\" is not valid under any of the schemas listed in the 'anyOf' keyword",
@@ -423,44 +354,22 @@ mod tests {
     #[test]
     fn operators_beside_ordinary_keys_are_refused_with_advice() {
         let (message, hint) = error(json!({"box": {"length": 3, "wide": 4}}));
-        assert_eq!(
-            message,
-            "$.box: operator `length` stands beside the ordinary key `wide`"
-        );
-        let advice =
-            "if `length` is a key of the data, wrap the object: { subset: { length: …, wide: … } }";
+        assert_eq!(message, "$.box: operator `length` stands beside the ordinary key `wide`");
+        let advice = "if `length` is a key of the data, wrap the object: { subset: { length: …, wide: … } }";
         assert_eq!(hint.as_deref(), Some(advice));
         let (message, hint) = error(json!({"type": "string", "contians": "x"}));
-        assert_eq!(
-            message,
-            "$: operator `type` stands beside the ordinary key `contians`"
-        );
-        assert_eq!(
-            hint.as_deref(),
-            Some("did you mean the operator `contains`?")
-        );
+        assert_eq!(message, "$: operator `type` stands beside the ordinary key `contians`");
+        assert_eq!(hint.as_deref(), Some("did you mean the operator `contains`?"));
     }
 
     #[test]
     fn a_content_block_is_data_although_it_has_a_type() {
         for (written, actual) in [
-            (
-                json!({"type": "text", "text": {"contains": "rain"}}),
-                json!({"type": "text", "text": "heavy rain"}),
-            ),
-            (
-                json!({"type": "image"}),
-                json!({"type": "image", "data": "…"}),
-            ),
-            (
-                json!({"type": "object", "properties": {}}),
-                json!({"type": "object", "properties": {"a": 1}}),
-            ),
+            (json!({"type": "text", "text": {"contains": "rain"}}), json!({"type": "text", "text": "heavy rain"})),
+            (json!({"type": "image"}), json!({"type": "image", "data": "…"})),
+            (json!({"type": "object", "properties": {}}), json!({"type": "object", "properties": {"a": 1}})),
         ] {
-            assert!(
-                Matcher::parse(&written).unwrap().matches(&actual),
-                "{written}"
-            );
+            assert!(Matcher::parse(&written).unwrap().matches(&actual), "{written}");
         }
     }
 

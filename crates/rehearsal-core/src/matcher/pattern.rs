@@ -29,10 +29,7 @@ pub(super) enum Case {
 
 impl Pattern {
     pub(super) fn compile(written: &str, case: Case) -> Result<Pattern, Problem> {
-        let regex = RegexBuilder::new(written)
-            .case_insensitive(case == Case::Ignored)
-            .size_limit(SIZE_LIMIT)
-            .build();
+        let regex = RegexBuilder::new(written).case_insensitive(case == Case::Ignored).size_limit(SIZE_LIMIT).build();
         match regex {
             Ok(regex) => Ok(Pattern { regex, case }),
             Err(error) => {
@@ -85,10 +82,7 @@ mod tests {
 
     #[test]
     fn a_bad_pattern_says_why_on_one_line() {
-        for (written, reason) in [
-            ("(", "unclosed group"),
-            (r"(a)\1", "backreferences are not supported"),
-        ] {
+        for (written, reason) in [("(", "unclosed group"), (r"(a)\1", "backreferences are not supported")] {
             let problem = Pattern::compile(written, Case::Matters).unwrap_err();
             let reason = reason.to_owned();
             assert_eq!(problem, Problem::BadPattern { reason });

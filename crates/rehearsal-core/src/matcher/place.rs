@@ -31,12 +31,7 @@ impl At {
             },
             position: error.position(),
         })?;
-        Ok(At {
-            written: written.to_owned(),
-            query,
-            single: written.parse().ok(),
-            matcher,
-        })
+        Ok(At { written: written.to_owned(), query, single: written.parse().ok(), matcher })
     }
 
     /// The path as it was written.
@@ -97,16 +92,10 @@ mod tests {
     fn a_path_that_would_exhaust_its_reader_is_refused() {
         let deep = format!("$[?{}@.a{}]", "(".repeat(400), ")".repeat(400));
         let problem = At::compile(&deep, Matcher::Any).unwrap_err();
-        assert!(
-            problem.to_string().contains("nested more than 8"),
-            "{problem}"
-        );
+        assert!(problem.to_string().contains("nested more than 8"), "{problem}");
         let long = format!("${}", ".a".repeat(2000));
         let problem = At::compile(&long, Matcher::Any).unwrap_err();
-        assert!(
-            problem.to_string().contains("longer than 1024"),
-            "{problem}"
-        );
+        assert!(problem.to_string().contains("longer than 1024"), "{problem}");
     }
 
     #[test]

@@ -118,11 +118,7 @@ mod tests {
     fn a_bound_is_inside_only_when_it_is_included() {
         let half_open = range(Bound::Included(1), Bound::Excluded(10));
         for (number, inside) in [(0, false), (1, true), (9, true), (10, false)] {
-            assert_eq!(
-                half_open.contains(&Number::from(number)),
-                inside,
-                "{number}"
-            );
+            assert_eq!(half_open.contains(&Number::from(number)), inside, "{number}");
         }
         assert_eq!(half_open.to_string(), ">= 1 and < 10");
     }

@@ -21,9 +21,7 @@ struct Example {
 
 fn blocks() -> impl Iterator<Item = &'static str> {
     let fenced = REFERENCE.split("```text\n").skip(1);
-    fenced
-        .map(|rest| rest.split("```").next().unwrap())
-        .filter(|block| block.starts_with("matcher:"))
+    fenced.map(|rest| rest.split("```").next().unwrap()).filter(|block| block.starts_with("matcher:"))
 }
 
 fn check_block(block: &str) {
@@ -38,10 +36,7 @@ fn check_block(block: &str) {
                 Ok(read) => matcher = Some(read),
                 Err(refused) => error = Some(refused),
             },
-            "value" => examples.push(Example {
-                value: rest.to_owned(),
-                says: Vec::new(),
-            }),
+            "value" => examples.push(Example { value: rest.to_owned(), says: Vec::new() }),
             "says" => examples.last_mut().unwrap().says.push(rest.to_owned()),
             "error" => assert_eq!(error.as_ref().expect(block).to_string(), rest),
             "hint" => assert_eq!(error.as_ref().unwrap().hint.as_deref(), Some(rest)),

@@ -41,11 +41,7 @@ impl Schema {
             (Err(error), _) => (Err(error), Dialect::AsWritten),
         };
         match validator {
-            Ok(validator) => Ok(Schema {
-                written: Arc::new(schema.clone()),
-                validator: Arc::new(validator),
-                dialect,
-            }),
+            Ok(validator) => Ok(Schema { written: Arc::new(schema.clone()), validator: Arc::new(validator), dialect }),
             Err(error) => {
                 let path = Path::from_pointer(error.instance_path().as_str(), schema);
                 let reason = error.to_string();
@@ -75,19 +71,13 @@ impl Schema {
     /// Every way in which the schema does not accept a value.
     pub fn check(&self, actual: &Value) -> Vec<Mismatch> {
         let errors = self.validator.iter_errors(actual);
-        errors
-            .flat_map(|error| mismatches(&error, actual))
-            .collect()
+        errors.flat_map(|error| mismatches(&error, actual)).collect()
     }
 }
 
 fn options() -> jsonschema::ValidationOptions<'static> {
-    let patterns = PatternOptions::fancy_regex()
-        .backtrack_limit(BACKTRACK_LIMIT)
-        .size_limit(PATTERN_SIZE_LIMIT);
-    jsonschema::options()
-        .offline()
-        .with_pattern_options(patterns)
+    let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE_LIMIT);
+    jsonschema::options().offline().with_pattern_options(patterns)
 }
 
 fn declared(schema: &Value) -> Option<&str> {
@@ -113,11 +103,7 @@ fn mismatches(error: &ValidationError<'_>, whole: &Value) -> Vec<Mismatch> {
     let here = |expected: String| {
         let got = Some(excerpt(error.instance(), DEFAULT_EXCERPT));
         let path = path.clone();
-        vec![Mismatch {
-            path,
-            expected,
-            got,
-        }]
+        vec![Mismatch { path, expected, got }]
     };
     match error.kind() {
         Kind::Required { property } => vec![Mismatch {
@@ -129,20 +115,14 @@ fn mismatches(error: &ValidationError<'_>, whole: &Value) -> Vec<Mismatch> {
             let surplus = unexpected.iter().map(|key| Mismatch {
                 path: path.join(key.as_str()),
                 expected: "nothing".to_owned(),
-                got: error
-                    .instance()
-                    .get(key)
-                    .map(|value| excerpt(value, DEFAULT_EXCERPT)),
+                got: error.instance().get(key).map(|value| excerpt(value, DEFAULT_EXCERPT)),
             });
             surplus.collect()
         }
         Kind::Type { kind } => here(match kind {
             TypeKind::Single(kind) => with_article(&kind.to_string()),
             TypeKind::Multiple(kinds) => {
-                let names: Vec<_> = kinds
-                    .iter()
-                    .map(|kind| with_article(&kind.to_string()))
-                    .collect();
+                let names: Vec<_> = kinds.iter().map(|kind| with_article(&kind.to_string())).collect();
                 names.join(" or ")
             }
         }),
@@ -192,36 +172,18 @@ mod tests {
             "additionalProperties": false,
         }))
         .unwrap();
-        let said = |actual: Value| -> Vec<String> {
-            schema
-                .check(&actual)
-                .iter()
-                .map(Mismatch::to_string)
-                .collect()
-        };
+        let said = |actual: Value| -> Vec<String> { schema.check(&actual).iter().map(Mismatch::to_string).collect() };
         for (actual, expected) in [
             (json!({"city": "Oslo", "unit": "C"}), vec![]),
-            (
-                json!({"city": "Oslo"}),
-                vec!["$.unit: missing, expected what the schema requires"],
-            ),
-            (
-                json!({"city": 1, "unit": "C"}),
-                vec!["$.city: expected a string, got 1"],
-            ),
+            (json!({"city": "Oslo"}), vec!["$.unit: missing, expected what the schema requires"]),
+            (json!({"city": 1, "unit": "C"}), vec!["$.city: expected a string, got 1"]),
             (
                 json!({"city": "O", "unit": "K"}),
-                vec![
-                    "$.city: expected a length >= 2, got \"O\"",
-                    "$.unit: expected one of [\"C\",\"F\"], got \"K\"",
-                ],
+                vec!["$.city: expected a length >= 2, got \"O\"", "$.unit: expected one of [\"C\",\"F\"], got \"K\""],
             ),
             (
                 json!({"city": "Oslo", "unit": "C", "x": 1, "y": 2}),
-                vec![
-                    "$.x: expected nothing, got 1",
-                    "$.y: expected nothing, got 2",
-                ],
+                vec!["$.x: expected nothing, got 1", "$.y: expected nothing, got 2"],
             ),
             (
                 json!({"city": "Oslo", "unit": "C", "odd key": ["a", "b"]}),
@@ -229,14 +191,9 @@ mod tests {
             ),
             (
                 json!({"city": "Oslo", "unit": "C", "tags": [1, 1]}),
-                vec![
-                    "$.tags: expected the schema to hold (value has non-unique elements), got [1,1]",
-                ],
+                vec!["$.tags: expected the schema to hold (value has non-unique elements), got [1,1]"],
             ),
-            (
-                json!({"city": "Oslo", "unit": "C", "days": 1.5}),
-                vec!["$.days: expected null or an integer, got 1.5"],
-            ),
+            (json!({"city": "Oslo", "unit": "C", "days": 1.5}), vec!["$.days: expected null or an integer, got 1.5"]),
         ] {
             assert_eq!(said(actual.clone()), expected, "{actual}");
             assert_eq!(schema.is_valid(&actual), expected.is_empty());
@@ -262,19 +219,13 @@ mod tests {
     fn a_bad_schema_is_refused_with_its_place() {
         let error = Schema::compile(&json!({"properties": {"a": {"type": "strng"}}})).unwrap_err();
         assert_eq!(error.path.to_string(), "$.properties.a.type");
-        assert!(
-            error.to_string().contains("not a JSON Schema: \"strng\""),
-            "{error}"
-        );
+        assert!(error.to_string().contains("not a JSON Schema: \"strng\""), "{error}");
     }
 
     #[test]
     fn a_schema_never_reaches_for_the_network_or_the_disk() {
         for reference in ["https://example.com/a.json", "file:///etc/hostname"] {
-            assert!(
-                Schema::compile(&json!({"$ref": reference})).is_err(),
-                "{reference}"
-            );
+            assert!(Schema::compile(&json!({"$ref": reference})).is_err(), "{reference}");
         }
     }
 

@@ -22,9 +22,7 @@ impl Matcher {
             Matcher::Exact(scalar) => scalar.clone(),
             Matcher::Object(fields) => {
                 let fields = fields.iter();
-                let fields: Map<_, _> = fields
-                    .map(|(key, matcher)| (key.clone(), matcher.to_value()))
-                    .collect();
+                let fields: Map<_, _> = fields.map(|(key, matcher)| (key.clone(), matcher.to_value())).collect();
                 if Meaning::of(&fields) == Ok(Meaning::Data) {
                     Value::Object(fields)
                 } else {

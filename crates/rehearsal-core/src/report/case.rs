@@ -42,21 +42,13 @@ fn milliseconds<S: Serializer>(took: &Duration, serializer: S) -> Result<S::Ok, 
 impl Case {
     /// A case that ran, with nothing found yet.
     pub fn ran(name: impl Into<String>, took: Duration) -> Case {
-        Case {
-            name: name.into(),
-            run: Run::Ran { took },
-            findings: Vec::new(),
-        }
+        Case { name: name.into(), run: Run::Ran { took }, findings: Vec::new() }
     }
 
     /// A case that did not run.
     pub fn skipped(name: impl Into<String>, reason: impl Into<String>) -> Case {
         let reason = reason.into();
-        Case {
-            name: name.into(),
-            run: Run::Skipped { reason },
-            findings: Vec::new(),
-        }
+        Case { name: name.into(), run: Run::Skipped { reason }, findings: Vec::new() }
     }
 
     /// The same case with one more finding.
@@ -77,9 +69,7 @@ impl Case {
 }
 
 pub(super) fn has_error(findings: &[Finding]) -> bool {
-    findings
-        .iter()
-        .any(|finding| finding.severity == Severity::Error)
+    findings.iter().any(|finding| finding.severity == Severity::Error)
 }
 
 #[cfg(test)]

@@ -64,13 +64,7 @@ impl Finding {
     }
 
     fn new(severity: Severity, message: impl Into<String>) -> Finding {
-        Finding {
-            severity,
-            message: message.into(),
-            place: None,
-            mismatches: Vec::new(),
-            hint: None,
-        }
+        Finding { severity, message: message.into(), place: None, mismatches: Vec::new(), hint: None }
     }
 
     /// The same finding at a place.

@@ -10,10 +10,7 @@
 mod case;
 mod finding;
 mod place;
-#[expect(
-    clippy::module_inception,
-    reason = "a file is named after the one thing in it"
-)]
+#[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
 mod report;
 mod verdict;
 

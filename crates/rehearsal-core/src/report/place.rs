@@ -55,17 +55,10 @@ mod tests {
 
     #[test]
     fn a_place_reads_as_people_say_it() {
-        let file = Place::File {
-            file: "weather.mock.yaml".to_owned(),
-            line: 4,
-            column: 11,
-        };
+        let file = Place::File { file: "weather.mock.yaml".to_owned(), line: 4, column: 11 };
         assert_eq!(file.to_string(), "weather.mock.yaml:4:11");
         assert_eq!(Place::Message { sequence: 17 }.to_string(), "message 17");
-        let json = Place::Json {
-            within: "arguments of get_forecast".to_owned(),
-            path: Path::root().join("city"),
-        };
+        let json = Place::Json { within: "arguments of get_forecast".to_owned(), path: Path::root().join("city") };
         assert_eq!(json.to_string(), "arguments of get_forecast at $.city");
     }
 }

@@ -33,11 +33,7 @@ pub struct Counts {
 impl Report {
     /// A report about something that has not been looked at yet.
     pub fn new(title: impl Into<String>) -> Report {
-        Report {
-            title: title.into(),
-            findings: Vec::new(),
-            cases: Vec::new(),
-        }
+        Report { title: title.into(), findings: Vec::new(), cases: Vec::new() }
     }
 
     /// What it all amounts to: one failed case fails the report, and a report is skipped when all its cases were.
@@ -98,10 +94,7 @@ mod tests {
     }
 
     fn report(cases: Vec<Case>) -> Report {
-        Report {
-            cases,
-            ..Report::new("weather")
-        }
+        Report { cases, ..Report::new("weather") }
     }
 
     #[test]
@@ -127,11 +120,7 @@ mod tests {
     #[test]
     fn summaries_are_computed_from_the_cases() {
         let report = report(vec![passed(), failed(), skipped()]);
-        let counts = Counts {
-            passed: 1,
-            failed: 1,
-            skipped: 1,
-        };
+        let counts = Counts { passed: 1, failed: 1, skipped: 1 };
         assert_eq!(report.counts(), counts);
         assert_eq!(report.took(), Duration::from_millis(5));
     }

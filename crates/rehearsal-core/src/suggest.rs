@@ -1,0 +1,14 @@
+//! "Did you mean …?"
+
+/// The candidate that somebody who wrote `word` most likely meant, if any is close enough.
+///
+/// ```
+/// # use rehearsal_core::suggest::closest;
+/// assert_eq!(closest("get_wether", ["get_weather", "search"]), Some("get_weather"));
+/// assert_eq!(closest("xyz", ["get_weather", "search"]), None);
+/// ```
+pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let score = |candidate: &'a str| (strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase()), candidate);
+    let best = candidates.into_iter().map(score).max_by(|one, other| one.0.total_cmp(&other.0));
+    best.filter(|(score, _)| *score >= 0.8).map(|(_, candidate)| candidate)
+}
