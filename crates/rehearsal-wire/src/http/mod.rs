@@ -1,0 +1,3 @@
+//! MCP over HTTP: Streamable HTTP and the older HTTP+SSE.
+
+pub mod sse;
