@@ -194,7 +194,7 @@ impl Call {
                     let (head, body) = answer.into_refusal().await;
                     return Err(lost(&refusal(&head, &body)));
                 }
-                Listening::Failed { why: failure } => why = Some(failure),
+                Listening::Busy { why: failure } | Listening::Failed { why: failure } => why = Some(failure),
             }
         }
         let why = why.unwrap_or_else(|| "no event came".to_owned());

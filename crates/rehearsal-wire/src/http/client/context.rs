@@ -28,7 +28,9 @@ pub(super) enum Listening {
     Stream(Answer),
     /// There is none.
     Refused(Answer),
-    /// Perhaps later.
+    /// Not now: the server has too much to do, or has not noticed yet that the stream before is gone.
+    Busy { why: String },
+    /// The server could not be asked.
     Failed { why: String },
 }
 
@@ -60,9 +62,9 @@ impl Context {
         }
         match self.peer.request(Method::GET, headers, &HeaderMap::new(), Posted::empty()).await {
             Ok(answer) if answer.is_event_stream() => Listening::Stream(answer),
-            Ok(answer) if is_passing(answer.status) => {
+            Ok(answer) if is_busy(answer.status) => {
                 let (head, body) = answer.into_refusal().await;
-                Listening::Failed { why: refusal(&head, &body) }
+                Listening::Busy { why: refusal(&head, &body) }
             }
             Ok(answer) => Listening::Refused(answer),
             Err(why) => Listening::Failed { why },
@@ -70,7 +72,6 @@ impl Context {
     }
 }
 
-/// Whether a refusal may pass: the server is busy, or has not noticed yet that the stream before is gone.
-fn is_passing(status: StatusCode) -> bool {
+fn is_busy(status: StatusCode) -> bool {
     matches!(status, StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS) || status.is_server_error()
 }

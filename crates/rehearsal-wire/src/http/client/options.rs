@@ -15,7 +15,10 @@ use crate::MESSAGE_LIMIT;
 pub struct Options {
     /// Where it is.
     pub url: Uri,
-    /// Headers for every request, such as `Authorization`; they win over those of the transport.
+    /// Headers for every request, such as `Authorization`.
+    ///
+    /// They win over those of the transport, and those of a single message over both. An empty value takes away what
+    /// the transport would have said, such as `Mcp-Method`.
     pub headers: HeaderMap,
     /// The longest message in either direction.
     pub message_limit: usize,

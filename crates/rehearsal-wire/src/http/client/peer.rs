@@ -43,7 +43,9 @@ impl Peer {
             .pool_idle_timeout(IDLE_CONNECTION)
             .pool_timer(TokioTimer::new())
             .build(Connector::new(tls.wrap_connector(tcp), options.connect_timeout));
-        Ok(Peer { client, headers: options.headers.clone(), url: options.url.clone() })
+        let mut headers = options.headers.clone();
+        headers.values_mut().for_each(|value| value.set_sensitive(true)); // not to be shown in debug output
+        Ok(Peer { client, headers, url: options.url.clone() })
     }
 
     /// The same server, at another address of it.
@@ -82,12 +84,14 @@ impl Peer {
     }
 }
 
-/// Every value that `winner` has for a name, instead of those that were there.
+/// Every value that `winner` has for a name, instead of those that were there. An empty one takes away what was there.
 fn overwrite(headers: &mut HeaderMap, winner: &HeaderMap) {
     for name in winner.keys() {
-        headers.remove(name);
+        let before = headers.remove(name).filter(|value| !value.is_empty());
         for value in winner.get_all(name) {
-            headers.append(name, value.clone());
+            if before.is_none() || !value.is_empty() {
+                headers.append(name, value.clone());
+            }
         }
     }
 }
@@ -140,4 +144,47 @@ fn add(roots: &mut RootCertStore, certificate: &Bytes) -> Result<(), String> {
         found = true;
     }
     if found { Ok(()) } else { Err("no certificate in the PEM text".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Lines = [(&'static str, &'static str)];
+
+    fn map(headers: &Lines) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, HeaderValue::from_static(value));
+        }
+        map
+    }
+
+    #[test]
+    fn a_header_can_be_replaced_repeated_added_and_taken_away() {
+        let ours = [("mcp-method", "ping"), ("mcp-name", "")];
+        let table: &[(&Lines, &Lines)] = &[
+            (&[("mcp-method", "x")], &[("mcp-name", ""), ("mcp-method", "x")]),
+            (
+                &[("mcp-method", "x"), ("mcp-method", "y")],
+                &[("mcp-name", ""), ("mcp-method", "x"), ("mcp-method", "y")],
+            ),
+            (&[("mcp-method", "")], &[("mcp-name", "")]),
+            (&[("mcp-name", "")], &ours),
+            (&[("mcp-param-x", "")], &[ours[0], ours[1], ("mcp-param-x", "")]),
+        ];
+        for (theirs, expected) in table {
+            let mut headers = map(&ours);
+            overwrite(&mut headers, &map(theirs));
+            assert_eq!(headers, map(expected), "{theirs:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_do_not_show_in_debug_output() {
+        let mut options = Options::new("http://localhost/mcp").unwrap();
+        options.headers = map(&[("authorization", "Bearer secret")]);
+        let shown = format!("{:?}", Peer::new(&options).unwrap());
+        assert!(!shown.contains("secret"), "{shown}");
+    }
 }

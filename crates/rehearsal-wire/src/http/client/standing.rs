@@ -42,7 +42,7 @@ impl Standing {
                 Ok(why) => why,
                 Err(end) => return Ok(Some(end)),
             },
-            Listening::Refused(_) => return Ok(None),
+            Listening::Refused(_) | Listening::Busy { .. } => return Ok(None),
             Listening::Failed { why } => Some(why),
         };
         while let Some(pause) = self.resumption.pause() {
@@ -56,7 +56,7 @@ impl Standing {
                     let (head, body) = answer.into_refusal().await;
                     return Ok(Some(ChannelEnd::Refused { head, body }));
                 }
-                Listening::Failed { why } => Some(why),
+                Listening::Busy { why } | Listening::Failed { why } => Some(why),
             };
         }
         let why = why.unwrap_or_else(|| "it ended without an event".to_owned());

@@ -76,7 +76,7 @@ async fn a_server_without_a_standing_stream_is_no_error() {
     stage.happen(2).await;
     let told = stage.tell(Channel::MAIN, INITIALIZED);
     stage.arrives().await.accept().await;
-    stage.arrives().await.answer("405 Method Not Allowed", "allow: POST\r\n", "no").await;
+    stage.arrives().await.answer("501 Not Implemented", "", "no").await;
     told.await.unwrap().unwrap();
     stage.ask(LIST).await;
     stage.arrives().await.json(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;

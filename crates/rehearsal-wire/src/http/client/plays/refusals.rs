@@ -151,6 +151,33 @@ async fn a_stream_that_drips_is_read_as_it_comes() {
 }
 
 #[tokio::test]
+async fn a_slow_reader_holds_the_server_up_and_loses_nothing() {
+    const MESSAGES: usize = 2000;
+    let mut stage = Stage::new().await;
+    stage.ask(PING).await;
+    let mut request = stage.arrives().await;
+    request.begin_events().await;
+    let flood = tokio::spawn(async move {
+        let padding = "-".repeat(8 * 1024);
+        for number in 0..MESSAGES {
+            request.write(&format!("data: {{\"n\":{number},\"p\":\"{padding}\"}}\n\n")).await;
+        }
+        request.write("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n").await;
+        request.end().await;
+    });
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!flood.is_finished(), "16 MB must not fit anywhere");
+    for number in 0..MESSAGES {
+        let Event::Message { message, .. } = stage.happens().await else { panic!("no message") };
+        assert!(message.text().starts_with(&format!("{{\"n\":{number},")));
+    }
+    let Event::Message { .. } = stage.happens().await else { panic!("no answer") };
+    flood.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_notification_that_is_refused_ends_its_channel() {
     let mut stage = Stage::new().await;
     let channel = stage.sender.open_channel();
