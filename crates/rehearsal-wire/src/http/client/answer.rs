@@ -1,0 +1,169 @@
+//! What the server answered to one HTTP request.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use super::peer::in_words;
+use crate::HttpHead;
+
+/// How much of a refusal's body is kept.
+pub(super) const REFUSAL_LIMIT: usize = 64 * 1024;
+
+/// How much of a refusal's body is shown.
+const EXCERPT: usize = 200;
+
+/// What the server answered to one HTTP request, up to its body.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) head: Arc<HttpHead>,
+    pub(super) body: Incoming,
+}
+
+/// What kind of body the server says it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `application/json`
+    Json,
+    /// `text/event-stream`
+    Events,
+    /// Anything else, or nothing.
+    Other,
+}
+
+impl Answer {
+    pub(super) fn kind(&self) -> Kind {
+        match content_type(&self.head) {
+            Some(kind) if kind.eq_ignore_ascii_case("application/json") => Kind::Json,
+            Some(kind) if kind.eq_ignore_ascii_case("text/event-stream") => Kind::Events,
+            Some(_) | None => Kind::Other,
+        }
+    }
+
+    /// Whether this is the stream of events that a GET asks for.
+    pub(super) fn is_event_stream(&self) -> bool {
+        self.status.is_success() && self.kind() == Kind::Events
+    }
+
+    /// What a refusal says beside its head.
+    pub(super) async fn into_refusal(self) -> (Arc<HttpHead>, Bytes) {
+        (self.head, read(self.body, REFUSAL_LIMIT).await.bytes)
+    }
+}
+
+/// The content type without its parameters.
+fn content_type(head: &HttpHead) -> Option<&str> {
+    let value = head.headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    value.split(';').next().map(str::trim)
+}
+
+/// A body, or as much of it as there was.
+#[derive(Debug)]
+pub(super) struct Read {
+    /// Never more than the limit.
+    pub(super) bytes: Bytes,
+    pub(super) end: ReadEnd,
+}
+
+/// Why nothing more of a body was read.
+#[derive(Debug)]
+pub(super) enum ReadEnd {
+    Whole,
+    /// There is more than the limit.
+    TooLong,
+    Broken {
+        why: String,
+    },
+}
+
+/// Reads a body up to a limit.
+pub(super) async fn read(mut body: Incoming, limit: usize) -> Read {
+    let mut bytes = BytesMut::new();
+    loop {
+        match body.frame().await {
+            None => return Read { bytes: bytes.freeze(), end: ReadEnd::Whole },
+            Some(Err(error)) => {
+                return Read { bytes: bytes.freeze(), end: ReadEnd::Broken { why: in_words(&error) } };
+            }
+            Some(Ok(frame)) => {
+                let Some(data) = frame.data_ref() else { continue };
+                let room = limit - bytes.len();
+                bytes.extend_from_slice(&data[..data.len().min(room)]);
+                if data.len() > room {
+                    return Read { bytes: bytes.freeze(), end: ReadEnd::TooLong };
+                }
+            }
+        }
+    }
+}
+
+/// A [refusal](crate::ChannelEnd::Refused) in words:
+///
+/// ```text
+/// the server answered 404 Not Found: session not found
+/// the server answered 200 OK with text/html, which is no message: <!doctype html>
+/// ```
+pub fn refusal(head: &HttpHead, body: &[u8]) -> String {
+    let mut words = "the server answered".to_owned();
+    if let Some(status) = head.status {
+        words.push_str(&format!(" {status}"));
+        if status.is_success() {
+            let kind = content_type(head).unwrap_or("no content type");
+            words.push_str(&format!(" with {kind}, which is no message"));
+        } else if status.is_redirection() {
+            let target = head.headers.get(http::header::LOCATION).and_then(|target| target.to_str().ok());
+            words.push_str(&format!(" (to {}), which is not followed", target.unwrap_or("nowhere")));
+        }
+    }
+    let text = String::from_utf8_lossy(body);
+    let line = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(EXCERPT) {
+        None if line.is_empty() => {}
+        None => words.push_str(&format!(": {line}")),
+        Some((end, _)) => words.push_str(&format!(": {}…", &line[..end])),
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderMap;
+
+    fn head(status: u16, headers: &[(&'static str, &'static str)]) -> HttpHead {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.insert(*name, value.parse().unwrap());
+        }
+        HttpHead { status: StatusCode::from_u16(status).ok(), headers: map }
+    }
+
+    #[test]
+    fn a_refusal_says_what_the_server_said() {
+        let table = [
+            (head(404, &[]), "session\n  not found", "the server answered 404 Not Found: session not found"),
+            (head(500, &[]), "", "the server answered 500 Internal Server Error"),
+            (
+                head(200, &[("content-type", "text/html; charset=utf-8")]),
+                "<p>",
+                "the server answered 200 OK with text/html, which is no message: <p>",
+            ),
+            (
+                head(307, &[("location", "/mcp/")]),
+                "",
+                "the server answered 307 Temporary Redirect (to /mcp/), which is not followed",
+            ),
+        ];
+        for (head, body, expected) in table {
+            assert_eq!(refusal(&head, body.as_bytes()), expected);
+        }
+        let long = refusal(&head(400, &[]), "é".repeat(300).as_bytes());
+        assert_eq!(long.chars().filter(|letter| *letter == 'é').count(), EXCERPT);
+        assert!(long.ends_with('…'));
+    }
+}

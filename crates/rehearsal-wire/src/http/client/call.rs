@@ -1,0 +1,255 @@
+//! One POST and everything that comes back on it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use rehearsal_core::exchange::Channel;
+use rehearsal_core::message::{Body, Message, Reason, RequestId};
+use rehearsal_core::protocol::Era;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+
+use super::answer::{Answer, Kind, REFUSAL_LIMIT, ReadEnd, read, refusal};
+use super::context::{Context, Listening};
+use super::memory::{asked, claim, handshake};
+use super::posted::Posted;
+use super::reader::{Next, Reader, StreamEnd, half_message, long_message, message};
+use super::resumption::Resumption;
+use crate::{ChannelEnd, Event, HttpHead};
+
+/// One POST and everything that comes back on it.
+#[derive(Debug)]
+pub(super) struct Call {
+    context: Arc<Context>,
+    events: mpsc::Sender<Event>,
+    channel: Channel,
+    era: Era,
+    /// The requests that have no answer yet.
+    waiting: Vec<RequestId>,
+    /// The request among them that begins a session.
+    handshake: Option<RequestId>,
+    /// Given back as soon as nothing is waiting: a server that leaves its stream open then must not stop the next request.
+    slot: Option<OwnedSemaphorePermit>,
+}
+
+/// Nobody listens any more.
+#[derive(Debug)]
+pub(super) struct Gone;
+
+impl Call {
+    /// A call that will say `message`.
+    pub(super) fn new(
+        context: &Arc<Context>,
+        events: mpsc::Sender<Event>,
+        channel: Channel,
+        message: &Message,
+    ) -> Call {
+        Call {
+            context: Arc::clone(context),
+            events,
+            channel,
+            era: if claim(message).is_some() { Era::Modern } else { Era::Legacy },
+            waiting: asked(message),
+            handshake: handshake(message).cloned(),
+            slot: None,
+        }
+    }
+
+    /// The same call, counted among those that wait.
+    pub(super) fn holding(self, slot: OwnedSemaphorePermit) -> Call {
+        Call { slot: Some(slot), ..self }
+    }
+
+    /// Posts the message, delivers what comes back, and says when that is all.
+    pub(super) async fn run(mut self, headers: HeaderMap, theirs: HeaderMap, body: Posted) {
+        let end = match post(&self.context, headers, &theirs, body).await {
+            Ok(answer) => self.read(answer).await,
+            Err(why) => Ok(ChannelEnd::Broken { why }),
+        };
+        if let Ok(end) = end {
+            // Where nobody listens any more there is nobody to tell.
+            let _ = self.events.send(Event::ChannelEnded { channel: self.channel, end }).await;
+        }
+    }
+
+    /// Delivers every message of an answer, and says how it ended.
+    pub(super) async fn read(&mut self, answer: Answer) -> Result<ChannelEnd, Gone> {
+        if !answer.status.is_success() {
+            return self.read_refusal(answer).await;
+        }
+        if self.handshake.is_some() {
+            self.context.memory().begin(&answer.head);
+        }
+        match answer.kind() {
+            Kind::Json => self.read_json(answer).await,
+            Kind::Events => self.read_events(answer).await,
+            Kind::Other => {
+                let (head, body) = answer.into_refusal().await;
+                Ok(self.nothing_said(head, body))
+            }
+        }
+    }
+
+    /// A status beyond 2xx, with or without a message that explains it.
+    async fn read_refusal(&mut self, answer: Answer) -> Result<ChannelEnd, Gone> {
+        let read = read(answer.body, self.context.options.message_limit).await;
+        let message = Message::parse(read.bytes.clone());
+        if matches!(read.end, ReadEnd::Whole) && message.as_garbled().is_none() {
+            self.deliver(message, &answer.head).await?;
+            return Ok(ChannelEnd::Done);
+        }
+        Ok(ChannelEnd::Refused { head: answer.head, body: read.bytes.slice(..read.bytes.len().min(REFUSAL_LIMIT)) })
+    }
+
+    async fn read_json(&mut self, answer: Answer) -> Result<ChannelEnd, Gone> {
+        let limit = self.context.options.message_limit;
+        let read = read(answer.body, limit).await;
+        match read.end {
+            ReadEnd::Whole if read.bytes.trim_ascii().is_empty() => Ok(self.nothing_said(answer.head, read.bytes)),
+            ReadEnd::Whole => {
+                self.deliver(Message::parse(read.bytes), &answer.head).await?;
+                Ok(ChannelEnd::Done)
+            }
+            ReadEnd::TooLong => {
+                self.deliver(long_message(read.bytes, limit), &answer.head).await?;
+                Ok(ChannelEnd::Broken { why: format!("the answer is longer than the limit of {limit} bytes") })
+            }
+            ReadEnd::Broken { why } => {
+                if !read.bytes.is_empty() {
+                    self.deliver(Message::garbled(read.bytes, Reason::HalfLine), &answer.head).await?;
+                }
+                Ok(ChannelEnd::Broken { why })
+            }
+        }
+    }
+
+    /// A stream of events, and those that continue it.
+    async fn read_events(&mut self, mut answer: Answer) -> Result<ChannelEnd, Gone> {
+        let mut resumption = self.context.resumption();
+        loop {
+            let head = Arc::clone(&answer.head);
+            let (why, unfinished) = match self.follow(answer, &mut resumption).await? {
+                StreamEnd::Over { why, unfinished } => (why, unfinished),
+                StreamEnd::TooLong(error) => {
+                    let why = error.to_string();
+                    self.deliver(long_message(error.data, error.limit), &head).await?;
+                    return Ok(ChannelEnd::Broken { why });
+                }
+            };
+            let goes_on = !self.waiting.is_empty()
+                && resumption.last_event().is_some()
+                && self.era == Era::Legacy
+                && self.context.memory().has_resumption();
+            if !goes_on {
+                if let Some(half) = half_message(unfinished) {
+                    self.deliver(half, &head).await?;
+                }
+                return Ok(match (why, self.unanswered()) {
+                    (None, None) => ChannelEnd::Done,
+                    (Some(why), None) => ChannelEnd::Broken { why },
+                    (why, Some(unanswered)) => {
+                        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+                        ChannelEnd::Broken { why: format!("the stream ended before {unanswered}{why}") }
+                    }
+                });
+            }
+            // An event that was cut off comes again after the last complete one.
+            match self.resume(&mut resumption, why).await {
+                Ok(next) => answer = next,
+                Err(end) => return Ok(end),
+            }
+        }
+    }
+
+    /// Delivers the messages of one stream.
+    async fn follow(&mut self, answer: Answer, resumption: &mut Resumption) -> Result<StreamEnd, Gone> {
+        let mut reader = Reader::new(answer.body, self.context.options.message_limit);
+        loop {
+            match reader.next().await {
+                Next::End(end) => return Ok(end),
+                Next::Event(event) => {
+                    resumption.note(&event);
+                    if let Some(message) = message(&event) {
+                        self.deliver(message, &answer.head).await?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits as long as the server wants, and asks for the rest of a stream.
+    async fn resume(&self, resumption: &mut Resumption, mut why: Option<String>) -> Result<Answer, ChannelEnd> {
+        let last_event = resumption.last_event().unwrap_or_default().to_owned();
+        let lost = |what: &str| {
+            let unanswered = self.unanswered().unwrap_or_default();
+            let why =
+                format!("the stream ended before {unanswered}, and could not go on after event {last_event:?}: {what}");
+            ChannelEnd::Broken { why }
+        };
+        while let Some(pause) = resumption.pause() {
+            tokio::time::sleep(pause).await;
+            match self.context.listen(Some(&last_event)).await {
+                Listening::Stream(answer) => return Ok(answer),
+                Listening::Refused(answer) => {
+                    let (head, body) = answer.into_refusal().await;
+                    return Err(lost(&refusal(&head, &body)));
+                }
+                Listening::Busy { why: failure } | Listening::Failed { why: failure } => why = Some(failure),
+            }
+        }
+        let why = why.unwrap_or_else(|| "no event came".to_owned());
+        Err(lost(&format!("{why} ({} tries)", resumption.tried())))
+    }
+
+    /// Tells of a message, having learned from it.
+    async fn deliver(&mut self, message: Message, head: &Arc<HttpHead>) -> Result<(), Gone> {
+        self.settle(&message);
+        if self.waiting.is_empty() {
+            self.slot = None;
+        }
+        let event = Event::Message { channel: self.channel, message, head: Some(Arc::clone(head)) };
+        self.events.send(event).await.map_err(|_| Gone)
+    }
+
+    fn settle(&mut self, message: &Message) {
+        match message.body() {
+            Body::Response(response) => {
+                if response.id.is_some() && response.id == self.handshake {
+                    self.context.memory().settle(&response.reply);
+                }
+                self.waiting.retain(|id| Some(id) != response.id.as_ref());
+            }
+            Body::Batch(messages) => messages.iter().for_each(|message| self.settle(message)),
+            // An answer that cannot be understood is the one that will not come again.
+            Body::Garbled(garbled) => self.waiting.retain(|id| Some(id) != garbled.id.as_ref()),
+            Body::Request(_) | Body::Notification(_) => {}
+        }
+    }
+
+    /// A body without a message is all right where nothing was asked.
+    fn nothing_said(&self, head: Arc<HttpHead>, body: Bytes) -> ChannelEnd {
+        if self.waiting.is_empty() && body.trim_ascii().is_empty() {
+            ChannelEnd::Done
+        } else {
+            ChannelEnd::Refused { head, body }
+        }
+    }
+
+    /// `the answer to 7`
+    fn unanswered(&self) -> Option<String> {
+        let ids: Vec<String> = self.waiting.iter().map(ToString::to_string).collect();
+        if ids.is_empty() { None } else { Some(format!("the answer to {}", ids.join(", "))) }
+    }
+}
+
+/// Posts a body as MCP wants it.
+pub(super) async fn post(
+    context: &Context,
+    mut headers: HeaderMap,
+    theirs: &HeaderMap,
+    body: Posted,
+) -> Result<Answer, String> {
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    context.peer.request(http::Method::POST, headers, theirs, body).await
+}

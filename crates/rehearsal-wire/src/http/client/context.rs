@@ -1,0 +1,77 @@
+//! What every task of a connection knows.
+
+use std::sync::{Mutex, MutexGuard};
+
+use http::header::{ACCEPT, HeaderMap, HeaderValue};
+use http::{Method, StatusCode};
+use rehearsal_core::protocol::header;
+
+use super::answer::{Answer, refusal};
+use super::memory::Memory;
+use super::peer::Peer;
+use super::posted::Posted;
+use super::resumption::Resumption;
+use super::{ConnectError, Options};
+
+/// What every task of a connection knows.
+#[derive(Debug)]
+pub(super) struct Context {
+    pub(super) peer: Peer,
+    pub(super) options: Options,
+    memory: Mutex<Memory>,
+}
+
+/// What became of the request for a stream.
+#[derive(Debug)]
+pub(super) enum Listening {
+    /// Here it is.
+    Stream(Answer),
+    /// There is none.
+    Refused(Answer),
+    /// Not now: the server has too much to do, or has not noticed yet that the stream before is gone.
+    Busy { why: String },
+    /// The server could not be asked.
+    Failed { why: String },
+}
+
+impl Context {
+    pub(super) fn new(options: Options) -> Result<Context, ConnectError> {
+        Ok(Context { peer: Peer::new(&options)?, options, memory: Mutex::default() })
+    }
+
+    pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().expect("nobody panics while holding this lock")
+    }
+
+    pub(super) fn resumption(&self) -> Resumption {
+        Resumption::new(self.options.retry, self.options.tries)
+    }
+
+    /// Asks for a stream, to go on after `last_event` where there is one.
+    pub(super) async fn listen(&self, last_event: Option<&str>) -> Listening {
+        let mut headers = self.memory().headers();
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        match last_event.map(|id| HeaderValue::from_bytes(id.as_bytes())) {
+            None => {}
+            Some(Ok(id)) => {
+                headers.insert(header::LAST_EVENT_ID, id);
+            }
+            Some(Err(_)) => {
+                return Listening::Failed { why: "the last event's id cannot stand in a header".to_owned() };
+            }
+        }
+        match self.peer.request(Method::GET, headers, &HeaderMap::new(), Posted::empty()).await {
+            Ok(answer) if answer.is_event_stream() => Listening::Stream(answer),
+            Ok(answer) if is_busy(answer.status) => {
+                let (head, body) = answer.into_refusal().await;
+                Listening::Busy { why: refusal(&head, &body) }
+            }
+            Ok(answer) => Listening::Refused(answer),
+            Err(why) => Listening::Failed { why },
+        }
+    }
+}
+
+fn is_busy(status: StatusCode) -> bool {
+    matches!(status, StatusCode::CONFLICT | StatusCode::TOO_MANY_REQUESTS) || status.is_server_error()
+}

@@ -1,0 +1,195 @@
+//! HTTP+SSE, the transport of 2024-11-05.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::{Method, Uri};
+use rehearsal_core::exchange::Channel;
+use rehearsal_core::message::Message;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::answer::{read, refusal};
+use super::endpoint::resolve;
+use super::peer::Peer;
+use super::posted::Posted;
+use super::reader::{Next, Reader, StreamEnd, half_message, long_message, message};
+use super::receiver::{HttpReceiver, QUEUE};
+use super::tasks::Tasks;
+use super::{ConnectError, Options};
+use crate::{BoxFuture, Connection, Ending, Event, HttpHead, Outgoing, SendError, Sender, Stopped};
+
+/// A connection to a server that speaks HTTP+SSE: opens the stream and waits for the `endpoint` event.
+///
+/// Everything the server says comes on [`Channel::MAIN`], as over a pipe; sending returns when the server has accepted
+/// the message, and fails where it refuses.
+pub async fn connect_sse(options: Options) -> Result<Connection, ConnectError> {
+    let peer = Peer::new(&options)?;
+    let waited = options.endpoint_timeout;
+    let opened = timeout(waited, open(&peer, &options)).await;
+    let opened = opened.map_err(|_| ConnectError::NoEndpoint { waited })??;
+
+    let (events, queue) = mpsc::channel(QUEUE);
+    let tasks = Arc::new(Tasks::default());
+    let sender = HttpSseSender {
+        peer: peer.at(opened.endpoint),
+        limit: options.message_limit,
+        patience: options.accept_timeout,
+        events: Mutex::new(Some(events.clone())),
+        tasks: Arc::clone(&tasks),
+    };
+    let stream = Stream { reader: opened.reader, head: opened.head, events };
+    tasks.spawn(Some(Channel::MAIN), stream.run(opened.early));
+    Ok(Connection { sender: Arc::new(sender), receiver: Box::new(HttpReceiver::new(queue, tasks)) })
+}
+
+/// A stream whose endpoint is known.
+struct Opened {
+    reader: Reader,
+    head: Arc<HttpHead>,
+    endpoint: Uri,
+    /// What the server said before it named the endpoint.
+    early: Vec<Message>,
+}
+
+async fn open(peer: &Peer, options: &Options) -> Result<Opened, ConnectError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    let answer = peer.request(Method::GET, headers, &HeaderMap::new(), Posted::empty()).await;
+    let answer = answer.map_err(|why| ConnectError::Failed { why })?;
+    if !answer.is_event_stream() {
+        let (head, body) = answer.into_refusal().await;
+        return Err(ConnectError::Refused { head, body });
+    }
+    let head = answer.head;
+    let mut reader = Reader::new(answer.body, options.message_limit);
+    let mut early = Vec::new();
+    loop {
+        match reader.next().await {
+            Next::Event(event) if event.event.as_deref() == Some("endpoint") => {
+                let endpoint = resolve(&options.url, &String::from_utf8_lossy(&event.data))?;
+                return Ok(Opened { reader, head, endpoint, early });
+            }
+            Next::Event(event) => early.extend(message(&event)),
+            Next::End(StreamEnd::Over { why, .. }) => {
+                let why = why.map_or_else(String::new, |why| format!(": {why}"));
+                return Err(ConnectError::Failed { why: format!("the stream ended before its `endpoint` event{why}") });
+            }
+            Next::End(StreamEnd::TooLong(error)) => return Err(ConnectError::Failed { why: error.to_string() }),
+        }
+    }
+}
+
+/// Everything that the server says.
+struct Stream {
+    reader: Reader,
+    head: Arc<HttpHead>,
+    events: mpsc::Sender<Event>,
+}
+
+impl Stream {
+    async fn run(mut self, early: Vec<Message>) {
+        for message in early {
+            self.deliver(message).await;
+        }
+        let ending = loop {
+            match self.reader.next().await {
+                Next::Event(event) => {
+                    if let Some(message) = message(&event) {
+                        self.deliver(message).await;
+                    }
+                }
+                Next::End(StreamEnd::Over { why, unfinished }) => {
+                    if let Some(half) = half_message(unfinished) {
+                        self.deliver(half).await;
+                    }
+                    break why.map_or(Ending::PeerClosed, |why| Ending::Failed { why });
+                }
+                Next::End(StreamEnd::TooLong(error)) => {
+                    let why = error.to_string();
+                    self.deliver(long_message(error.data, error.limit)).await;
+                    break Ending::Failed { why };
+                }
+            }
+        };
+        let _ = self.events.send(Event::Ended(ending)).await;
+    }
+
+    async fn deliver(&self, message: Message) {
+        let event = Event::Message { channel: Channel::MAIN, message, head: Some(Arc::clone(&self.head)) };
+        // Where nobody listens any more there is nobody to tell; the task ends with its connection.
+        let _ = self.events.send(event).await;
+    }
+}
+
+#[derive(Debug)]
+struct HttpSseSender {
+    peer: Peer,
+    limit: usize,
+    patience: Duration,
+    /// `None` once closed.
+    events: Mutex<Option<mpsc::Sender<Event>>>,
+    tasks: Arc<Tasks>,
+}
+
+impl HttpSseSender {
+    fn events(&self) -> Result<mpsc::Sender<Event>, SendError> {
+        let events = self.events.lock().expect("nobody panics while holding this lock");
+        events.clone().ok_or(SendError::Closed)
+    }
+
+    async fn post(&self, bytes: Bytes, theirs: HeaderMap) -> Result<(), SendError> {
+        self.events()?;
+        if bytes.len() > self.limit {
+            return Err(SendError::TooLong { length: bytes.len(), limit: self.limit });
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let (body, _) = Posted::new(bytes);
+        let posted = timeout(self.patience, async {
+            let answer = self.peer.request(Method::POST, headers, &theirs, body).await?;
+            let body = read(answer.body, self.limit).await.bytes;
+            Ok::<_, String>((answer.status, answer.head, body))
+        });
+        let (status, head, body) = match posted.await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(why)) => return Err(SendError::Failed { why }),
+            Err(_) => {
+                let why = format!("the server did not accept the message within {:?}", self.patience);
+                return Err(SendError::Failed { why });
+            }
+        };
+        let why = refusal(&head, &body);
+        let said = Message::parse(body);
+        let is_answer = said.as_response().is_some_and(|response| response.id.is_some());
+        if said.as_garbled().is_none() {
+            let events = self.events()?;
+            // In a task, because the caller of `send` may be the one who has to make room in the queue.
+            let event = Event::Message { channel: Channel::MAIN, message: said, head: Some(head) };
+            self.tasks.spawn(None, async move { drop(events.send(event).await) });
+        }
+        if status.is_success() || is_answer { Ok(()) } else { Err(SendError::Failed { why }) }
+    }
+}
+
+impl Sender for HttpSseSender {
+    fn open_channel(&self) -> Channel {
+        Channel::MAIN
+    }
+
+    fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>> {
+        Box::pin(self.post(outgoing.message.raw().clone(), outgoing.headers))
+    }
+
+    fn send_bytes(&self, _: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {
+        Box::pin(self.post(bytes, HeaderMap::new()))
+    }
+
+    fn close(&self) -> BoxFuture<'_, Stopped> {
+        self.events.lock().expect("nobody panics while holding this lock").take();
+        self.tasks.close();
+        Box::pin(async { Stopped::Gone })
+    }
+}

@@ -1,0 +1,189 @@
+//! What a client must repeat on later requests.
+
+use std::str::FromStr;
+
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use rehearsal_core::message::{Body, Message, Method, Reply, RequestId};
+use rehearsal_core::protocol::{Revision, header, meta};
+
+use crate::HttpHead;
+
+/// What a client must repeat on later requests, learned from the messages that pass by.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Memory {
+    /// The session that the server minted.
+    session: Option<HeaderValue>,
+    /// The version that the handshake led to.
+    negotiated: Option<String>,
+    /// The version that the last request of the stateless era claimed.
+    claimed: Option<String>,
+}
+
+impl Memory {
+    /// The headers that belong to a message; remembers the version that it claims.
+    pub(super) fn headers_for(&mut self, message: &Message) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if let Some(version) = claim(message) {
+            set(&mut headers, header::PROTOCOL_VERSION, &version);
+            for (name, value) in
+                message.as_request().map(|request| header::for_request(request, None)).unwrap_or_default()
+            {
+                set(&mut headers, &name, &value);
+            }
+            self.claimed = Some(version);
+        } else if handshake(message).is_none() {
+            headers = self.headers();
+        }
+        headers
+    }
+
+    /// The headers of a request that carries no message.
+    pub(super) fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if let Some(session) = &self.session {
+            headers.insert(name(header::SESSION_ID), session.clone());
+        }
+        let version = match (&self.negotiated, &self.claimed) {
+            (Some(version), _) => Some(version).filter(|version| speaks(version, Revision::has_version_header)),
+            // A notification claims nothing itself, so in the stateless era only the header tells what it speaks.
+            (None, claimed) => claimed.as_ref().filter(|_| self.session.is_none()),
+        };
+        if let Some(version) = version {
+            set(&mut headers, header::PROTOCOL_VERSION, version);
+        }
+        headers
+    }
+
+    /// The server took the handshake. From here on its session counts, if it has one, and no older one.
+    pub(super) fn begin(&mut self, head: &HttpHead) {
+        self.session = head.headers.get(header::SESSION_ID).cloned();
+        self.negotiated = None;
+    }
+
+    /// The server answered the handshake.
+    pub(super) fn settle(&mut self, reply: &Reply) {
+        if let Reply::Result(result) = reply {
+            self.negotiated = result.field("protocolVersion").and_then(|version| version.text());
+        }
+    }
+
+    /// Whether a handshake was made.
+    pub(super) fn has_handshake(&self) -> bool {
+        self.negotiated.is_some()
+    }
+
+    /// Whether there is a session to end.
+    pub(super) fn has_session(&self) -> bool {
+        self.session.is_some()
+    }
+
+    /// Whether a stream that broke can go on. Before the handshake is answered only the ids of the events can tell.
+    pub(super) fn has_resumption(&self) -> bool {
+        self.negotiated.as_deref().is_none_or(|version| speaks(version, Revision::has_resumption))
+    }
+}
+
+/// The version that a message of the stateless era claims to speak.
+pub(super) fn claim(message: &Message) -> Option<String> {
+    message.params()?.at(&["_meta", meta::PROTOCOL_VERSION])?.text()
+}
+
+/// The id of the request that begins a session.
+pub(super) fn handshake(message: &Message) -> Option<&RequestId> {
+    let request = message.as_request().filter(|request| request.method == Method::INITIALIZE)?;
+    if claim(message).is_none() { Some(&request.id) } else { None }
+}
+
+/// The requests in a message: one, or those of a batch.
+pub(super) fn asked(message: &Message) -> Vec<RequestId> {
+    match message.body() {
+        Body::Request(request) => vec![request.id.clone()],
+        Body::Batch(messages) => messages.iter().filter_map(Message::as_request).map(|one| one.id.clone()).collect(),
+        Body::Notification(_) | Body::Response(_) | Body::Garbled(_) => Vec::new(),
+    }
+}
+
+/// A version that we do not know is taken to be newer than all that we do.
+fn speaks(version: &str, fact: impl Fn(Revision) -> bool) -> bool {
+    Revision::from_str(version).map_or(true, fact)
+}
+
+fn name(name: &str) -> HeaderName {
+    HeaderName::from_bytes(name.as_bytes()).expect("the protocol's header names are tokens")
+}
+
+/// Sets a header; a value that cannot stand in one is left out, and the server will say what it thinks of that.
+fn set(headers: &mut HeaderMap, key: &str, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name(key), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(method: &str, params: &str) -> Message {
+        Message::parse(format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#))
+    }
+
+    fn shown(headers: &HeaderMap) -> Vec<String> {
+        let mut lines: Vec<String> =
+            headers.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect();
+        lines.sort();
+        lines
+    }
+
+    fn after_handshake(version: &str) -> Memory {
+        let mut memory = Memory::default();
+        let mut headers = HeaderMap::new();
+        headers.insert("mcp-session-id", HeaderValue::from_static("s1"));
+        memory.begin(&HttpHead { status: None, headers });
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"{version}"}}}}"#);
+        memory.settle(&Message::parse(answer).as_response().unwrap().reply);
+        memory
+    }
+
+    #[test]
+    fn a_session_and_its_version_are_repeated_where_the_version_says_so() {
+        let table: &[(&str, &[&str])] = &[
+            ("2024-11-05", &["mcp-session-id: s1"]),
+            ("2025-03-26", &["mcp-session-id: s1"]),
+            ("2025-06-18", &["mcp-protocol-version: 2025-06-18", "mcp-session-id: s1"]),
+            ("2025-11-25", &["mcp-protocol-version: 2025-11-25", "mcp-session-id: s1"]),
+            ("2099-01-01", &["mcp-protocol-version: 2099-01-01", "mcp-session-id: s1"]),
+        ];
+        for (version, expected) in table {
+            let mut memory = after_handshake(version);
+            assert_eq!(shown(&memory.headers_for(&request("tools/list", "{}"))), *expected);
+        }
+    }
+
+    #[test]
+    fn a_new_handshake_carries_nothing_of_the_old_session() {
+        let mut memory = after_handshake("2025-11-25");
+        assert_eq!(shown(&memory.headers_for(&request("initialize", "{}"))), [""; 0]);
+    }
+
+    #[test]
+    fn a_claim_makes_its_own_headers_and_no_session() {
+        let mut memory = after_handshake("2025-11-25");
+        let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
+        let call = request("tools/call", &format!(r#"{{"name":"run","arguments":{{}},{meta}}}"#));
+        let expected = ["mcp-method: tools/call", "mcp-name: run", "mcp-protocol-version: 2026-07-28"];
+        assert_eq!(shown(&memory.headers_for(&call)), expected);
+        let initialize = request("initialize", &format!("{{{meta}}}"));
+        assert_eq!(handshake(&initialize), None);
+
+        let mut memory = Memory::default();
+        memory.headers_for(&call);
+        let cancelled = Message::parse(r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#);
+        assert_eq!(shown(&memory.headers_for(&cancelled)), ["mcp-protocol-version: 2026-07-28"]);
+    }
+
+    #[test]
+    fn a_version_that_cannot_stand_in_a_header_is_left_out() {
+        let claim = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"a\nb"}}"#;
+        assert_eq!(shown(&Memory::default().headers_for(&request("ping", claim))), ["mcp-method: ping"]);
+    }
+}

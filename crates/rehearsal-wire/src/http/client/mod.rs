@@ -1,0 +1,37 @@
+//! The client's side of HTTP.
+//!
+//! ```text
+//! Streamable HTTP    request ──► POST ──► JSON or a stream of events ──► messages on the request's own channel
+//!                    notification, answer ──► POST ──► 202
+//!                    standing stream ◄── GET ──► messages on Channel::MAIN
+//! HTTP+SSE           everything ──► POST to the endpoint; everything ◄── one stream of events, on Channel::MAIN
+//! ```
+//!
+//! The transport learns what it must repeat (session, version) from the messages that pass by, and nothing that the
+//! caller sets in a header is ever overwritten: sending a wrong one on purpose is what testers do.
+
+mod answer;
+mod call;
+mod connector;
+mod context;
+mod endpoint;
+mod error;
+mod http_sse;
+mod memory;
+mod options;
+mod peer;
+#[cfg(test)]
+mod plays;
+mod posted;
+mod reader;
+mod receiver;
+mod resumption;
+mod standing;
+mod streamable;
+mod tasks;
+
+pub use answer::refusal;
+pub use error::ConnectError;
+pub use http_sse::connect_sse;
+pub use options::Options;
+pub use streamable::connect;

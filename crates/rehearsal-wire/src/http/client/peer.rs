@@ -1,0 +1,190 @@
+//! The HTTP server at the other end.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{HeaderMap, HeaderValue, USER_AGENT};
+use http::{Method, Request, Uri};
+use hyper_rustls::HttpsConnectorBuilder;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{Client, Error as ClientError};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+
+use super::answer::Answer;
+use super::connector::Connector;
+use super::posted::Posted;
+use super::{ConnectError, Options};
+use crate::HttpHead;
+
+/// Node and uvicorn drop a connection that was idle for five seconds, and a request that crosses with that is lost.
+const IDLE_CONNECTION: Duration = Duration::from_secs(3);
+
+/// The HTTP server at the other end: connections are kept and used again; redirects, cookies, proxies and compression
+/// are left alone, so that what arrives is what was sent.
+#[derive(Clone, Debug)]
+pub(super) struct Peer {
+    client: Client<Connector, Posted>,
+    headers: HeaderMap,
+    url: Uri,
+}
+
+impl Peer {
+    pub(super) fn new(options: &Options) -> Result<Peer, ConnectError> {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        let tls = HttpsConnectorBuilder::new().with_tls_config(tls(options)?).https_or_http().enable_http1();
+        let client = Client::builder(TokioExecutor::new())
+            .pool_idle_timeout(IDLE_CONNECTION)
+            .pool_timer(TokioTimer::new())
+            .build(Connector::new(tls.wrap_connector(tcp), options.connect_timeout));
+        let mut headers = options.headers.clone();
+        headers.values_mut().for_each(|value| value.set_sensitive(true)); // not to be shown in debug output
+        Ok(Peer { client, headers, url: options.url.clone() })
+    }
+
+    /// The same server, at another address of it.
+    pub(super) fn at(&self, url: Uri) -> Peer {
+        Peer { url, ..self.clone() }
+    }
+
+    /// One request. `ours` are the headers of the transport, `theirs` those of the caller, which win.
+    pub(super) async fn request(
+        &self,
+        method: Method,
+        mut ours: HeaderMap,
+        theirs: &HeaderMap,
+        body: Posted,
+    ) -> Result<Answer, String> {
+        ours.insert(USER_AGENT, HeaderValue::from_static(concat!("rehearsal/", env!("CARGO_PKG_VERSION"))));
+        overwrite(&mut ours, &self.headers);
+        overwrite(&mut ours, theirs);
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        *request.uri_mut() = self.url.clone();
+        *request.headers_mut() = ours;
+        let response = self.client.request(request).await.map_err(|error| self.explain(&error))?;
+        let (parts, body) = response.into_parts();
+        let head = HttpHead { status: Some(parts.status), headers: parts.headers };
+        Ok(Answer { status: parts.status, head: Arc::new(head), body })
+    }
+
+    fn explain(&self, error: &ClientError) -> String {
+        let what = if error.is_connect() { "cannot connect to" } else { "the connection broke:" };
+        let cause = error.source().map_or_else(|| error.to_string(), in_words);
+        match (error.is_connect(), self.url.authority()) {
+            (true, Some(authority)) => format!("{what} {authority}: {cause}"),
+            _ => format!("{what} {cause}"),
+        }
+    }
+}
+
+/// Every value that `winner` has for a name, instead of those that were there. An empty one takes away what was there.
+fn overwrite(headers: &mut HeaderMap, winner: &HeaderMap) {
+    for name in winner.keys() {
+        let before = headers.remove(name).filter(|value| !value.is_empty());
+        for value in winner.get_all(name) {
+            if before.is_none() || !value.is_empty() {
+                headers.append(name, value.clone());
+            }
+        }
+    }
+}
+
+/// An error and its causes: `client error: tcp connect error: Connection refused (os error 111)`
+pub(super) fn in_words(error: &(dyn Error + 'static)) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !words.ends_with(&text) {
+            words.push_str(": ");
+            words.push_str(&text);
+        }
+        cause = error.source();
+    }
+    words
+}
+
+/// The ring provider, for this client alone: whoever links us may have installed another for the whole process.
+fn tls(options: &Options) -> Result<ClientConfig, ConnectError> {
+    let mut roots = RootCertStore::empty();
+    for (index, certificate) in options.root_certificates.iter().enumerate() {
+        add(&mut roots, certificate).map_err(|why| ConnectError::BadCertificate { number: index + 1, why })?;
+    }
+    // Reading the system's certificates takes milliseconds, which a plain connection need not spend.
+    if options.url.scheme() == Some(&http::uri::Scheme::HTTPS) {
+        let system = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(system.certs);
+        if roots.is_empty() {
+            let why = system.errors.iter().map(|error| in_words(error)).collect();
+            return Err(ConnectError::NoRootCertificates { why });
+        }
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| ConnectError::Failed { why: in_words(&error) })?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// One DER certificate, or every certificate of a PEM file.
+fn add(roots: &mut RootCertStore, certificate: &Bytes) -> Result<(), String> {
+    if !certificate.trim_ascii_start().starts_with(b"-----") && !certificate.starts_with(b"#") {
+        return roots.add(CertificateDer::from(certificate.to_vec())).map_err(|error| in_words(&error));
+    }
+    let mut found = false;
+    for certificate in CertificateDer::pem_slice_iter(certificate) {
+        let certificate = certificate.map_err(|error| error.to_string())?;
+        roots.add(certificate).map_err(|error| in_words(&error))?;
+        found = true;
+    }
+    if found { Ok(()) } else { Err("no certificate in the PEM text".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Lines = [(&'static str, &'static str)];
+
+    fn map(headers: &Lines) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(*name, HeaderValue::from_static(value));
+        }
+        map
+    }
+
+    #[test]
+    fn a_header_can_be_replaced_repeated_added_and_taken_away() {
+        let ours = [("mcp-method", "ping"), ("mcp-name", "")];
+        let table: &[(&Lines, &Lines)] = &[
+            (&[("mcp-method", "x")], &[("mcp-name", ""), ("mcp-method", "x")]),
+            (
+                &[("mcp-method", "x"), ("mcp-method", "y")],
+                &[("mcp-name", ""), ("mcp-method", "x"), ("mcp-method", "y")],
+            ),
+            (&[("mcp-method", "")], &[("mcp-name", "")]),
+            (&[("mcp-name", "")], &ours),
+            (&[("mcp-param-x", "")], &[ours[0], ours[1], ("mcp-param-x", "")]),
+        ];
+        for (theirs, expected) in table {
+            let mut headers = map(&ours);
+            overwrite(&mut headers, &map(theirs));
+            assert_eq!(headers, map(expected), "{theirs:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_do_not_show_in_debug_output() {
+        let mut options = Options::new("http://localhost/mcp").unwrap();
+        options.headers = map(&[("authorization", "Bearer secret")]);
+        let shown = format!("{:?}", Peer::new(&options).unwrap());
+        assert!(!shown.contains("secret"), "{shown}");
+    }
+}

@@ -1,0 +1,112 @@
+//! HTTP+SSE: one stream down, one endpoint up.
+
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use rehearsal_core::exchange::Channel;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::stage::{HttpRequest, Stage, server};
+use crate::Connection;
+use crate::http::client::{ConnectError, Options, connect_sse};
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+type Connecting = JoinHandle<Result<Connection, ConnectError>>;
+
+/// A client that is connecting, its first request, and those to come.
+async fn connecting() -> (Connecting, HttpRequest, mpsc::UnboundedReceiver<HttpRequest>) {
+    let (url, mut requests) = server().await;
+    let mut options = Options::new(&url).unwrap();
+    options.endpoint_timeout = Duration::from_secs(5);
+    let connecting = tokio::spawn(connect_sse(options));
+    let first = requests.recv().await.unwrap();
+    (connecting, first, requests)
+}
+
+async fn error(answer: impl AsyncFnOnce(HttpRequest)) -> String {
+    let (connecting, first, _requests) = connecting().await;
+    answer(first).await;
+    connecting.await.unwrap().unwrap_err().to_string()
+}
+
+#[tokio::test]
+async fn messages_go_to_the_endpoint_and_come_on_the_stream() {
+    let (connecting, mut stream, requests) = connecting().await;
+    assert_eq!((stream.line.as_str(), stream.header("accept")), ("GET /mcp", Some("text/event-stream")));
+    stream.begin_events().await;
+    stream.write("event: endpoint\r\ndata: /messages/?session_id=1\r\n\r\n").await;
+    let mut stage = Stage::of(connecting.await.unwrap().unwrap(), requests);
+    assert_eq!(stage.sender.open_channel(), Channel::MAIN);
+
+    let told = stage.tell(Channel::MAIN, PING);
+    stage.arrives().await.answer("202 Accepted", "", "Accepted").await;
+    told.await.unwrap().unwrap();
+    stream.write("event: message\r\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\r\n\r\n").await;
+    stage.happens().await;
+
+    let told = stage.tell(Channel::MAIN, PING);
+    stage.arrives().await.answer("404 Not Found", "", "Could not find session").await;
+    let refused = told.await.unwrap().unwrap_err();
+    stage.note(refused);
+
+    let told = stage.tell(Channel::MAIN, PING);
+    let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}"#;
+    stage.arrives().await.answer("400 Bad Request", "", error).await;
+    told.await.unwrap().unwrap();
+    stage.happens().await;
+
+    stream.write("event: message\ndata: {\"json").await;
+    stream.end().await;
+    stage.happen(3).await;
+    assert_snapshot!(stage.transcript(), @r#"
+    > POST /messages/?session_id=1
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    0 < 200 {"jsonrpc":"2.0","id":1,"result":{}}
+    > POST /messages/?session_id=1
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    could not write: the server answered 404 Not Found: Could not find session
+    > POST /messages/?session_id=1
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    0 < 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"no"}}
+    0 < 200 garbled (half a line: the stream ended in the middle of a message): {"json
+    the server closed the connection
+    the server closed the connection
+    "#);
+}
+
+#[tokio::test]
+async fn closing_hangs_up() {
+    let (connecting, mut stream, requests) = connecting().await;
+    stream.begin_events().await;
+    stream.write("event: endpoint\ndata: messages\n\n").await;
+    let mut stage = Stage::of(connecting.await.unwrap().unwrap(), requests);
+    stage.sender.close().await;
+    stream.hung_up().await;
+    stage.happens().await;
+    assert!(stage.tell(Channel::MAIN, PING).await.unwrap().is_err());
+    assert_snapshot!(stage.transcript(), @"the server was closed by us");
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_something_else_is_told_apart() {
+    let refused = error(async |request| request.answer("405 Method Not Allowed", "", "POST only").await).await;
+    assert_eq!(refused, "the server answered 405 Method Not Allowed: POST only");
+    let ended = error(async |request| request.events("data: hello\n\n").await).await;
+    assert_eq!(ended, "the stream ended before its `endpoint` event");
+    let foreign = error(async |request| request.events("event: endpoint\ndata: http://evil.example/\n\n").await).await;
+    assert!(foreign.starts_with(r#"the endpoint "http://evil.example/" is not on http://127.0.0.1:"#), "{foreign}");
+}
+
+#[tokio::test]
+async fn a_stream_without_an_endpoint_is_not_waited_for_for_ever() {
+    let (url, mut requests) = server().await;
+    let mut options = Options::new(&url).unwrap();
+    options.endpoint_timeout = Duration::from_millis(300);
+    let connecting = tokio::spawn(connect_sse(options));
+    let stream = requests.recv().await.unwrap();
+    let error = connecting.await.unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "no `endpoint` event came within 300ms; is this an HTTP+SSE server?");
+    stream.hung_up().await;
+}

@@ -1,0 +1,275 @@
+//! Everything that can go wrong with one POST.
+
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use rehearsal_core::exchange::Channel;
+use rehearsal_core::message::{Message, Reason};
+
+use super::stage::Stage;
+use crate::http::client::{self, Options};
+use crate::{Event, Outgoing, SendError};
+
+const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+#[tokio::test]
+async fn a_refusal_with_a_message_is_that_message_and_any_other_is_kept() {
+    let mut stage = Stage::new().await;
+    let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no session"}}"#;
+    let table = [
+        ("404 Not Found", "content-type: application/json\r\n", error, 2),
+        ("400 Bad Request", "content-type: text/plain\r\n", error, 2),
+        ("401 Unauthorized", "www-authenticate: Bearer\r\n", r#"{"detail":"who are you?"}"#, 1),
+        ("500 Internal Server Error", "", "<h1>oops</h1>", 1),
+        ("307 Temporary Redirect", "location: /mcp/\r\n", "", 1),
+        ("200 OK", "content-type: text/html\r\n", "<!doctype html>", 1),
+        ("200 OK", "", "", 1),
+        ("200 OK", "content-type: application/json\r\n", "", 1),
+        ("202 Accepted", "", "", 1),
+        ("200 OK", "content-type: application/json\r\n", "{\"hello\":", 2),
+    ];
+    for (status, headers, body, events) in table {
+        stage.ask(PING).await;
+        stage.arrives().await.answer(status, headers, body).await;
+        stage.happen(events).await;
+    }
+    let transcript = stage.transcript().replace(&format!("> POST /mcp\n  {PING}\n"), "");
+    assert_snapshot!(transcript, @r#"
+    1 < 404 {"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no session"}}
+    1 ended: done
+    2 < 400 {"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no session"}}
+    2 ended: done
+    3 ended: refused: the server answered 401 Unauthorized: {"detail":"who are you?"}
+    4 ended: refused: the server answered 500 Internal Server Error: <h1>oops</h1>
+    5 ended: refused: the server answered 307 Temporary Redirect (to /mcp/), which is not followed
+    6 ended: refused: the server answered 200 OK with text/html, which is no message: <!doctype html>
+    7 ended: refused: the server answered 200 OK with no content type, which is no message
+    8 ended: refused: the server answered 200 OK with application/json, which is no message
+    9 ended: refused: the server answered 202 Accepted with no content type, which is no message
+    10 < 200 garbled (not JSON: EOF while parsing a value at line 1 column 9): {"hello":
+    10 ended: done
+    "#);
+}
+
+#[tokio::test]
+async fn a_connection_that_fails_says_why() {
+    // A port that was ours a moment ago and that nobody listens on.
+    let (url, requests) = super::stage::server().await;
+    drop(requests);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let closed = format!("http://{}/mcp", listener.local_addr().unwrap());
+    drop(listener);
+    let why = |url: String| async move {
+        let mut connection = client::connect(Options::new(&url).unwrap()).unwrap();
+        let channel = connection.sender.open_channel();
+        connection.sender.send(Outgoing::new(channel, Message::parse(PING))).await.unwrap();
+        match connection.receiver.receive().await {
+            Event::ChannelEnded { end: crate::ChannelEnd::Broken { why }, .. } => why,
+            other => panic!("{other:?}"),
+        }
+    };
+    let port = closed.rsplit(':').next().unwrap().trim_end_matches("/mcp").to_owned();
+    let refused = why(closed).await.replace(&port, "[port]");
+    assert_snapshot!(refused, @"cannot connect to 127.0.0.1:[port]: tcp connect error: Connection refused (os error 111)");
+    // Too long for a name, so that nobody has to be asked.
+    let host = "x".repeat(64);
+    let unknown = why(format!("http://{host}.invalid/mcp")).await;
+    assert!(unknown.starts_with(&format!("cannot connect to {host}.invalid: dns error: ")), "{unknown}");
+    let cut = why(url).await;
+    assert_snapshot!(cut, @"the connection broke: connection closed before message completed");
+}
+
+#[tokio::test]
+async fn a_body_that_is_cut_off_is_kept_and_told() {
+    let mut stage = Stage::new().await;
+    stage.ask(PING).await;
+    let mut request = stage.arrives().await;
+    request.write("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{\"jsonrpc\"").await;
+    request.end().await;
+    stage.happen(2).await;
+    assert_snapshot!(stage.transcript(), @r#"
+    > POST /mcp
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    1 < 200 garbled (half a line: the stream ended in the middle of a message): {"jsonrpc"
+    1 ended: broken: error reading a body from connection: end of file before message length reached
+    "#);
+}
+
+#[tokio::test]
+async fn a_message_beyond_the_limit_is_cut_and_told() {
+    let mut stage = Stage::with(|options| options.message_limit = 64).await;
+    let long = "x".repeat(65);
+    stage.ask(PING).await;
+    stage.arrives().await.json(&long).await;
+    let Event::Message { message, .. } = stage.happens().await else { panic!("no message") };
+    assert_eq!(message.as_garbled().unwrap().reason, Reason::TooLong { limit: 64 });
+    assert_eq!(message.raw().len(), 64);
+    stage.happens().await;
+    stage.ask(PING).await;
+    stage.arrives().await.events(&format!("data: {{}}\n\ndata: {long}")).await;
+    stage.happen(3).await;
+    assert_snapshot!(stage.transcript(), @r#"
+    > POST /mcp
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    1 < 200 garbled (longer than the limit of 64 bytes): xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (109 bytes)
+    1 ended: broken: the answer is longer than the limit of 64 bytes
+    > POST /mcp
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    2 < 200 garbled (no `"jsonrpc": "2.0"`): {}
+    2 < 200 garbled (longer than the limit of 64 bytes): xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… (103 bytes)
+    2 ended: broken: an event of the stream is longer than the limit of 64 bytes
+    "#);
+    let sent = stage.tell(Channel::MAIN, &long).await.unwrap();
+    assert!(matches!(sent, Err(SendError::TooLong { length: 65, limit: 64 })));
+}
+
+#[tokio::test]
+async fn a_stream_that_drips_is_read_as_it_comes() {
+    let mut stage = Stage::new().await;
+    stage.ask(PING).await;
+    let mut request = stage.arrives().await;
+    request.begin_events().await;
+    for byte in ": hello\r\n\r\nevent: message\r\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"a\"}\r\n\r".chars() {
+        request.write(&byte.to_string()).await;
+        tokio::task::yield_now().await;
+    }
+    stage.happens().await; // before the line feed, and before the stream ends
+    request.write("\nevent: ping\ndata: now\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n").await;
+    request.end().await;
+    stage.happen(3).await;
+    assert_snapshot!(stage.transcript(), @r#"
+    > POST /mcp
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    1 < 200 {"jsonrpc":"2.0","method":"a"}
+    1 < 200 garbled (not JSON: an event named `ping` instead of `message`): event: ping
+    data: now
+
+
+    1 < 200 {"jsonrpc":"2.0","id":1,"result":{}}
+    1 ended: done
+    "#);
+}
+
+#[tokio::test]
+async fn a_slow_reader_holds_the_server_up_and_loses_nothing() {
+    const MESSAGES: usize = 2000;
+    let mut stage = Stage::new().await;
+    stage.ask(PING).await;
+    let mut request = stage.arrives().await;
+    request.begin_events().await;
+    let flood = tokio::spawn(async move {
+        let padding = "-".repeat(8 * 1024);
+        for number in 0..MESSAGES {
+            request.write(&format!("data: {{\"n\":{number},\"p\":\"{padding}\"}}\n\n")).await;
+        }
+        request.write("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n").await;
+        request.end().await;
+    });
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!flood.is_finished(), "16 MB must not fit anywhere");
+    for number in 0..MESSAGES {
+        let Event::Message { message, .. } = stage.happens().await else { panic!("no message") };
+        assert!(message.text().starts_with(&format!("{{\"n\":{number},")));
+    }
+    let Event::Message { .. } = stage.happens().await else { panic!("no answer") };
+    flood.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_notification_that_is_refused_ends_its_channel() {
+    let mut stage = Stage::new().await;
+    let channel = stage.sender.open_channel();
+    for (status, body) in [("400 Bad Request", "no"), ("400 Bad Request", r#"{"jsonrpc":"2.0","method":"why"}"#)] {
+        let told = stage.tell(channel, r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#);
+        stage.arrives().await.answer(status, "", body).await;
+        told.await.unwrap().unwrap();
+        stage.happens().await;
+    }
+    stage.happens().await;
+    assert_snapshot!(stage.transcript(), @r#"
+    > POST /mcp
+      {"jsonrpc":"2.0","method":"notifications/cancelled"}
+    1 ended: refused: the server answered 400 Bad Request: no
+    > POST /mcp
+      {"jsonrpc":"2.0","method":"notifications/cancelled"}
+    1 < 400 {"jsonrpc":"2.0","method":"why"}
+    1 ended: done
+    "#);
+}
+
+#[tokio::test]
+async fn a_notification_that_is_never_accepted_fails() {
+    let mut stage = Stage::with(|options| options.accept_timeout = Duration::from_millis(300)).await;
+    let told = stage.tell(Channel::MAIN, r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#);
+    let request = stage.arrives().await;
+    let error = told.await.unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "could not write: the server did not accept the message within 300ms");
+    request.hung_up().await;
+}
+
+#[tokio::test]
+async fn what_a_server_says_to_a_notification_is_heard() {
+    let mut stage = Stage::new().await;
+    let channel = stage.sender.open_channel();
+    let told = stage.tell(channel, r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#);
+    stage.arrives().await.json(r#"{"jsonrpc":"2.0","method":"noted"}"#).await;
+    told.await.unwrap().unwrap();
+    stage.happens().await;
+    assert_snapshot!(stage.transcript(), @r#"
+    > POST /mcp
+      {"jsonrpc":"2.0","method":"notifications/cancelled"}
+    1 < 200 {"jsonrpc":"2.0","method":"noted"}
+    "#);
+}
+
+#[tokio::test]
+async fn bytes_are_posted_as_they_are() {
+    let mut stage = Stage::new().await;
+    stage.send_bytes("{\"jsonrpc\": nonsense").await;
+    let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}"#;
+    stage.arrives().await.answer("400 Bad Request", "", error).await;
+    stage.happen(2).await;
+    stage.send_bytes("").await;
+    stage.arrives().await.accept().await;
+    stage.happens().await;
+    assert_snapshot!(stage.transcript(), @r#"
+    > POST /mcp
+      {"jsonrpc": nonsense
+    1 < 400 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}
+    1 ended: done
+    > POST /mcp
+    2 ended: done
+    "#);
+}
+
+#[tokio::test]
+async fn one_request_too_many_waits_for_the_answer_to_another() {
+    let mut stage = Stage::with(|options| options.concurrent_requests = 1).await;
+    stage.ask(PING).await;
+    let first = stage.arrives().await;
+    let second = stage.tell(stage.sender.open_channel(), r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#);
+    tokio::task::yield_now().await;
+    assert!(!second.is_finished());
+    // An answer needs no place in the queue: the server may need it before it can give its own.
+    let told = stage.tell(Channel::MAIN, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+    stage.arrives().await.accept().await;
+    told.await.unwrap().unwrap();
+    first.json(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
+    second.await.unwrap().unwrap();
+    stage.arrives().await.json(r#"{"jsonrpc":"2.0","id":2,"result":{}}"#).await;
+    stage.happen(4).await;
+    assert_snapshot!(stage.transcript(), @r#"
+    > POST /mcp
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    > POST /mcp
+      {"jsonrpc":"2.0","id":1,"result":{}}
+    > POST /mcp
+      {"jsonrpc":"2.0","id":2,"method":"ping"}
+    1 < 200 {"jsonrpc":"2.0","id":1,"result":{}}
+    1 ended: done
+    2 < 200 {"jsonrpc":"2.0","id":2,"result":{}}
+    2 ended: done
+    "#);
+}

@@ -1,0 +1,279 @@
+//! The stage: one client, one server, and the transcript.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use rehearsal_core::exchange::Channel;
+use rehearsal_core::message::Message;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::http::client::{self, Options};
+use crate::{ChannelEnd, Connection, Event, Outgoing, SendError, Sender};
+
+/// Long enough for any machine; nothing waits for it unless a test fails.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The headers that a transcript shows.
+const SHOWN: &[&str] =
+    &["authorization", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id", "x-test"];
+
+pub(super) struct Stage {
+    pub(super) sender: Arc<dyn Sender>,
+    connection: Option<Connection>,
+    requests: mpsc::UnboundedReceiver<HttpRequest>,
+    transcript: String,
+}
+
+/// A request that arrived, and the way to answer it.
+pub(super) struct HttpRequest {
+    pub(super) line: String,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: String,
+    stream: BufReader<TcpStream>,
+    again: mpsc::UnboundedSender<HttpRequest>,
+}
+
+/// A server on a port of its own, and its address.
+pub(super) async fn server() -> (String, mpsc::UnboundedReceiver<HttpRequest>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (arrived, requests) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(serve(BufReader::new(stream), arrived.clone()));
+        }
+    });
+    (format!("http://{address}/mcp"), requests)
+}
+
+/// Reads one request; whoever answers it decides whether the connection lives on.
+async fn serve(mut stream: BufReader<TcpStream>, arrived: mpsc::UnboundedSender<HttpRequest>) {
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).await.unwrap_or(0) == 0 {
+            return;
+        }
+        match line.trim_end() {
+            "" => break,
+            line => lines.push(line.to_owned()),
+        }
+    }
+    let headers: Vec<(String, String)> =
+        lines[1..].iter().filter_map(|line| line.split_once(": ")).map(|(a, b)| (a.to_owned(), b.to_owned())).collect();
+    let length =
+        headers.iter().find(|(name, _)| name == "content-length").map_or(0, |(_, value)| value.parse().unwrap());
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.unwrap();
+    let line = lines[0].trim_end_matches(" HTTP/1.1").to_owned();
+    let body = String::from_utf8(body).unwrap();
+    let again = arrived.clone();
+    let _ = arrived.send(HttpRequest { line, headers, body, stream, again });
+}
+
+impl HttpRequest {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Writes exactly these bytes.
+    pub(super) async fn write(&mut self, bytes: &str) {
+        self.stream.write_all(bytes.as_bytes()).await.unwrap();
+    }
+
+    /// A whole answer, after which the connection can be used again.
+    pub(super) async fn answer(mut self, status: &str, headers: &str, body: &str) {
+        let length = body.len();
+        self.write(&format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\n\r\n{body}")).await;
+        tokio::spawn(serve(self.stream, self.again));
+    }
+
+    pub(super) async fn json(self, body: &str) {
+        self.answer("200 OK", "content-type: application/json\r\n", body).await;
+    }
+
+    pub(super) async fn accept(self) {
+        self.answer("202 Accepted", "", "").await;
+    }
+
+    /// The head of a stream of events that ends when the connection does.
+    pub(super) async fn begin_events(&mut self) {
+        self.write("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n").await;
+    }
+
+    /// A whole stream of events.
+    pub(super) async fn events(mut self, events: &str) {
+        self.begin_events().await;
+        self.write(events).await;
+        self.end().await;
+    }
+
+    /// Ends the connection.
+    pub(super) async fn end(mut self) {
+        self.stream.shutdown().await.unwrap();
+    }
+
+    /// Returns when the client has hung up.
+    pub(super) async fn hung_up(mut self) {
+        let read = timeout(PATIENCE, self.stream.read_u8()).await.expect("the client should have hung up");
+        assert!(read.is_err(), "the client should have hung up, but it sent more");
+    }
+}
+
+impl Stage {
+    /// A client with options that make tests quick, and its server.
+    pub(super) async fn new() -> Stage {
+        Stage::with(|_| {}).await
+    }
+
+    pub(super) async fn with(change: impl FnOnce(&mut Options)) -> Stage {
+        let (url, requests) = server().await;
+        let mut options = Options::new(&url).unwrap();
+        options.retry = Duration::from_millis(1);
+        change(&mut options);
+        let connection = client::connect(options).unwrap();
+        Stage {
+            sender: Arc::clone(&connection.sender),
+            connection: Some(connection),
+            requests,
+            transcript: String::new(),
+        }
+    }
+
+    /// A stage for a connection that was made elsewhere.
+    pub(super) fn of(connection: Connection, requests: mpsc::UnboundedReceiver<HttpRequest>) -> Stage {
+        Stage {
+            sender: Arc::clone(&connection.sender),
+            connection: Some(connection),
+            requests,
+            transcript: String::new(),
+        }
+    }
+
+    /// A request on a channel of its own, which is returned.
+    pub(super) async fn ask(&mut self, message: &str) -> Channel {
+        let channel = self.sender.open_channel();
+        self.sender.send(Outgoing::new(channel, Message::parse(message.to_owned()))).await.unwrap();
+        channel
+    }
+
+    /// Something that waits for the server to accept it.
+    pub(super) fn tell(&self, channel: Channel, message: &str) -> JoinHandle<Result<(), SendError>> {
+        let sender = Arc::clone(&self.sender);
+        let message = Message::parse(message.to_owned());
+        tokio::spawn(async move { sender.send(Outgoing::new(channel, message)).await })
+    }
+
+    /// The same with headers of the caller's.
+    pub(super) async fn ask_with(&mut self, headers: HeaderMap, message: &str) -> Channel {
+        let channel = self.sender.open_channel();
+        let message = Message::parse(message.to_owned());
+        self.sender.send(Outgoing { channel, message, headers }).await.unwrap();
+        channel
+    }
+
+    pub(super) async fn send_bytes(&mut self, bytes: &'static str) -> Channel {
+        let channel = self.sender.open_channel();
+        self.sender.send_bytes(channel, Bytes::from_static(bytes.as_bytes())).await.unwrap();
+        channel
+    }
+
+    /// The next request that arrives at the server.
+    pub(super) async fn arrives(&mut self) -> HttpRequest {
+        let request = timeout(PATIENCE, self.requests.recv()).await.expect("no request arrived").unwrap();
+        writeln!(self.transcript, "> {}", request.line).unwrap();
+        for name in SHOWN {
+            if let Some(value) = request.header(name) {
+                writeln!(self.transcript, "  {name}: {value}").unwrap();
+            }
+        }
+        if !request.body.is_empty() {
+            writeln!(self.transcript, "  {}", request.body).unwrap();
+        }
+        request
+    }
+
+    /// Nothing was on its way to the server.
+    pub(super) async fn nothing_arrives(&mut self) {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+        assert!(self.requests.try_recv().is_err(), "a request arrived too early");
+        self.note("(nothing more arrives)");
+    }
+
+    /// The next event at the client.
+    pub(super) async fn happens(&mut self) -> Event {
+        let receiver = &mut self.connection.as_mut().unwrap().receiver;
+        let event = timeout(PATIENCE, receiver.receive()).await.expect("nothing happened");
+        let line = match &event {
+            Event::Message { channel, message, head } => {
+                let status = head.as_ref().and_then(|head| head.status).map_or(0, |status| status.as_u16());
+                format!("{} < {status} {}", channel.0, excerpt(&format!("{message:?}")))
+            }
+            Event::ChannelEnded { channel, end } => {
+                let end = match end {
+                    ChannelEnd::Done => "done".to_owned(),
+                    ChannelEnd::Refused { head, body } => format!("refused: {}", client::refusal(head, body)),
+                    ChannelEnd::Broken { why } => format!("broken: {why}"),
+                };
+                format!("{} ended: {end}", channel.0)
+            }
+            Event::Ended(ending) => format!("the server {ending}"),
+        };
+        writeln!(self.transcript, "{line}").unwrap();
+        event
+    }
+
+    /// The next `count` events.
+    pub(super) async fn happen(&mut self, count: usize) {
+        for _ in 0..count {
+            self.happens().await;
+        }
+    }
+
+    /// A session under this version, with its standing stream, which is returned.
+    pub(super) async fn begin_session(&mut self, version: &str) -> HttpRequest {
+        self.ask(r#"{"jsonrpc":"2.0","id":0,"method":"initialize"}"#).await;
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":0,"result":{{"protocolVersion":"{version}"}}}}"#);
+        let headers = "content-type: application/json\r\nmcp-session-id: s1\r\n";
+        self.arrives().await.answer("200 OK", headers, &answer).await;
+        self.happen(2).await;
+        let told = self.tell(Channel::MAIN, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        self.arrives().await.accept().await;
+        let mut standing = self.arrives().await;
+        standing.begin_events().await;
+        told.await.unwrap().unwrap();
+        self.transcript.clear();
+        standing
+    }
+
+    /// Writes down something that only the test can see.
+    pub(super) fn note(&mut self, what: impl std::fmt::Display) {
+        writeln!(self.transcript, "{what}").unwrap();
+    }
+
+    /// Drops the client without a word.
+    pub(super) fn drop_client(&mut self) {
+        self.connection = None;
+        self.sender = Arc::clone(&crate::memory::pair().0.sender);
+    }
+
+    pub(super) fn transcript(&self) -> String {
+        self.transcript.clone()
+    }
+}
+
+fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(100) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
+    }
+}

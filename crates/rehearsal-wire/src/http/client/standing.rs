@@ -1,0 +1,100 @@
+//! The stream for what belongs to no request.
+
+use std::sync::Arc;
+
+use rehearsal_core::exchange::Channel;
+use tokio::sync::{mpsc, oneshot};
+
+use super::answer::Answer;
+use super::call::Gone;
+use super::context::{Context, Listening};
+use super::reader::{Next, Reader, StreamEnd, half_message, long_message, message};
+use super::resumption::Resumption;
+use crate::{ChannelEnd, Event, HttpHead};
+
+/// The stream for what belongs to no request: opened after the handshake, and again whenever it ends.
+#[derive(Debug)]
+pub(super) struct Standing {
+    context: Arc<Context>,
+    events: mpsc::Sender<Event>,
+    resumption: Resumption,
+}
+
+impl Standing {
+    pub(super) fn new(context: &Arc<Context>, events: mpsc::Sender<Event>) -> Standing {
+        Standing { context: Arc::clone(context), events, resumption: context.resumption() }
+    }
+
+    /// Listens while the session lives; `opened` is told when the server has answered for the first time.
+    pub(super) async fn run(mut self, opened: oneshot::Sender<()>) {
+        // Where nobody listens any more there is nobody to tell.
+        if let Ok(Some(end)) = self.listen(opened).await {
+            let _ = self.events.send(Event::ChannelEnded { channel: Channel::MAIN, end }).await;
+        }
+    }
+
+    /// How the stream ended for good; `None` where the server has none, which is its right.
+    async fn listen(&mut self, opened: oneshot::Sender<()>) -> Result<Option<ChannelEnd>, Gone> {
+        let first = self.context.listen(None).await;
+        let _ = opened.send(()); // nobody may be waiting
+        let mut why = match first {
+            Listening::Stream(answer) => match self.follow(answer).await? {
+                Ok(why) => why,
+                Err(end) => return Ok(Some(end)),
+            },
+            Listening::Refused(_) | Listening::Busy { .. } => return Ok(None),
+            Listening::Failed { why } => Some(why),
+        };
+        while let Some(pause) = self.resumption.pause() {
+            tokio::time::sleep(pause).await;
+            why = match self.context.listen(self.resumption.last_event()).await {
+                Listening::Stream(answer) => match self.follow(answer).await? {
+                    Ok(why) => why,
+                    Err(end) => return Ok(Some(end)),
+                },
+                Listening::Refused(answer) => {
+                    let (head, body) = answer.into_refusal().await;
+                    return Ok(Some(ChannelEnd::Refused { head, body }));
+                }
+                Listening::Busy { why } | Listening::Failed { why } => Some(why),
+            };
+        }
+        let why = why.unwrap_or_else(|| "it ended without an event".to_owned());
+        Ok(Some(ChannelEnd::Broken { why: format!("the standing stream: {why} ({} tries)", self.resumption.tried()) }))
+    }
+
+    /// Delivers the messages of one stream; says what went wrong at its end, or why there can be no other.
+    async fn follow(&mut self, answer: Answer) -> Result<Result<Option<String>, ChannelEnd>, Gone> {
+        let mut reader = Reader::new(answer.body, self.context.options.message_limit);
+        loop {
+            match reader.next().await {
+                Next::Event(event) => {
+                    self.resumption.note(&event);
+                    self.deliver(message(&event), &answer.head).await?;
+                }
+                Next::End(StreamEnd::Over { why, unfinished }) => {
+                    // With an id to go on after, the event that was cut off comes again.
+                    if self.resumption.last_event().is_none() {
+                        self.deliver(half_message(unfinished), &answer.head).await?;
+                    }
+                    return Ok(Ok(why));
+                }
+                Next::End(StreamEnd::TooLong(error)) => {
+                    let why = error.to_string();
+                    self.deliver(Some(long_message(error.data, error.limit)), &answer.head).await?;
+                    return Ok(Err(ChannelEnd::Broken { why }));
+                }
+            }
+        }
+    }
+
+    async fn deliver(
+        &self,
+        message: Option<rehearsal_core::message::Message>,
+        head: &Arc<HttpHead>,
+    ) -> Result<(), Gone> {
+        let Some(message) = message else { return Ok(()) };
+        let event = Event::Message { channel: Channel::MAIN, message, head: Some(Arc::clone(head)) };
+        self.events.send(event).await.map_err(|_| Gone)
+    }
+}

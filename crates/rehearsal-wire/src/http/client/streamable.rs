@@ -1,0 +1,229 @@
+//! Streamable HTTP.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method as HttpMethod};
+use rehearsal_core::exchange::Channel;
+use rehearsal_core::message::{Body, Message, Method};
+use tokio::sync::{OnceCell, Semaphore, mpsc, oneshot};
+use tokio::time::timeout;
+
+use super::answer::{Answer, Kind, REFUSAL_LIMIT, read, refusal};
+use super::call::{Call, post};
+use super::context::Context;
+use super::memory::asked;
+use super::posted::Posted;
+use super::receiver::{HttpReceiver, QUEUE};
+use super::standing::Standing;
+use super::tasks::Tasks;
+use super::{ConnectError, Options};
+use crate::{BoxFuture, ChannelEnd, Connection, Event, Outgoing, SendError, Sender, Stopped};
+
+/// How long the standing stream may delay what the caller says next.
+///
+/// What a server has to say before the stream is there goes nowhere, so a test that waits for it would fail now and
+/// then. Some servers answer a GET only with their first event; those are not waited for any longer than this.
+const OPENING: Duration = Duration::from_millis(500);
+
+/// How long the server may take to end a session.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// A connection to a server that speaks Streamable HTTP, in either era. Nothing is sent yet.
+///
+/// * A request on a channel of its own is a POST of its own; its answer, and what belongs to it, come on that channel,
+///   and then [`Event::ChannelEnded`].
+/// * Sending a notification or an answer returns when the server has accepted it, so that what is sent afterwards
+///   arrives afterwards. Refused, it ends its channel; where that channel still carries the stream of a request, the
+///   refusal is the error of `send` instead, because the stream goes on.
+/// * A refusal that explains itself with a JSON-RPC message is that message; look at the status in its head.
+/// * After the handshake the session and the version are repeated, the standing stream is opened, and a stream that
+///   breaks is resumed. None of that happens to requests that claim their version in `_meta`.
+pub fn connect(options: Options) -> Result<Connection, ConnectError> {
+    let (events, queue) = mpsc::channel(QUEUE);
+    let tasks = Arc::new(Tasks::default());
+    let slots = Arc::new(Semaphore::new(options.concurrent_requests.clamp(1, Semaphore::MAX_PERMITS)));
+    let sender = StreamableSender {
+        context: Arc::new(Context::new(options)?),
+        events: Mutex::new(Some(events)),
+        tasks: Arc::clone(&tasks),
+        slots,
+        next_channel: AtomicU64::new(Channel::MAIN.0 + 1),
+        closed: OnceCell::new(),
+    };
+    Ok(Connection { sender: Arc::new(sender), receiver: Box::new(HttpReceiver::new(queue, tasks)) })
+}
+
+#[derive(Debug)]
+struct StreamableSender {
+    context: Arc<Context>,
+    /// `None` once closed.
+    events: Mutex<Option<mpsc::Sender<Event>>>,
+    tasks: Arc<Tasks>,
+    slots: Arc<Semaphore>,
+    next_channel: AtomicU64,
+    closed: OnceCell<()>,
+}
+
+/// What the server made of a message that wants no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Accepted,
+    /// And the events say why.
+    Refused,
+}
+
+impl StreamableSender {
+    fn events(&self) -> Result<mpsc::Sender<Event>, SendError> {
+        let events = self.events.lock().expect("nobody panics while holding this lock");
+        events.clone().ok_or(SendError::Closed)
+    }
+
+    fn check(&self, message: &Message) -> Result<(), SendError> {
+        let (length, limit) = (message.raw().len(), self.context.options.message_limit);
+        if length > limit { Err(SendError::TooLong { length, limit }) } else { Ok(()) }
+    }
+
+    /// Begins a POST whose answer comes as events, and returns when its body is on its way.
+    async fn ask(&self, channel: Channel, message: Message, theirs: HeaderMap) -> Result<(), SendError> {
+        self.check(&message)?;
+        let slot = Arc::clone(&self.slots).acquire_owned().await.map_err(|_| SendError::Closed)?;
+        let call = Call::new(&self.context, self.events()?, channel, &message).holding(slot);
+        let headers = self.context.memory().headers_for(&message);
+        let (body, on_its_way) = Posted::new(message.raw().clone());
+        if !self.tasks.spawn(Some(channel), call.run(headers, theirs, body)) {
+            return Err(SendError::Closed);
+        }
+        // An error means that the body will never be taken; why that is so arrives as an event.
+        let _ = on_its_way.await;
+        Ok(())
+    }
+
+    /// Posts what nobody answers, and returns when the server has decided about it.
+    async fn tell(&self, channel: Channel, message: Message, theirs: HeaderMap) -> Result<Verdict, SendError> {
+        self.check(&message)?;
+        self.events()?;
+        let headers = self.context.memory().headers_for(&message);
+        let (body, _) = Posted::new(message.raw().clone());
+        let limit = self.context.options.accept_timeout;
+        let decided = timeout(limit, async {
+            let answer = post(&self.context, headers, &theirs, body).await?;
+            match (answer.status.is_success(), answer.kind()) {
+                // A body that is read to its end leaves a connection that can be used again.
+                (true, Kind::Other) => drop(read(answer.body, REFUSAL_LIMIT).await),
+                (true, Kind::Json | Kind::Events) => self.listen_aside(channel, &message, answer),
+                (false, _) => return self.refused(channel, answer).await,
+            }
+            Ok(Verdict::Accepted)
+        });
+        let why = match decided.await {
+            Ok(Ok(verdict)) => return Ok(verdict),
+            Ok(Err(why)) => why,
+            Err(_) => format!("the server did not accept the message within {limit:?}"),
+        };
+        Err(SendError::Failed { why })
+    }
+
+    /// Delivers what a server says to a message that wants no answer, without any effect on the message's channel.
+    fn listen_aside(&self, channel: Channel, message: &Message, answer: Answer) {
+        let Ok(events) = self.events() else { return };
+        let mut call = Call::new(&self.context, events, channel, message);
+        self.tasks.spawn(None, async move {
+            // How this ends says nothing about the channel, and nothing was asked that could stay unanswered.
+            let _ = call.read(answer).await;
+        });
+    }
+
+    /// Reports a refusal: as events on a channel that has no other use, otherwise as an error.
+    async fn refused(&self, channel: Channel, answer: Answer) -> Result<Verdict, String> {
+        let head = Arc::clone(&answer.head);
+        let body = read(answer.body, self.context.options.message_limit).await.bytes;
+        let live = self.tasks.is_live(channel);
+        let words = refusal(&head, &body);
+        let message = Some(Message::parse(body.clone())).filter(|message| message.as_garbled().is_none());
+        let end = match &message {
+            Some(_) => ChannelEnd::Done,
+            None => ChannelEnd::Refused { head: Arc::clone(&head), body: body.slice(..body.len().min(REFUSAL_LIMIT)) },
+        };
+        let Ok(events) = self.events() else { return Err(words) };
+        // In a task, because the caller of `send` may be the one who has to make room in the queue.
+        self.tasks.spawn(None, async move {
+            if let Some(message) = message {
+                let _ = events.send(Event::Message { channel, message, head: Some(head) }).await;
+            }
+            if !live {
+                let _ = events.send(Event::ChannelEnded { channel, end }).await;
+            }
+        });
+        if live { Err(words) } else { Ok(Verdict::Refused) }
+    }
+
+    /// Opens the standing stream of a session that has just begun.
+    async fn stand(&self) -> Result<(), SendError> {
+        let standing = Standing::new(&self.context, self.events()?);
+        let (opened, on_opened) = oneshot::channel();
+        self.tasks.stop(Channel::MAIN);
+        self.tasks.spawn(Some(Channel::MAIN), standing.run(opened));
+        let _ = timeout(OPENING, on_opened).await;
+        Ok(())
+    }
+
+    async fn end(&self) {
+        self.slots.close();
+        let events = self.events.lock().expect("nobody panics while holding this lock").take();
+        let (has_session, headers) = {
+            let memory = self.context.memory();
+            (memory.has_session(), memory.headers())
+        };
+        if has_session {
+            let none = HeaderMap::new();
+            let farewell = self.context.peer.request(HttpMethod::DELETE, headers, &none, Posted::empty());
+            // Not every server lets a client end its session, and none is waited for.
+            let _ = timeout(FAREWELL, farewell).await;
+        }
+        self.tasks.close();
+        drop(events);
+    }
+}
+
+impl Sender for StreamableSender {
+    fn open_channel(&self) -> Channel {
+        Channel(self.next_channel.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>> {
+        Box::pin(async move {
+            let Outgoing { channel, message, headers } = outgoing;
+            let is_told = match message.body() {
+                Body::Notification(_) | Body::Response(_) => true,
+                Body::Batch(_) => asked(&message).is_empty(),
+                Body::Request(_) | Body::Garbled(_) => false,
+            };
+            if !is_told {
+                return self.ask(channel, message, headers).await;
+            }
+            let begins = message.method() == Some(&Method::INITIALIZED) && self.context.memory().has_handshake();
+            match self.tell(channel, message, headers).await? {
+                Verdict::Accepted if begins => self.stand().await,
+                Verdict::Accepted | Verdict::Refused => Ok(()),
+            }
+        })
+    }
+
+    fn send_bytes(&self, channel: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {
+        Box::pin(self.ask(channel, Message::parse(bytes), HeaderMap::new()))
+    }
+
+    fn close_channel(&self, channel: Channel) {
+        self.tasks.stop(channel);
+    }
+
+    fn close(&self) -> BoxFuture<'_, Stopped> {
+        Box::pin(async {
+            self.closed.get_or_init(|| self.end()).await;
+            Stopped::Gone
+        })
+    }
+}

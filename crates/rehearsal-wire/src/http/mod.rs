@@ -1,0 +1,4 @@
+//! MCP over HTTP: Streamable HTTP and the older HTTP+SSE.
+
+pub mod client;
+pub mod sse;
