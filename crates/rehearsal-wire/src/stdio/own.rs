@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ fn same(one: BorrowedFd<'_>, other: BorrowedFd<'_>) -> io::Result<bool> {
 }
 
 fn socket(descriptor: BorrowedFd<'_>) -> io::Result<tokio::net::UnixStream> {
-    let stream = UnixStream::from(OwnedFd::from(descriptor.try_clone_to_owned()?));
+    let stream = UnixStream::from(descriptor.try_clone_to_owned()?);
     stream.set_nonblocking(true)?;
     tokio::net::UnixStream::from_std(stream)
 }

@@ -1,0 +1,174 @@
+//! A server in a container, by the command line of whichever engine is there.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use rehearsal_core::exchange::Channel;
+
+use crate::stdio::{self, ServerCommand, SpawnError, StderrSink};
+use crate::{BoxFuture, Connection, Outgoing, SendError, Sender, Stopped};
+
+/// The engines that are looked for, in this order; they share one command line.
+const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
+/// On every container that we start, so that those left by a crash can be found.
+const LABEL: &str = "rehearsal";
+
+/// How to start a server in a container.
+#[derive(Clone)]
+pub struct Container {
+    /// Where it runs.
+    pub place: Place,
+    /// The engine's command; the first of `docker`, `podman` and `nerdctl` in `PATH` unless given.
+    pub engine: Option<OsString>,
+    /// Further options of `run` or `exec`, such as `--network none`.
+    pub options: Vec<OsString>,
+    /// The server's command inside, or arguments for the image's own.
+    pub arguments: Vec<OsString>,
+    /// Variables for the server.
+    pub environment: BTreeMap<OsString, OsString>,
+    /// Sees every line of the server's stderr as it comes.
+    pub stderr: Option<StderrSink>,
+}
+
+/// Where in the world of containers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A new container of this image, removed afterwards.
+    Image(String),
+    /// A container that runs already; it stays.
+    Running(String),
+}
+
+impl Container {
+    /// A new container of an image.
+    pub fn image(image: impl Into<String>) -> Container {
+        Container::new(Place::Image(image.into()))
+    }
+
+    /// A container that runs already.
+    pub fn running(name: impl Into<String>) -> Container {
+        Container::new(Place::Running(name.into()))
+    }
+
+    fn new(place: Place) -> Container {
+        let (engine, options, arguments, environment, stderr) = Default::default();
+        Container { place, engine, options, arguments, environment, stderr }
+    }
+}
+
+impl fmt::Debug for Container {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Container").field(&self.place).finish()
+    }
+}
+
+/// Starts the server and connects to its stdin and stdout.
+pub async fn spawn(container: &Container) -> Result<Connection, SpawnError> {
+    let engine = container.engine.clone().or_else(found_engine);
+    let engine = engine.ok_or_else(|| SpawnError::NoProgram { program: ENGINES.join(" or ") })?;
+    let name = unique_name();
+    let mut command = ServerCommand::new(engine.clone());
+    command.stderr = container.stderr.clone();
+    match &container.place {
+        Place::Image(_) => {
+            let label = format!("{LABEL}={}", std::process::id());
+            command = command.arguments(["run", "-i", "--rm", "--name", &name, "--label", &label]);
+        }
+        Place::Running(_) => command = command.arguments(["exec", "-i"]),
+    }
+    for variable in container.environment.keys() {
+        // By name only: a value on the command line could be read by everybody on the machine.
+        command = command.arguments([OsStr::new("--env"), variable]);
+    }
+    command.environment = container.environment.clone();
+    let (Place::Image(place) | Place::Running(place)) = &container.place;
+    let command = command.arguments(&container.options).arguments([place]).arguments(&container.arguments);
+    let connection = stdio::spawn(&command).await?;
+    let Place::Image(_) = container.place else { return Ok(connection) };
+    let removal = Removal { engine, name, done: AtomicBool::new(false) };
+    let sender = Arc::new(ContainerSender { client: connection.sender, removal });
+    Ok(Connection { sender, receiver: connection.receiver })
+}
+
+fn found_engine() -> Option<OsString> {
+    let path = std::env::var_os("PATH")?;
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let found = |engine: &&str| folders.iter().any(|folder| folder.join(engine).is_file());
+    ENGINES.iter().copied().find(found).map(OsString::from)
+}
+
+fn unique_name() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let nanoseconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();
+    format!("rehearsal-{}-{}-{nanoseconds}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The engine's client, and the container behind it that does not end with it.
+#[derive(Debug)]
+struct ContainerSender {
+    client: Arc<dyn Sender>,
+    removal: Removal,
+}
+
+/// Removes a container, at the latest when dropped.
+#[derive(Debug)]
+struct Removal {
+    engine: OsString,
+    name: String,
+    done: AtomicBool,
+}
+
+impl Removal {
+    /// Blocks until the engine is done.
+    fn remove(&self) {
+        if !self.done.swap(true, Ordering::Relaxed) {
+            let mut command = std::process::Command::new(&self.engine);
+            command.args(["rm", "--force", &self.name]);
+            // An error means that it is gone already, or that the engine is.
+            let _ = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        }
+    }
+}
+
+impl Drop for Removal {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+impl Sender for ContainerSender {
+    fn open_channel(&self) -> Channel {
+        self.client.open_channel()
+    }
+
+    fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>> {
+        self.client.send(outgoing)
+    }
+
+    fn send_bytes(&self, channel: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {
+        self.client.send_bytes(channel, bytes)
+    }
+
+    fn close(&self) -> BoxFuture<'_, Stopped> {
+        Box::pin(async {
+            let stopped = self.client.close().await;
+            self.removal.remove();
+            stopped
+        })
+    }
+
+    fn last_stderr(&self) -> Vec<String> {
+        self.client.last_stderr()
+    }
+
+    fn exit_status(&self) -> Option<ExitStatus> {
+        self.client.exit_status()
+    }
+}

@@ -1,0 +1,141 @@
+//! What the client says when the server asks.
+//!
+//! In the handshake era a server asks with requests of its own, in the stateless era with an `input_required` result;
+//! the same answers serve both.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rehearsal_core::json::RawJson;
+use rehearsal_core::message::{ErrorReply, Method, Reply};
+use rehearsal_core::protocol::code;
+use serde_json::{Map, Value, json};
+
+/// What a server asks of the client.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// `sampling/createMessage`, `elicitation/create`, `roots/list` or anything else.
+    pub method: Method,
+    /// With what.
+    pub params: Value,
+}
+
+/// What the client says to it.
+pub type Answer = Result<Value, ErrorReply>;
+
+type Handler = Arc<dyn Fn(&Asked) -> Answer + Send + Sync>;
+
+/// Scripted answers to what servers ask; a client declares the capabilities that it has answers for.
+#[derive(Clone, Default)]
+pub struct Answers {
+    handlers: Vec<(Method, Handler)>,
+}
+
+impl Answers {
+    /// Nothing can be asked of this client but `ping`.
+    pub fn new() -> Answers {
+        Answers::default()
+    }
+
+    /// Answers a method by a function; the last one given for a method counts.
+    pub fn on(mut self, method: Method, answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Answers {
+        self.handlers.retain(|(other, _)| *other != method);
+        self.handlers.push((method, Arc::new(answer)));
+        self
+    }
+
+    /// Answers a method with these, one after the other; asked more often than that, the client refuses.
+    pub fn in_order(self, method: Method, answers: impl IntoIterator<Item = Value>) -> Answers {
+        let queue: Mutex<VecDeque<Value>> = Mutex::new(answers.into_iter().collect());
+        self.on(method, move |asked| {
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+            next.ok_or_else(|| {
+                let message = format!("{} was asked more often than there are scripted answers", asked.method);
+                ErrorReply::new(code::INTERNAL_ERROR, message)
+            })
+        })
+    }
+
+    /// Lists these as the roots: pairs of URI and name.
+    pub fn roots<U: Into<String>, N: Into<String>>(self, roots: impl IntoIterator<Item = (U, N)>) -> Answers {
+        let root = |(uri, name): (U, N)| json!({"uri": uri.into(), "name": name.into()});
+        let roots: Vec<Value> = roots.into_iter().map(root).collect();
+        self.on(Method::ROOTS_LIST, move |_| Ok(json!({"roots": roots})))
+    }
+
+    /// Samples this text whatever the prompt.
+    pub fn sampling_text(self, text: impl Into<String>) -> Answers {
+        let text = text.into();
+        self.on(Method::SAMPLING, move |_| {
+            Ok(json!({
+                "role": "assistant",
+                "content": {"type": "text", "text": text},
+                "model": "rehearsal",
+                "stopReason": "endTurn",
+            }))
+        })
+    }
+
+    /// Accepts every elicitation with this content.
+    pub fn elicitation_accept(self, content: Value) -> Answers {
+        self.on(Method::ELICITATION, move |_| Ok(json!({"action": "accept", "content": content})))
+    }
+
+    /// Accepts every elicitation with the defaults that its schema gives.
+    pub fn elicitation_defaults(self) -> Answers {
+        self.on(Method::ELICITATION, |asked| {
+            let properties = asked.params.pointer("/requestedSchema/properties").and_then(Value::as_object);
+            let default = |(key, schema): (&String, &Value)| Some((key.clone(), schema.get("default")?.clone()));
+            let content: Map<String, Value> = properties.into_iter().flatten().filter_map(default).collect();
+            Ok(json!({"action": "accept", "content": content}))
+        })
+    }
+
+    /// Declines every elicitation.
+    pub fn elicitation_decline(self) -> Answers {
+        self.on(Method::ELICITATION, |_| Ok(json!({"action": "decline"})))
+    }
+
+    /// What the client declares: a capability for everything that it has an answer for.
+    pub(super) fn capabilities(&self) -> Value {
+        let mut capabilities = Map::new();
+        for (method, _) in &self.handlers {
+            match method.as_str() {
+                "roots/list" => drop(capabilities.insert("roots".into(), json!({"listChanged": true}))),
+                "sampling/createMessage" => drop(capabilities.insert("sampling".into(), json!({}))),
+                "elicitation/create" => drop(capabilities.insert("elicitation".into(), json!({}))),
+                _ => {}
+            }
+        }
+        Value::Object(capabilities)
+    }
+
+    /// Whether there is an answer to a method.
+    pub(super) fn has(&self, method: &Method) -> bool {
+        self.handlers.iter().any(|(other, _)| other == method)
+    }
+
+    /// The answer to a question of the server's.
+    pub(super) fn answer(&self, asked: &Asked) -> Reply {
+        let handler = self.handlers.iter().find(|(method, _)| *method == asked.method);
+        let answer = match handler {
+            Some((_, handler)) => handler(asked),
+            None if asked.method == Method::PING => Ok(json!({})),
+            None => {
+                let message = format!("this client has no answer to {}", asked.method);
+                Err(ErrorReply::new(code::METHOD_NOT_FOUND, message))
+            }
+        };
+        match answer {
+            Ok(result) => Reply::Result(RawJson::from_value(&result)),
+            Err(error) => Reply::Error(error),
+        }
+    }
+}
+
+impl fmt::Debug for Answers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.handlers.iter().map(|(method, _)| method)).finish()
+    }
+}

@@ -1,0 +1,215 @@
+//! How a client is made.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use rehearsal_core::exchange::Side;
+use rehearsal_core::message::Message;
+use rehearsal_core::protocol::Revision;
+use rehearsal_wire::Connection;
+use rehearsal_wire::container::Container;
+use rehearsal_wire::stdio::{ServerCommand, StderrSink};
+use serde_json::Value;
+
+use super::answers::Answers;
+use super::config::{ServerEntry, read_config};
+use super::conversation::Tap;
+use super::error::ClientError;
+use super::handshake;
+use super::session::Client;
+use super::target::{HttpTransport, Protocol, Target};
+
+/// Set for every server that a client starts, so that a server can tell a test from real life.
+const TEST_MODE: (&str, &str) = ("REHEARSAL_TEST_MODE", "1");
+
+/// Everything that can be said before a client connects.
+#[must_use = "nothing happens before `connect`"]
+pub struct ClientBuilder {
+    pub(super) target: Target,
+    pub(super) protocol: Protocol,
+    pub(super) timeout: Duration,
+    pub(super) answers: Answers,
+    pub(super) capabilities: Option<Value>,
+    pub(super) client_info: Value,
+    pub(super) tap: Option<Tap>,
+    /// How long a server may be silent before it is taken for one that does not know `server/discover`.
+    pub(super) probe: Duration,
+}
+
+impl Client {
+    /// A server to start; a program without a slash is looked up in `PATH`.
+    pub fn command(program: impl Into<OsString>) -> ClientBuilder {
+        let mut command = ServerCommand::new(program);
+        command.environment.insert(TEST_MODE.0.into(), TEST_MODE.1.into());
+        ClientBuilder::new(Target::Command(command))
+    }
+
+    /// A server to reach over HTTP.
+    pub fn url(url: impl Into<String>) -> ClientBuilder {
+        ClientBuilder::new(Target::Url {
+            url: url.into(),
+            headers: BTreeMap::new(),
+            transport: HttpTransport::Auto,
+            root_certificates: Vec::new(),
+        })
+    }
+
+    /// A server in a container: an image to run, or a running container to run something in.
+    pub fn container(container: Container) -> ClientBuilder {
+        let mut container = container;
+        container.environment.insert(TEST_MODE.0.into(), TEST_MODE.1.into());
+        ClientBuilder::new(Target::Container(container))
+    }
+
+    /// Something that is connected already, such as one end of [`memory::pair`](rehearsal_wire::memory::pair).
+    pub fn connection(connection: Connection) -> ClientBuilder {
+        ClientBuilder::new(Target::Connection(Mutex::new(Some(connection))))
+    }
+
+    /// A server by its name in an `.mcp.json`; variables in the file come from our environment.
+    pub fn config(file: impl AsRef<Path>, name: &str) -> Result<ClientBuilder, ClientError> {
+        let entry = read_config(file.as_ref(), name, |variable| std::env::var(variable).ok())?;
+        Ok(match entry {
+            ServerEntry::Command { command, arguments, environment, working_dir } => {
+                let builder = Client::command(command).arguments(arguments);
+                let builder = environment.into_iter().fold(builder, |builder, (key, value)| builder.env(key, value));
+                match working_dir {
+                    Some(path) => builder.working_dir(path),
+                    None => builder,
+                }
+            }
+            ServerEntry::Url { url, headers, sse } => {
+                let builder = headers.into_iter().fold(Client::url(url), |builder, (k, v)| builder.header(k, v));
+                if sse { builder.transport(HttpTransport::Sse) } else { builder }
+            }
+        })
+    }
+}
+
+impl ClientBuilder {
+    fn new(target: Target) -> ClientBuilder {
+        ClientBuilder {
+            target,
+            protocol: Protocol::Auto,
+            timeout: Duration::from_secs(30),
+            answers: Answers::new(),
+            capabilities: None,
+            client_info: serde_json::json!({"name": "rehearsal", "version": env!("CARGO_PKG_VERSION")}),
+            tap: None,
+            probe: Duration::from_secs(2),
+        }
+    }
+
+    /// Adds arguments for the server's command.
+    pub fn arguments(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ClientBuilder {
+        let arguments = arguments.into_iter().map(Into::into);
+        match &mut self.target {
+            Target::Command(command) => command.arguments.extend(arguments),
+            Target::Container(container) => container.arguments.extend(arguments),
+            Target::Url { .. } | Target::Connection(_) => {}
+        }
+        self
+    }
+
+    /// Sets a variable for the server.
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> ClientBuilder {
+        match &mut self.target {
+            Target::Command(command) => drop(command.environment.insert(name.into(), value.into())),
+            Target::Container(container) => drop(container.environment.insert(name.into(), value.into())),
+            Target::Url { .. } | Target::Connection(_) => {}
+        }
+        self
+    }
+
+    /// Where the server runs.
+    pub fn working_dir(mut self, path: impl Into<PathBuf>) -> ClientBuilder {
+        if let Target::Command(command) = &mut self.target {
+            command.working_dir = Some(path.into());
+        }
+        self
+    }
+
+    /// Sees every line of the server's stderr as it comes.
+    pub fn on_stderr(mut self, sink: impl Fn(&str) + Send + Sync + 'static) -> ClientBuilder {
+        let sink: StderrSink = Arc::new(sink);
+        match &mut self.target {
+            Target::Command(command) => command.stderr = Some(sink),
+            Target::Container(container) => container.stderr = Some(sink),
+            Target::Url { .. } | Target::Connection(_) => {}
+        }
+        self
+    }
+
+    /// Sends a header with every HTTP request.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> ClientBuilder {
+        if let Target::Url { headers, .. } = &mut self.target {
+            headers.insert(name.into(), value.into());
+        }
+        self
+    }
+
+    /// How the URL is spoken to.
+    pub fn transport(mut self, wanted: HttpTransport) -> ClientBuilder {
+        if let Target::Url { transport, .. } = &mut self.target {
+            *transport = wanted;
+        }
+        self
+    }
+
+    /// Trusts this certificate (PEM) beside those that everybody trusts.
+    pub fn root_certificate(mut self, pem: impl Into<Bytes>) -> ClientBuilder {
+        if let Target::Url { root_certificates, .. } = &mut self.target {
+            root_certificates.push(pem.into());
+        }
+        self
+    }
+
+    /// Which era and version to speak.
+    pub fn protocol(self, protocol: Protocol) -> ClientBuilder {
+        ClientBuilder { protocol, ..self }
+    }
+
+    /// Begins with a handshake that offers `revision`.
+    pub fn legacy(self, revision: Revision) -> ClientBuilder {
+        self.protocol(Protocol::Legacy(revision))
+    }
+
+    /// Speaks 2026-07-28 and nothing else.
+    pub fn modern(self) -> ClientBuilder {
+        self.protocol(Protocol::Modern)
+    }
+
+    /// How long to wait for any answer unless a call says otherwise; 30 seconds unless given.
+    pub fn timeout(self, timeout: Duration) -> ClientBuilder {
+        ClientBuilder { timeout, ..self }
+    }
+
+    /// What to say when the server asks.
+    pub fn answers(self, answers: Answers) -> ClientBuilder {
+        ClientBuilder { answers, ..self }
+    }
+
+    /// Declares exactly these capabilities, whatever there are answers for.
+    pub fn capabilities(self, capabilities: Value) -> ClientBuilder {
+        ClientBuilder { capabilities: Some(capabilities), ..self }
+    }
+
+    /// Who the client says it is.
+    pub fn client_info(self, name: &str, version: &str) -> ClientBuilder {
+        ClientBuilder { client_info: serde_json::json!({"name": name, "version": version}), ..self }
+    }
+
+    /// Sees every message that passes, in both directions.
+    pub fn on_message(self, tap: impl Fn(Side, &Message) + Send + Sync + 'static) -> ClientBuilder {
+        ClientBuilder { tap: Some(Arc::new(tap)), ..self }
+    }
+
+    /// Starts or reaches the server, and agrees on a version with it.
+    pub async fn connect(self) -> Result<Client, ClientError> {
+        handshake::connect(self).await
+    }
+}

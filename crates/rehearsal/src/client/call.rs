@@ -1,0 +1,283 @@
+//! One request and everything that can be said about it.
+
+use std::future::IntoFuture;
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use rehearsal_core::json::RawJson;
+use rehearsal_core::message::{Message, Method, Reply, RequestId};
+use rehearsal_core::protocol::{Era, code, header, meta};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Map, Value};
+
+use super::answers::Asked;
+use super::conversation::{Ask, GiveUp, Running, Watch};
+use super::error::ClientError;
+use super::response::{LogMessage, Progress, Response};
+use super::session::Client;
+
+/// How often a server may ask for more input before it answers.
+const ROUNDS: usize = 16;
+
+/// One request; `.await` sends it and waits for the answer.
+///
+/// Dropping the future while it waits takes the request back, as the protocol of the day does that.
+#[must_use = "nothing is sent before `.await` or `start`"]
+pub struct Call {
+    client: Client,
+    method: Method,
+    params: Value,
+    timeout: Option<Duration>,
+    headers: Vec<(String, String)>,
+    on_progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+    on_log: Option<Arc<dyn Fn(LogMessage) + Send + Sync>>,
+    wants_progress: bool,
+}
+
+impl Call {
+    pub(super) fn new(client: Client, method: Method, params: Value) -> Call {
+        let (timeout, headers, on_progress, on_log, wants_progress) = Default::default();
+        Call { client, method, params, timeout, headers, on_progress, on_log, wants_progress }
+    }
+
+    /// The arguments of a tool or prompt.
+    pub fn arguments(mut self, arguments: Value) -> Call {
+        if let Value::Object(params) = &mut self.params {
+            params.insert("arguments".into(), arguments);
+        }
+        self
+    }
+
+    /// How long to wait for the answer.
+    pub fn timeout(self, timeout: Duration) -> Call {
+        Call { timeout: Some(timeout), ..self }
+    }
+
+    /// Asks for progress; it is in the response.
+    pub fn with_progress(self) -> Call {
+        Call { wants_progress: true, ..self }
+    }
+
+    /// Asks for progress and sees it as it comes.
+    pub fn on_progress(self, see: impl Fn(Progress) + Send + Sync + 'static) -> Call {
+        Call { on_progress: Some(Arc::new(see)), wants_progress: true, ..self }
+    }
+
+    /// Sees the log messages of this request as they come.
+    pub fn on_log(self, see: impl Fn(LogMessage) + Send + Sync + 'static) -> Call {
+        Call { on_log: Some(Arc::new(see)), ..self }
+    }
+
+    /// An HTTP header for this request alone; it replaces one that we would send ourselves.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Call {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sends the request and returns while the server works on it. Rounds of `input_required` are not followed.
+    pub async fn start(self) -> Result<InFlight, ClientError> {
+        let mut running = self.begin(&self.params)?;
+        running.sent().await?;
+        Ok(InFlight { running })
+    }
+
+    async fn run(self) -> Result<Response, ClientError> {
+        if self.client.revision().era() == Era::Legacy {
+            return self.once(&self.params).await;
+        }
+        let mut params = self.params.clone();
+        for _ in 0..ROUNDS {
+            let response = self.once(&params).await?;
+            if response.error_code() == Some(code::HEADER_MISMATCH) && self.learn_schema().await {
+                continue;
+            }
+            match self.fulfilled(&response) {
+                Some((inputs, state)) => {
+                    let Value::Object(params) = &mut params else { return Ok(response) };
+                    params.insert("inputResponses".into(), Value::Object(inputs));
+                    match state {
+                        Some(state) => params.insert("requestState".into(), state),
+                        None => params.remove("requestState"),
+                    };
+                }
+                None => return Ok(response),
+            }
+        }
+        let what = format!("the server asked for input {ROUNDS} times and never answered");
+        Err(ClientError::BadResult { method: self.method, what })
+    }
+
+    async fn once(&self, params: &Value) -> Result<Response, ClientError> {
+        Ok(Response::new(self.begin(params)?.answered().await?))
+    }
+
+    fn begin(&self, params: &Value) -> Result<Running, ClientError> {
+        let inner = &self.client.inner;
+        let number = inner.conversation.next_id();
+        let mut meta = match self.client.revision().era() {
+            Era::Legacy => Map::new(),
+            Era::Modern => self.client.modern_meta(),
+        };
+        if self.wants_progress {
+            meta.insert(meta::PROGRESS_TOKEN.into(), number.into());
+        }
+        let whole = Params { params, meta };
+        let message = Message::request(number.into(), self.method.clone(), whole.is_some().then_some(&whole));
+        let message = message.map_err(|cause| ClientError::BadParams { method: self.method.clone(), cause })?;
+        Ok(inner.conversation.begin(Ask {
+            headers: self.http_headers(&message)?,
+            message,
+            token: self.wants_progress.then(|| RawJson::from_value(&number.into())),
+            limit: self.timeout.unwrap_or(inner.timeout),
+            watch: self.watch(),
+            on_give_up: self.give_up(),
+        }))
+    }
+
+    fn give_up(&self) -> GiveUp {
+        match self.client.revision().era() {
+            _ if self.method == Method::INITIALIZE => GiveUp::Silently,
+            Era::Modern => GiveUp::CloseStream,
+            Era::Legacy => GiveUp::Notify,
+        }
+    }
+
+    fn watch(&self) -> Option<Watch> {
+        let (on_progress, on_log) = (self.on_progress.clone(), self.on_log.clone());
+        if on_progress.is_none() && on_log.is_none() {
+            return None;
+        }
+        Some(Arc::new(move |message| {
+            if let (Some(see), Some(progress)) = (&on_progress, Progress::read(message)) {
+                see(progress);
+            }
+            if let (Some(see), Some(log)) = (&on_log, LogMessage::read(message)) {
+                see(log);
+            }
+        }))
+    }
+
+    fn http_headers(&self, message: &Message) -> Result<HeaderMap, ClientError> {
+        let mut headers = HeaderMap::new();
+        let request = message.as_request().filter(|_| self.client.revision().has_request_headers());
+        let schema = request.and_then(|request| {
+            let tool = (request.method == Method::TOOLS_CALL).then(|| self.params.get("name")?.as_str())??;
+            self.client.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner).get(tool).cloned()
+        });
+        let ours = request.map(|request| header::for_request(request, schema.as_deref())).unwrap_or_default();
+        for (name, value) in ours.iter().chain(&self.headers) {
+            let bad = || ClientError::BadTarget { what: format!("{name:?} cannot be a header with value {value:?}") };
+            let name = HeaderName::try_from(name.as_str()).map_err(|_| bad())?;
+            headers.insert(name, HeaderValue::try_from(value.as_str()).map_err(|_| bad())?);
+        }
+        Ok(headers)
+    }
+
+    /// A header that repeats an argument was missing because the tool's schema was not known. Learns it; `false` where
+    /// that changes nothing.
+    async fn learn_schema(&self) -> bool {
+        let Some(tool) = self.params.get("name").and_then(Value::as_str) else { return false };
+        let known =
+            |client: &Client| client.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner).contains_key(tool);
+        if self.method != Method::TOOLS_CALL || known(&self.client) {
+            return false;
+        }
+        // Boxed, because listing makes calls of its own.
+        let listed = Box::pin(self.client.list_tools()).await;
+        listed.is_ok() && known(&self.client)
+    }
+
+    /// What the server wants to know before it goes on, answered; `None` where it wants nothing, or something that
+    /// there is no answer to.
+    fn fulfilled(&self, response: &Response) -> Option<(Map<String, Value>, Option<Value>)> {
+        if !response.is_input_required() {
+            return None;
+        }
+        let result = response.result();
+        let mut inputs = Map::new();
+        for (key, asked) in result.get("inputRequests").and_then(Value::as_object).into_iter().flatten() {
+            let asked = Asked {
+                method: asked.get("method")?.as_str()?.into(),
+                params: asked.get("params").cloned().unwrap_or_default(),
+            };
+            if !self.client.inner.answers.has(&asked.method) {
+                return None;
+            }
+            match self.client.inner.answers.answer(&asked) {
+                Reply::Result(answer) => drop(inputs.insert(key.clone(), answer.value().ok()?)),
+                Reply::Error(_) => return None,
+            }
+        }
+        Some((inputs, result.get("requestState").cloned()))
+    }
+}
+
+impl IntoFuture for Call {
+    type Output = Result<Response, ClientError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+/// A request that the server works on; `.await` waits for its answer.
+#[must_use = "dropping it takes the request back"]
+pub struct InFlight {
+    running: Running,
+}
+
+impl InFlight {
+    /// Takes the request back.
+    pub async fn cancel(self, reason: &str) {
+        self.running.cancel(Some(reason)).await;
+    }
+
+    /// The id of the request.
+    pub fn id(&self) -> &RequestId {
+        &self.running.key.id
+    }
+}
+
+impl IntoFuture for InFlight {
+    type Output = Result<Response, ClientError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async { Ok(Response::new(self.running.answered().await?)) })
+    }
+}
+
+/// The caller's params with our `_meta`; what the caller put there counts.
+struct Params<'a> {
+    params: &'a Value,
+    meta: Map<String, Value>,
+}
+
+impl Params<'_> {
+    fn is_some(&self) -> bool {
+        !self.params.is_null() || !self.meta.is_empty()
+    }
+}
+
+impl Serialize for Params<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let params = match self.params {
+            Value::Object(params) if !self.meta.is_empty() => Some(params),
+            Value::Null => None,
+            // Nothing to add, or nothing that could be added to.
+            other => return other.serialize(serializer),
+        };
+        let mut map = serializer.serialize_map(None)?;
+        let theirs = params.and_then(|params| params.get("_meta")).and_then(Value::as_object);
+        for (key, value) in params.into_iter().flatten().filter(|(key, _)| *key != "_meta") {
+            map.serialize_entry(key, value)?;
+        }
+        let mut meta = self.meta.clone();
+        meta.extend(theirs.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
+        map.serialize_entry("_meta", &meta)?;
+        map.end()
+    }
+}

@@ -1,0 +1,430 @@
+//! Everything that passes between us and one server, and who waits for what.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::HeaderMap;
+use rehearsal_core::exchange::{Channel, Exchange, Key, Loose, Pairing, Side, Stamped, Step};
+use rehearsal_core::json::RawJson;
+use rehearsal_core::message::{Body, Message, Method, Reason, Request};
+use rehearsal_wire::{ChannelEnd, Connection, Ending, Event, Outgoing, Receiver, SendError, Sender};
+use serde_json::Value;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+
+use super::answers::{Answers, Asked};
+use super::error::{ClientError, Evidence};
+
+/// How many notifications one answer carries, and how many wait unread.
+const NOTIFICATIONS_LIMIT: usize = 10_000;
+/// How many lines of noise and how many stray answers are kept as evidence.
+const EVIDENCE_LIMIT: usize = 20;
+/// How much of each.
+const EVIDENCE_WIDTH: usize = 300;
+/// How long after a broken pipe we wait to learn what happened to the server.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Sees every message that passes, with who said it.
+pub(super) type Tap = Arc<dyn Fn(Side, &Message) + Send + Sync>;
+/// Sees the notifications that belong to one request.
+pub(super) type Watch = Arc<dyn Fn(&Message) + Send + Sync>;
+
+/// A conversation with one server.
+pub(super) struct Conversation {
+    pub(super) sender: Arc<dyn Sender>,
+    started: Instant,
+    next_id: AtomicI64,
+    answers: Answers,
+    tap: Option<Tap>,
+    state: Mutex<State>,
+    /// Something arrived that nobody asked for, or the end.
+    arrived: Notify,
+}
+
+struct State {
+    pairing: Pairing<Option<Waiter>>,
+    inbox: VecDeque<Message>,
+    noise: VecDeque<String>,
+    strays: VecDeque<String>,
+    ended: Option<Ending>,
+}
+
+struct Waiter {
+    done: oneshot::Sender<Settled>,
+    watch: Option<Watch>,
+}
+
+/// What a waiter is told. The large one is the common one, so it is not boxed.
+#[expect(clippy::large_enum_variant, reason = "answers are the hot path and losses the exception")]
+enum Settled {
+    Answered(Exchange),
+    ChannelEnded(ChannelEnd),
+    Ended(Ending),
+}
+
+/// A request to send.
+pub(super) struct Ask {
+    pub(super) message: Message,
+    pub(super) token: Option<RawJson>,
+    pub(super) headers: HeaderMap,
+    pub(super) limit: Duration,
+    pub(super) watch: Option<Watch>,
+    pub(super) on_give_up: GiveUp,
+}
+
+/// What to do when nobody waits for the answer any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GiveUp {
+    /// Say nothing: `initialize` must not be cancelled.
+    Silently,
+    /// Send `notifications/cancelled`.
+    Notify,
+    /// Close the response stream, which is how 2026-07-28 cancels over HTTP; over a pipe, notify.
+    CloseStream,
+}
+
+impl Conversation {
+    /// Starts to read.
+    pub(super) fn start(
+        connection: Connection,
+        answers: Answers,
+        tap: Option<Tap>,
+    ) -> (Arc<Conversation>, JoinHandle<()>) {
+        let Connection { sender, receiver } = connection;
+        let conversation = Arc::new(Conversation {
+            sender,
+            started: Instant::now(),
+            next_id: AtomicI64::new(1),
+            answers,
+            tap,
+            state: Mutex::new(State {
+                pairing: Pairing::new(NOTIFICATIONS_LIMIT),
+                inbox: VecDeque::new(),
+                noise: VecDeque::new(),
+                strays: VecDeque::new(),
+                ended: None,
+            }),
+            arrived: Notify::new(),
+        });
+        let reading = tokio::spawn(read(conversation.clone(), receiver));
+        (conversation, reading)
+    }
+
+    /// An id that this conversation has not used.
+    pub(super) fn next_id(&self) -> i64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What the server left behind so far.
+    pub(super) fn evidence(&self) -> Evidence {
+        let state = self.state();
+        Evidence {
+            exit_status: self.sender.exit_status(),
+            last_stderr: self.sender.last_stderr(),
+            noise: state.noise.iter().cloned().collect(),
+            strays: state.strays.iter().cloned().collect(),
+        }
+    }
+
+    /// Begins an exchange; nothing is sent before [`Running::sent`] or [`Running::answered`].
+    pub(super) fn begin(self: &Arc<Self>, ask: Ask) -> Running {
+        let Ask { message, token, headers, limit, watch, on_give_up } = ask;
+        let (id, method) = match message.body() {
+            Body::Request(Request { id, method, .. }) => (id.clone(), method.clone()),
+            _ => unreachable!("only requests are asked"),
+        };
+        let channel = self.sender.open_channel();
+        let key = Key { channel, asker: Side::Client, id };
+        let (done, settled) = oneshot::channel();
+        let request = Stamped { at: self.started.elapsed(), message: message.clone() };
+        {
+            let mut state = self.state();
+            match &state.ended {
+                Some(ending) => drop(done.send(Settled::Ended(ending.clone()))),
+                None => {
+                    let waiter = Waiter { done, watch };
+                    state.pairing.open(key.clone(), request, token.as_ref(), Some(waiter));
+                }
+            }
+        }
+        let outgoing = Some(Outgoing { channel, message, headers });
+        Running { conversation: self.clone(), key, method, outgoing, settled, limit, on_give_up, over: false }
+    }
+
+    /// Sends something that wants no answer.
+    pub(super) async fn tell(&self, channel: Channel, message: Message) -> Result<(), SendError> {
+        self.tapped(Side::Client, &message);
+        self.sender.send(Outgoing::new(channel, message)).await
+    }
+
+    /// Takes the first unread notification that `wanted` accepts; waits for it if need be. `Err` is the end.
+    pub(super) async fn notification(&self, wanted: impl Fn(&Message) -> bool) -> Result<Message, Ending> {
+        loop {
+            let arrived = self.arrived.notified();
+            {
+                let mut state = self.state();
+                if let Some(at) = state.inbox.iter().position(&wanted) {
+                    return state.inbox.remove(at).ok_or(Ending::PeerClosed);
+                }
+                if let Some(ending) = &state.ended {
+                    return Err(ending.clone());
+                }
+            }
+            arrived.await;
+        }
+    }
+
+    /// Takes all unread notifications.
+    pub(super) fn take_notifications(&self) -> Vec<Message> {
+        self.state().inbox.drain(..).collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tapped(&self, from: Side, message: &Message) {
+        if let Some(tap) = &self.tap {
+            tap(from, message);
+        }
+    }
+
+    fn hear(self: &Arc<Self>, channel: Channel, message: Message) {
+        self.tapped(Side::Server, &message);
+        let at = self.started.elapsed();
+        let step = self.state().pairing.step(Side::Server, channel, at, message);
+        self.take(step);
+    }
+
+    fn take(self: &Arc<Self>, step: Step<Option<Waiter>>) {
+        match step {
+            Step::Settled { exchange, tag: Some(waiter) } => {
+                // Nobody listens if the caller gave up in this very moment.
+                let _ = waiter.done.send(Settled::Answered(exchange));
+            }
+            Step::Attached { key } => {
+                let mut state = self.state();
+                let told = state.pairing.last_notification(&key);
+                let watch = state.pairing.tag_mut(&key).and_then(|waiter| waiter.as_ref()?.watch.clone());
+                drop(state);
+                if let (Some(watch), Some(told)) = (watch, told) {
+                    watch(&told);
+                }
+            }
+            Step::Opened { key, .. } => {
+                tokio::spawn(self.clone().answer(key));
+            }
+            Step::Loose { message, why } => self.keep(message.message, why),
+            Step::Batch(steps) => steps.into_iter().for_each(|step| self.take(step)),
+            Step::Settled { tag: None, .. } | Step::Cancelled { .. } => {}
+        }
+    }
+
+    /// Answers a question of the server's.
+    async fn answer(self: Arc<Self>, key: Key) {
+        let asked = self.state().pairing.request(&key).and_then(|request| {
+            let request = request.message.as_request()?;
+            let params = request.params.as_ref().and_then(|params| params.value().ok()).unwrap_or_default();
+            Some(Asked { method: request.method.clone(), params })
+        });
+        let Some(asked) = asked else { return };
+        let message = Message::reply(key.id.clone(), &self.answers.answer(&asked));
+        let at = self.started.elapsed();
+        self.state().pairing.step(Side::Client, key.channel, at, message.clone());
+        // The server hears nothing if it is gone; whoever waits for it is told by the reader.
+        let _ = self.tell(key.channel, message).await;
+    }
+
+    fn keep(&self, message: Message, why: Loose) {
+        let mut state = self.state();
+        let shown: String = message.text().chars().take(EVIDENCE_WIDTH).collect();
+        let (ring, limit, item) = match why {
+            Loose::Notification => {
+                if state.inbox.len() == NOTIFICATIONS_LIMIT {
+                    state.inbox.pop_front();
+                }
+                state.inbox.push_back(message);
+                drop(state);
+                self.arrived.notify_waiters();
+                return;
+            }
+            Loose::Garbled if shown.trim().is_empty() => return,
+            Loose::Garbled => {
+                let reason = message.as_garbled().map(|garbled| &garbled.reason);
+                let plain = matches!(reason, None | Some(Reason::NotJson { .. }));
+                let why = reason.filter(|_| !plain).map(|reason| format!(" ({reason})")).unwrap_or_default();
+                (&mut state.noise, EVIDENCE_LIMIT, format!("{shown}{why}"))
+            }
+            Loose::UnaskedAnswer => (&mut state.strays, EVIDENCE_LIMIT, shown),
+        };
+        if ring.len() == limit {
+            ring.pop_front();
+        }
+        ring.push_back(item);
+    }
+
+    fn channel_ended(&self, channel: Channel, end: &ChannelEnd) {
+        if channel == Channel::MAIN {
+            return;
+        }
+        let lost = self.state().pairing.abandon_channel(channel);
+        for waiter in lost.into_iter().filter_map(|(_, waiter)| waiter) {
+            let _ = waiter.done.send(Settled::ChannelEnded(end.clone()));
+        }
+    }
+
+    fn ended(&self, ending: &Ending) {
+        let lost = {
+            let mut state = self.state();
+            state.ended = Some(ending.clone());
+            state.pairing.finish()
+        };
+        for waiter in lost.into_iter().filter_map(|(_, waiter)| waiter) {
+            let _ = waiter.done.send(Settled::Ended(ending.clone()));
+        }
+        self.arrived.notify_waiters();
+    }
+}
+
+async fn read(conversation: Arc<Conversation>, mut receiver: Box<dyn Receiver>) {
+    loop {
+        match receiver.receive().await {
+            Event::Message { channel, message, .. } => conversation.hear(channel, message),
+            Event::ChannelEnded { channel, end } => conversation.channel_ended(channel, &end),
+            Event::Ended(ending) => return conversation.ended(&ending),
+        }
+    }
+}
+
+/// A request whose answer is waited for; dropping it gives up.
+pub(super) struct Running {
+    conversation: Arc<Conversation>,
+    pub(super) key: Key,
+    method: Method,
+    outgoing: Option<Outgoing>,
+    settled: oneshot::Receiver<Settled>,
+    limit: Duration,
+    on_give_up: GiveUp,
+    over: bool,
+}
+
+impl Running {
+    /// Sends the request, if that has not been done.
+    pub(super) async fn sent(&mut self) -> Result<(), ClientError> {
+        let Some(outgoing) = self.outgoing.take() else { return Ok(()) };
+        self.conversation.tapped(Side::Client, &outgoing.message);
+        match self.conversation.sender.send(outgoing).await {
+            // The reader will say how the server ended, which is the better news.
+            Ok(()) | Err(SendError::Closed) => Ok(()),
+            Err(cause) => {
+                let evidence = self.conversation.evidence();
+                Err(ClientError::NotSent { method: self.method.clone(), cause, evidence })
+            }
+        }
+    }
+
+    /// Sends the request, if that has not been done, and waits for the answer, as long as it may take.
+    pub(super) async fn answered(mut self) -> Result<Exchange, ClientError> {
+        let limit = self.limit;
+        let settled = match tokio::time::timeout(limit, self.settle()).await {
+            Ok(settled) => settled?,
+            Err(_) => {
+                let evidence = self.conversation.evidence();
+                return Err(ClientError::TimedOut { method: self.method.clone(), after: limit, evidence });
+            }
+        };
+        self.over = true;
+        let (method, evidence) = (self.method.clone(), || self.conversation.evidence());
+        match settled {
+            Settled::Answered(exchange) => match exchange.answer().map(|answer| &answer.message) {
+                Some(message) if message.as_garbled().is_some() => {
+                    let reason = message.as_garbled().map(|garbled| garbled.reason.clone());
+                    let found = message.text().chars().take(EVIDENCE_WIDTH).collect();
+                    let reason = reason.unwrap_or(Reason::Purposeless);
+                    Err(ClientError::Garbled { method, reason, found, evidence: evidence() })
+                }
+                _ => Ok(exchange),
+            },
+            Settled::ChannelEnded(ChannelEnd::Refused { head, body }) => {
+                let status = head.status.map_or(0, |status| status.as_u16());
+                let body = String::from_utf8_lossy(&body).chars().take(EVIDENCE_WIDTH).collect();
+                Err(ClientError::Refused { method, status, body, evidence: evidence() })
+            }
+            Settled::ChannelEnded(ChannelEnd::Broken { why }) => {
+                Err(ClientError::Lost { method, why, evidence: evidence() })
+            }
+            Settled::ChannelEnded(ChannelEnd::Done) => {
+                let why = "the stream ended without an answer".to_owned();
+                Err(ClientError::Lost { method, why, evidence: evidence() })
+            }
+            Settled::Ended(ending) => Err(ClientError::ServerGone { method, ending, evidence: evidence() }),
+        }
+    }
+
+    async fn settle(&mut self) -> Result<Settled, ClientError> {
+        self.sent().await?;
+        // The waiter is dropped without a word only when the reader itself is gone.
+        Ok((&mut self.settled).await.unwrap_or(Settled::Ended(Ending::Closed)))
+    }
+
+    /// Takes the request back.
+    pub(super) async fn cancel(mut self, reason: Option<&str>) {
+        self.over = true;
+        if let Some(message) = self.give_up(reason) {
+            let _ = tokio::time::timeout(LAST_WORDS, self.conversation.tell(self.key.channel, message)).await;
+        }
+    }
+
+    /// Ends the exchange; what must be said about that, if anything.
+    fn give_up(&mut self, reason: Option<&str>) -> Option<Message> {
+        let unsent = self.outgoing.is_some();
+        let has_stream = self.key.channel != Channel::MAIN;
+        match self.on_give_up {
+            GiveUp::CloseStream if has_stream => {
+                self.conversation.state().pairing.abandon(&self.key);
+                self.conversation.sender.close_channel(self.key.channel);
+                None
+            }
+            GiveUp::Notify | GiveUp::CloseStream if !unsent => {
+                let params = match reason {
+                    Some(reason) => serde_json::json!({"requestId": &self.key.id, "reason": reason}),
+                    None => serde_json::json!({"requestId": &self.key.id}),
+                };
+                let message = Message::notification(Method::CANCELLED, Some::<&Value>(&params)).ok()?;
+                let mut state = self.conversation.state();
+                let at = self.conversation.started.elapsed();
+                // `None` where the answer came in this very moment: then there is nothing to take back.
+                let step = state.pairing.step(Side::Client, self.key.channel, at, message.clone());
+                matches!(step, Step::Cancelled { .. }).then_some(message)
+            }
+            GiveUp::Silently | GiveUp::Notify | GiveUp::CloseStream => {
+                self.conversation.state().pairing.abandon(&self.key);
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        let message = self.give_up(None);
+        if let (Some(message), Ok(runtime)) = (message, tokio::runtime::Handle::try_current()) {
+            let (conversation, channel) = (self.conversation.clone(), self.key.channel);
+            runtime.spawn(async move {
+                let _ = tokio::time::timeout(LAST_WORDS, conversation.tell(channel, message)).await;
+            });
+        }
+    }
+}
+
+impl fmt::Debug for Conversation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Conversation").field("sender", &self.sender).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,265 @@
+//! Failures that explain themselves.
+
+use std::fmt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use rehearsal_core::message::{ErrorReply, Method, Reason};
+use rehearsal_core::protocol::Revision;
+use rehearsal_wire::stdio::SpawnError;
+use rehearsal_wire::{Ending, SendError};
+
+use super::config::ConfigError;
+
+/// Why a server could not be driven.
+///
+/// A server that answers with an error has answered: [`call_tool`](super::Client::call_tool) returns that as a
+/// [`Response`](super::Response). Here is what went wrong before or instead of an answer.
+///
+/// `Debug` prints the same as `Display`, with the evidence, because that is what `unwrap` shows in a test.
+#[derive(thiserror::Error)]
+pub enum ClientError {
+    /// The server's process could not be started.
+    #[error("the server could not be started: {}", started(.0))]
+    Start(#[source] SpawnError),
+    /// What was said about the server makes no sense.
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    /// The URL, a header or the container is wrong.
+    #[error("{what}")]
+    BadTarget {
+        /// What is wrong, with a hint.
+        what: String,
+    },
+    /// The server ended, or became unreachable, before it answered.
+    #[error("the server {ending} before it answered {method}{evidence}")]
+    ServerGone {
+        /// What was asked.
+        method: Method,
+        /// How it ended.
+        ending: Ending,
+        /// What else is known.
+        evidence: Evidence,
+    },
+    /// No answer came in time.
+    #[error("no answer to {method} within {}{evidence}", seconds(.after))]
+    TimedOut {
+        /// What was asked.
+        method: Method,
+        /// How long we waited.
+        after: Duration,
+        /// What else is known.
+        evidence: Evidence,
+    },
+    /// An HTTP server answered with a status and no message.
+    #[error("{method} was refused with HTTP status {status}{}{evidence}", quoted(.body))]
+    Refused {
+        /// What was asked.
+        method: Method,
+        /// The status.
+        status: u16,
+        /// The beginning of the body.
+        body: String,
+        /// What else is known.
+        evidence: Evidence,
+    },
+    /// The stream that the answer should have come on broke off.
+    #[error("the answer to {method} was lost: {why}{evidence}")]
+    Lost {
+        /// What was asked.
+        method: Method,
+        /// What went wrong.
+        why: String,
+        /// What else is known.
+        evidence: Evidence,
+    },
+    /// Something came, but not a response.
+    #[error("the answer to {method} is not a response: {reason}{}{evidence}", quoted(.found))]
+    Garbled {
+        /// What was asked.
+        method: Method,
+        /// What is wrong with it.
+        reason: Reason,
+        /// The beginning of it.
+        found: String,
+        /// What else is known.
+        evidence: Evidence,
+    },
+    /// The server answered with an error where the caller wanted a result.
+    #[error("{method} was refused: {error}")]
+    ErrorReply {
+        /// What was asked.
+        method: Method,
+        /// The error.
+        error: ErrorReply,
+    },
+    /// The result is not what the protocol says it must be.
+    #[error("the result of {method} is not usable: {what}")]
+    BadResult {
+        /// What was asked.
+        method: Method,
+        /// What is wrong.
+        what: String,
+    },
+    /// The server speaks no version that we do.
+    #[error("the server speaks {theirs:?}; this client was told to speak {}", ours.map_or("any version it knows", Revision::as_str))]
+    NoCommonVersion {
+        /// What the server offered.
+        theirs: Vec<String>,
+        /// What the caller insists on, if anything.
+        ours: Option<Revision>,
+    },
+    /// The message could not be sent.
+    #[error("{method} could not be sent: {cause}{evidence}")]
+    NotSent {
+        /// What was to be asked.
+        method: Method,
+        /// Why not.
+        #[source]
+        cause: SendError,
+        /// What else is known.
+        evidence: Evidence,
+    },
+    /// The params cannot be written as JSON.
+    #[error("the params of {method} cannot be written as JSON: {cause}")]
+    BadParams {
+        /// What was to be asked.
+        method: Method,
+        /// Why not.
+        #[source]
+        cause: serde_json::Error,
+    },
+    /// The method does not exist in the version that was agreed on.
+    #[error("{method} does not exist in protocol version {revision}; {hint}")]
+    NotInVersion {
+        /// What was to be asked.
+        method: Method,
+        /// The version.
+        revision: Revision,
+        /// What to do instead.
+        hint: &'static str,
+    },
+}
+
+impl fmt::Debug for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl ClientError {
+    /// The method that was waiting for an answer, if one was.
+    pub fn method(&self) -> Option<&Method> {
+        match self {
+            ClientError::ServerGone { method, .. }
+            | ClientError::TimedOut { method, .. }
+            | ClientError::Refused { method, .. }
+            | ClientError::Lost { method, .. }
+            | ClientError::Garbled { method, .. }
+            | ClientError::ErrorReply { method, .. }
+            | ClientError::BadResult { method, .. }
+            | ClientError::NotSent { method, .. }
+            | ClientError::BadParams { method, .. }
+            | ClientError::NotInVersion { method, .. } => Some(method),
+            ClientError::Start(_)
+            | ClientError::Config(_)
+            | ClientError::BadTarget { .. }
+            | ClientError::NoCommonVersion { .. } => None,
+        }
+    }
+
+    /// What the server left behind, where there is such a thing.
+    pub fn evidence(&self) -> Option<&Evidence> {
+        match self {
+            ClientError::ServerGone { evidence, .. }
+            | ClientError::TimedOut { evidence, .. }
+            | ClientError::Refused { evidence, .. }
+            | ClientError::Lost { evidence, .. }
+            | ClientError::Garbled { evidence, .. }
+            | ClientError::NotSent { evidence, .. } => Some(evidence),
+            ClientError::Start(_)
+            | ClientError::Config(_)
+            | ClientError::BadTarget { .. }
+            | ClientError::NoCommonVersion { .. }
+            | ClientError::ErrorReply { .. }
+            | ClientError::BadResult { .. }
+            | ClientError::BadParams { .. }
+            | ClientError::NotInVersion { .. } => None,
+        }
+    }
+}
+
+/// What a server left behind that may explain a failure.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// How its process ended, if it has.
+    pub exit_status: Option<ExitStatus>,
+    /// The last lines of its stderr.
+    pub last_stderr: Vec<String>,
+    /// What it wrote on stdout that is not a message.
+    pub noise: Vec<String>,
+    /// Answers that nobody asked for, such as one with a wrong id.
+    pub strays: Vec<String>,
+}
+
+/// How many lines of each kind are shown.
+const SHOWN: usize = 12;
+
+impl fmt::Display for Evidence {
+    /// ```text
+    ///
+    ///   the server's process: exit status: 3
+    ///   last lines of its stderr:
+    ///     Traceback (most recent call last):
+    /// ```
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(status) = self.exit_status {
+            write!(f, "\n  the server's process ended: {status}")?;
+        }
+        let kinds = [
+            ("last lines of its stderr", &self.last_stderr),
+            ("on its stdout, but not a message", &self.noise),
+            ("answers that nobody asked for", &self.strays),
+        ];
+        for (title, lines) in kinds.into_iter().filter(|(_, lines)| !lines.is_empty()) {
+            write!(f, "\n  {title}:")?;
+            for line in &lines[lines.len().saturating_sub(SHOWN)..] {
+                write!(f, "\n    {line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn started(error: &SpawnError) -> String {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    format!("{error}{cause}")
+}
+
+fn quoted(text: &str) -> String {
+    if text.trim().is_empty() { String::new() } else { format!("\n  {}", text.trim().replace('\n', "\n  ")) }
+}
+
+/// `30 s`, `0.5 s`.
+fn seconds(duration: &Duration) -> String {
+    format!("{} s", duration.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_shows_the_method_the_status_and_the_last_words() {
+        let evidence = Evidence {
+            exit_status: None,
+            last_stderr: (0..20).map(|line| format!("line {line}")).collect(),
+            noise: vec!["Server listening".into()],
+            strays: Vec::new(),
+        };
+        let error = ClientError::TimedOut { method: Method::TOOLS_CALL, after: Duration::from_millis(500), evidence };
+        let shown = format!("{error:?}");
+        assert!(shown.starts_with("no answer to tools/call within 0.5 s\n  last lines of its stderr:\n    line 8\n"));
+        assert!(shown.ends_with("line 19\n  on its stdout, but not a message:\n    Server listening"));
+    }
+}

@@ -1,0 +1,252 @@
+//! Which era the server lives in, and which version we speak with it.
+//!
+//! ```text
+//! auto:  server/discover ── result, or an error of the stateless era ──► modern
+//!              │
+//!              └─ any other error, or silence ──► initialize ── 400/404/405 over HTTP ──► HTTP+SSE
+//! ```
+//!
+//! 401, 403 and 5xx say nothing about the era.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+use rehearsal_core::exchange::{Channel, Exchange};
+use rehearsal_core::message::{Message, Method, Reply};
+use rehearsal_core::protocol::{Revision, code, meta};
+use serde_json::{Map, Value, json};
+use tokio::task::JoinHandle;
+
+use super::builder::ClientBuilder;
+use super::conversation::{Ask, Conversation, GiveUp, Running};
+use super::error::ClientError;
+use super::session::{Client, Negotiated};
+use super::target::Protocol;
+
+/// What the attempts share.
+struct Handshake<'a> {
+    builder: &'a ClientBuilder,
+    capabilities: Value,
+}
+
+/// A conversation that has begun, and the task that reads it; dropping it ends both.
+pub(super) struct Begun {
+    pub(super) conversation: Arc<Conversation>,
+    reading: JoinHandle<()>,
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        self.reading.abort();
+    }
+}
+
+pub(super) async fn connect(builder: ClientBuilder) -> Result<Client, ClientError> {
+    let capabilities = builder.capabilities.clone().unwrap_or_else(|| builder.answers.capabilities());
+    let handshake = Handshake { builder: &builder, capabilities };
+    let (begun, negotiated) = match builder.protocol {
+        Protocol::Modern => {
+            let begun = handshake.begin(false).await?;
+            let discovered = handshake.discover(&begun, builder.timeout).answered().await?;
+            let negotiated = modern(&discovered)?;
+            (begun, negotiated)
+        }
+        Protocol::Legacy(revision) => handshake.legacy(revision).await?,
+        Protocol::Auto => handshake.auto().await?,
+    };
+    let Handshake { capabilities, .. } = handshake;
+    let ClientBuilder { timeout, answers, client_info, .. } = builder;
+    Ok(Client::new(begun, negotiated, timeout, answers, capabilities, client_info))
+}
+
+impl Handshake<'_> {
+    async fn begin(&self, sse: bool) -> Result<Begun, ClientError> {
+        let connection = self.builder.target.open(sse, self.builder.timeout).await?;
+        let (answers, tap) = (self.builder.answers.clone(), self.builder.tap.clone());
+        let (conversation, reading) = Conversation::start(connection, answers, tap);
+        Ok(Begun { conversation, reading })
+    }
+
+    /// The era by its probe, then as that era does it.
+    async fn auto(&self) -> Result<(Begun, Negotiated), ClientError> {
+        let begun = self.begin(false).await?;
+        match self.probe(&begun).await {
+            Verdict::Agreed(negotiated) => Ok((begun, negotiated)),
+            Verdict::Legacy => match self.initialize(&begun, Revision::LATEST_LEGACY).await {
+                Err(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => self.sse().await,
+                negotiated => Ok((begun, negotiated?)),
+            },
+            // Some old servers die of a request before `initialize`; they get a second life without the probe.
+            Verdict::Died(_) if self.builder.target.can_reopen() => {
+                drop(begun);
+                self.legacy(Revision::LATEST_LEGACY).await
+            }
+            Verdict::Died(error) | Verdict::Failed(error) => Err(error),
+        }
+    }
+
+    async fn probe(&self, begun: &Begun) -> Verdict {
+        let mut probe = Box::pin(self.discover(begun, self.builder.timeout).answered());
+        if let Ok(answer) = tokio::time::timeout(self.builder.probe, &mut probe).await {
+            return era(answer);
+        }
+        // Silent so far. It may still be starting, so the probe stays open while we try the handshake.
+        let mut handshake = Box::pin(self.initialize(begun, Revision::LATEST_LEGACY));
+        tokio::select! {
+            answer = &mut probe => match era(answer) {
+                Verdict::Legacy => handshake.await.map_or_else(Verdict::Failed, Verdict::Agreed),
+                verdict => verdict,
+            },
+            negotiated = &mut handshake => match negotiated {
+                Ok(negotiated) => Verdict::Agreed(negotiated),
+                // A server that has seen a request of the stateless era may refuse the handshake for it.
+                Err(ClientError::ErrorReply { error, .. }) if code::is_modern(error.code) => era(probe.await),
+                Err(error) => Verdict::Failed(error),
+            },
+        }
+    }
+
+    async fn legacy(&self, revision: Revision) -> Result<(Begun, Negotiated), ClientError> {
+        let begun = self.begin(false).await?;
+        match self.initialize(&begun, revision).await {
+            Err(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => self.sse().await,
+            negotiated => Ok((begun, negotiated?)),
+        }
+    }
+
+    /// HTTP+SSE, which only the first version knows; servers with a newer one behind it say so.
+    async fn sse(&self) -> Result<(Begun, Negotiated), ClientError> {
+        let begun = self.begin(true).await?;
+        let revision = match self.builder.protocol {
+            Protocol::Legacy(revision) => revision,
+            Protocol::Auto | Protocol::Modern => Revision::LATEST_LEGACY,
+        };
+        let negotiated = self.initialize(&begun, revision).await?;
+        Ok((begun, negotiated))
+    }
+
+    fn discover(&self, begun: &Begun, limit: Duration) -> Running {
+        let mut meta = Map::new();
+        meta.insert(meta::PROTOCOL_VERSION.into(), Revision::LATEST_MODERN.as_str().into());
+        meta.insert(meta::CLIENT_CAPABILITIES.into(), self.capabilities.clone());
+        meta.insert(meta::CLIENT_INFO.into(), self.builder.client_info.clone());
+        self.ask(begun, Method::DISCOVER, &json!({"_meta": meta}), limit)
+    }
+
+    async fn initialize(&self, begun: &Begun, revision: Revision) -> Result<Negotiated, ClientError> {
+        let params = json!({
+            "protocolVersion": revision.as_str(),
+            "capabilities": self.capabilities,
+            "clientInfo": self.builder.client_info,
+        });
+        let answer = self.ask(begun, Method::INITIALIZE, &params, self.builder.timeout).answered().await?;
+        let result = result(&answer, Method::INITIALIZE)?;
+        let theirs = result.get("protocolVersion").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let agreed = theirs.parse::<Revision>().ok().filter(|revision| revision.has_handshake());
+        let Some(revision) = agreed else {
+            let ours = match self.builder.protocol {
+                Protocol::Legacy(revision) => Some(revision),
+                Protocol::Auto | Protocol::Modern => None,
+            };
+            return Err(ClientError::NoCommonVersion { theirs: vec![theirs], ours });
+        };
+        let initialized = Message::notification(Method::INITIALIZED, None::<&()>);
+        let initialized = initialized.map_err(|cause| ClientError::BadParams { method: Method::INITIALIZED, cause })?;
+        let sent = begun.conversation.tell(Channel::MAIN, initialized).await;
+        sent.map_err(|cause| {
+            let evidence = begun.conversation.evidence();
+            ClientError::NotSent { method: Method::INITIALIZED, cause, evidence }
+        })?;
+        let server_info = result.get("serverInfo").cloned().unwrap_or_default();
+        Ok(Negotiated::new(revision, server_info, &result))
+    }
+
+    fn ask(&self, begun: &Begun, method: Method, params: &Value, limit: Duration) -> Running {
+        let id = begun.conversation.next_id().into();
+        let message = Message::request(id, method, Some(params)).expect("a JSON value can always be written");
+        begun.conversation.begin(Ask {
+            message,
+            token: None,
+            headers: HeaderMap::new(),
+            limit,
+            watch: None,
+            on_give_up: GiveUp::Silently,
+        })
+    }
+}
+
+/// What a probe tells.
+#[expect(clippy::large_enum_variant, reason = "made once per connection")]
+enum Verdict {
+    /// A version was agreed on.
+    Agreed(Negotiated),
+    /// A handshake is needed.
+    Legacy,
+    /// The server ended when it saw the probe.
+    Died(ClientError),
+    /// It said neither yes nor no.
+    Failed(ClientError),
+}
+
+fn era(answer: Result<Exchange, ClientError>) -> Verdict {
+    let exchange = match answer {
+        Ok(exchange) => exchange,
+        Err(error @ ClientError::ServerGone { .. }) => return Verdict::Died(error),
+        // 4xx without a message is how servers of the first era refuse what they do not know.
+        Err(ClientError::Refused { status, .. }) if matches!(status, 400 | 404 | 405 | 406 | 415 | 422) => {
+            return Verdict::Legacy;
+        }
+        Err(ClientError::Garbled { .. } | ClientError::TimedOut { .. }) => return Verdict::Legacy,
+        Err(error) => return Verdict::Failed(error),
+    };
+    match exchange.reply() {
+        Some(Reply::Error(error)) if error.code == code::UNSUPPORTED_VERSION => {
+            let supported = error.data.as_ref().and_then(|data| data.value().ok());
+            let theirs = versions(supported.as_ref().and_then(|data| data.get("supported")));
+            let legacy = |version: &String| version.parse::<Revision>().is_ok_and(Revision::has_handshake);
+            if theirs.iter().any(legacy) {
+                Verdict::Legacy
+            } else {
+                Verdict::Failed(ClientError::NoCommonVersion { theirs, ours: None })
+            }
+        }
+        Some(Reply::Error(error)) if code::is_modern(error.code) => {
+            Verdict::Failed(ClientError::ErrorReply { method: Method::DISCOVER, error: error.clone() })
+        }
+        Some(Reply::Error(_)) | None => Verdict::Legacy,
+        Some(Reply::Result(_)) => modern(&exchange).map_or_else(Verdict::Failed, Verdict::Agreed),
+    }
+}
+
+fn modern(discovered: &Exchange) -> Result<Negotiated, ClientError> {
+    let result = result(discovered, Method::DISCOVER)?;
+    let theirs = versions(result.get("supportedVersions"));
+    if !theirs.iter().any(|version| version == Revision::LATEST_MODERN.as_str()) {
+        return Err(ClientError::NoCommonVersion { theirs, ours: Some(Revision::LATEST_MODERN) });
+    }
+    let in_meta = result.get("_meta").and_then(|meta| meta.get(meta::SERVER_INFO));
+    // Early drafts had it in the body, and some servers still do.
+    let server_info = in_meta.or_else(|| result.get("serverInfo")).cloned().unwrap_or_default();
+    Ok(Negotiated::new(Revision::LATEST_MODERN, server_info, &result))
+}
+
+fn versions(list: Option<&Value>) -> Vec<String> {
+    let list = list.and_then(Value::as_array).into_iter().flatten();
+    list.filter_map(|version| version.as_str().map(str::to_owned)).collect()
+}
+
+fn result(exchange: &Exchange, method: Method) -> Result<Value, ClientError> {
+    match exchange.reply() {
+        Some(Reply::Result(result)) => {
+            result.value().map_err(|error| ClientError::BadResult { method, what: error.to_string() })
+        }
+        Some(Reply::Error(error)) => Err(ClientError::ErrorReply { method, error: error.clone() }),
+        None => Err(ClientError::BadResult { method, what: "no answer".to_owned() }),
+    }
+}
+
+/// Whether the endpoint does not know Streamable HTTP, so that HTTP+SSE is worth a try.
+fn refuses_transport(error: &ClientError) -> bool {
+    matches!(error, ClientError::Refused { status: 400 | 404 | 405, .. })
+}

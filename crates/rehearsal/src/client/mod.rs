@@ -1,0 +1,44 @@
+//! A client that drives any MCP server from a test.
+//!
+//! ```text
+//! Target ──► Connection ──► handshake (era, version) ──► Client ──► Call ──► Response
+//!                                                          │
+//!                     the server's own questions ──► Answers
+//! ```
+//!
+//! ```no_run
+//! # async fn example() -> Result<(), rehearsal::client::ClientError> {
+//! use rehearsal::client::Client;
+//! use serde_json::json;
+//!
+//! let client = Client::command("my-server").arguments(["--verbose"]).connect().await?;
+//! let response = client.call_tool("echo", json!({"message": "hello"})).await?;
+//! assert!(response.success());
+//! assert_eq!(response.content(), "hello");
+//! client.close().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod answers;
+mod builder;
+mod call;
+mod config;
+mod conversation;
+mod error;
+mod handshake;
+mod listing;
+mod response;
+mod session;
+mod subscription;
+mod target;
+
+pub use answers::{Answer, Answers, Asked};
+pub use builder::ClientBuilder;
+pub use call::{Call, InFlight};
+pub use config::{ConfigError, ServerEntry, read_config};
+pub use error::{ClientError, Evidence};
+pub use response::{LogMessage, Progress, Response};
+pub use session::Client;
+pub use subscription::{Listen, Subscription};
+pub use target::{HttpTransport, Protocol};

@@ -1,0 +1,249 @@
+//! What a server answered.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rehearsal_core::exchange::{Exchange, Stamped};
+use rehearsal_core::message::{ErrorReply, Message, Method, Reply};
+use rehearsal_core::protocol::Content;
+use rehearsal_core::protocol::content::ResourceContents;
+use serde_json::Value;
+
+/// An answer: a result, or an error of the protocol.
+///
+/// A tool that fails *answers*: its result says `isError`. That is kept apart from a protocol error, but neither is a
+/// [success](Response::success).
+#[derive(Debug)]
+pub struct Response {
+    exchange: Exchange,
+    result: OnceLock<Value>,
+}
+
+impl Response {
+    /// `exchange` must have been answered with a response.
+    pub(super) fn new(exchange: Exchange) -> Response {
+        Response { exchange, result: OnceLock::new() }
+    }
+
+    /// Whether the request did what it was asked to: a result, complete, and not a tool's failure.
+    pub fn success(&self) -> bool {
+        matches!(self.reply(), Some(Reply::Result(_))) && !self.is_error() && !self.is_input_required()
+    }
+
+    /// All text, joined: of the content blocks of a tool, the contents of a resource, or the messages of a prompt.
+    pub fn content(&self) -> String {
+        let blocks = self.blocks();
+        if !blocks.is_empty() {
+            return blocks.iter().filter_map(Content::as_text).collect();
+        }
+        self.resource_contents().iter().filter_map(ResourceContents::as_text).collect()
+    }
+
+    /// The code of a protocol error.
+    pub fn error_code(&self) -> Option<i64> {
+        self.error().map(|error| error.code)
+    }
+
+    /// What a protocol error, or a tool that failed, has to say.
+    pub fn error_message(&self) -> Option<String> {
+        match self.error() {
+            Some(error) => Some(error.message.clone()),
+            None if self.is_error() => Some(self.content()),
+            None if self.is_input_required() => Some("the server wants input that nobody gave".to_owned()),
+            None => None,
+        }
+    }
+
+    /// The whole message, read.
+    pub fn raw(&self) -> Value {
+        serde_json::from_slice(self.bytes()).unwrap_or_default()
+    }
+
+    /// The whole message, exactly as it came.
+    pub fn bytes(&self) -> &Bytes {
+        self.message().raw()
+    }
+
+    /// The protocol error, if it is one.
+    pub fn error(&self) -> Option<&ErrorReply> {
+        if let Some(Reply::Error(error)) = self.reply() { Some(error) } else { None }
+    }
+
+    /// Whether a tool says that it failed (`isError`).
+    pub fn is_error(&self) -> bool {
+        self.result().get("isError").and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// Whether the server wants input before it goes on (2026-07-28) and no answer to that was scripted.
+    pub fn is_input_required(&self) -> bool {
+        self.result().get("resultType").and_then(Value::as_str) == Some("input_required")
+    }
+
+    /// The result; `null` for an error.
+    pub fn result(&self) -> &Value {
+        self.result.get_or_init(|| match self.reply() {
+            Some(Reply::Result(result)) => result.value().unwrap_or_default(),
+            Some(Reply::Error(_)) | None => Value::Null,
+        })
+    }
+
+    /// The structured content of a tool.
+    pub fn structured_content(&self) -> Option<&Value> {
+        self.result().get("structuredContent")
+    }
+
+    /// The content blocks of a tool, or of the messages of a prompt.
+    pub fn blocks(&self) -> Vec<Content> {
+        let result = self.result();
+        if let Some(blocks) = result.get("content").and_then(Value::as_array) {
+            return blocks.iter().map(Content::read).collect();
+        }
+        let messages = result.get("messages").and_then(Value::as_array).into_iter().flatten();
+        messages.filter_map(|message| message.get("content")).map(Content::read).collect()
+    }
+
+    /// The contents of a resource.
+    pub fn resource_contents(&self) -> Vec<ResourceContents> {
+        let contents = self.result().get("contents").and_then(Value::as_array);
+        contents.into_iter().flatten().filter_map(ResourceContents::read).collect()
+    }
+
+    /// From question to answer.
+    pub fn took(&self) -> Duration {
+        self.exchange.took().unwrap_or_default()
+    }
+
+    /// What was asked.
+    pub fn method(&self) -> Option<&Method> {
+        self.exchange.request.message.method()
+    }
+
+    /// The notifications that came before the answer and belong to it, in order.
+    pub fn notifications(&self) -> &[Stamped] {
+        &self.exchange.notifications
+    }
+
+    /// The progress that was told before the answer.
+    pub fn progress(&self) -> Vec<Progress> {
+        self.exchange.notifications.iter().filter_map(|stamped| Progress::read(&stamped.message)).collect()
+    }
+
+    /// The log messages that came before the answer.
+    pub fn logs(&self) -> Vec<LogMessage> {
+        self.exchange.notifications.iter().filter_map(|stamped| LogMessage::read(&stamped.message)).collect()
+    }
+
+    /// The question and everything that became of it.
+    pub fn exchange(&self) -> &Exchange {
+        &self.exchange
+    }
+
+    fn reply(&self) -> Option<&Reply> {
+        self.exchange.reply()
+    }
+
+    fn message(&self) -> &Message {
+        self.exchange.answer().map_or(&self.exchange.request.message, |answer| &answer.message)
+    }
+}
+
+/// How far a request has come.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// Grows with every notification.
+    pub progress: f64,
+    /// Where it will end, if that is known.
+    pub total: Option<f64>,
+    /// What is being done, since 2025-03-26.
+    pub message: Option<String>,
+}
+
+impl Progress {
+    /// Reads a `notifications/progress`; `None` for anything else.
+    pub fn read(message: &Message) -> Option<Progress> {
+        let notification = message.as_notification().filter(|told| told.method == Method::PROGRESS)?;
+        let params = notification.params.as_ref()?.value().ok()?;
+        Some(Progress {
+            progress: params.get("progress")?.as_f64()?,
+            total: params.get("total").and_then(Value::as_f64),
+            message: params.get("message").and_then(Value::as_str).map(str::to_owned),
+        })
+    }
+}
+
+/// What a server logs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogMessage {
+    /// One of the eight levels of syslog.
+    pub level: String,
+    /// Who logs.
+    pub logger: Option<String>,
+    /// Anything.
+    pub data: Value,
+}
+
+impl LogMessage {
+    /// Reads a `notifications/message`; `None` for anything else.
+    pub fn read(message: &Message) -> Option<LogMessage> {
+        let notification = message.as_notification().filter(|told| told.method == Method::LOG_MESSAGE)?;
+        let params = notification.params.as_ref()?.value().ok()?;
+        Some(LogMessage {
+            level: params.get("level")?.as_str()?.to_owned(),
+            logger: params.get("logger").and_then(Value::as_str).map(str::to_owned),
+            data: params.get("data").cloned().unwrap_or_default(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rehearsal_core::exchange::{Channel, Pairing, Side, Step};
+    use serde_json::json;
+
+    fn response(answer: Value) -> Response {
+        let mut pairing = Pairing::<()>::default();
+        let ask = Message::request(1.into(), Method::TOOLS_CALL, None::<&()>).unwrap();
+        pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, ask);
+        let message = Message::parse(answer.to_string());
+        match pairing.step(Side::Server, Channel::MAIN, Duration::from_millis(7), message) {
+            Step::Settled { exchange, .. } => Response::new(exchange),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn text_blocks_are_joined_and_the_bytes_are_kept() {
+        let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {"content": [
+            {"type": "text", "text": "a"}, {"type": "image", "data": "", "mimeType": "image/png"}, {"type": "text", "text": "b"},
+        ], "structuredContent": {"n": 1}}});
+        let response = response(answer.clone());
+        assert!(response.success());
+        assert_eq!(response.content(), "ab");
+        assert_eq!(response.raw(), answer);
+        assert_eq!(response.bytes(), &answer.to_string());
+        assert_eq!(response.structured_content(), Some(&json!({"n": 1})));
+        assert_eq!(response.took(), Duration::from_millis(7));
+    }
+
+    #[test]
+    fn a_tools_failure_is_neither_a_success_nor_a_protocol_error() {
+        let response = response(
+            json!({"jsonrpc": "2.0", "id": 1, "result": {"isError": true, "content": [{"type": "text", "text": "no"}]}}),
+        );
+        assert!(!response.success() && response.is_error());
+        assert_eq!(response.error_code(), None);
+        assert_eq!(response.error_message().as_deref(), Some("no"));
+    }
+
+    #[test]
+    fn a_protocol_error_has_a_code_and_no_content() {
+        let response =
+            response(json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "unknown tool"}}));
+        assert!(!response.success() && !response.is_error());
+        assert_eq!(response.error_code(), Some(-32602));
+        assert_eq!(response.error_message().as_deref(), Some("unknown tool"));
+        assert_eq!(response.content(), "");
+    }
+}

@@ -1,0 +1,239 @@
+//! A client that is connected.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use rehearsal_core::exchange::Channel;
+use rehearsal_core::message::{Message, Method};
+use rehearsal_core::protocol::{Era, Revision};
+use rehearsal_wire::Stopped;
+use serde_json::{Map, Value, json};
+
+use super::answers::Answers;
+use super::call::Call;
+use super::conversation::Conversation;
+use super::error::{ClientError, Evidence};
+use super::handshake::Begun;
+use super::response::Response;
+use super::subscription::Subscription;
+
+/// A connected client; clones share the connection.
+///
+/// Any number of requests may be in flight at once. When the last clone is dropped the server is ended at once;
+/// [`close`](Client::close) ends it politely.
+#[derive(Clone)]
+pub struct Client {
+    pub(super) inner: Arc<Inner>,
+}
+
+pub(super) struct Inner {
+    pub(super) conversation: Arc<Conversation>,
+    _begun: Begun,
+    pub(super) negotiated: Negotiated,
+    pub(super) timeout: Duration,
+    pub(super) answers: Answers,
+    pub(super) capabilities: Value,
+    pub(super) client_info: Value,
+    /// The input schemas of the tools that were listed, for the headers that repeat arguments.
+    pub(super) schemas: Mutex<HashMap<String, Arc<Value>>>,
+    /// In the stateless era every request says which log messages it wants.
+    pub(super) log_level: Mutex<Option<String>>,
+    pub(super) subscriptions: Mutex<HashMap<String, Subscription>>,
+}
+
+/// What was agreed on.
+pub(super) struct Negotiated {
+    pub(super) revision: Revision,
+    server_info: Value,
+    capabilities: Value,
+    instructions: Option<String>,
+}
+
+impl Negotiated {
+    pub(super) fn new(revision: Revision, server_info: Value, result: &Value) -> Negotiated {
+        Negotiated {
+            revision,
+            server_info,
+            capabilities: result.get("capabilities").cloned().unwrap_or_default(),
+            instructions: result.get("instructions").and_then(Value::as_str).map(str::to_owned),
+        }
+    }
+}
+
+impl Client {
+    pub(super) fn new(
+        begun: Begun,
+        negotiated: Negotiated,
+        timeout: Duration,
+        answers: Answers,
+        capabilities: Value,
+        client_info: Value,
+    ) -> Client {
+        let (schemas, log_level, subscriptions) = Default::default();
+        let inner = Inner {
+            conversation: begun.conversation.clone(),
+            _begun: begun,
+            negotiated,
+            timeout,
+            answers,
+            capabilities,
+            client_info,
+            schemas,
+            log_level,
+            subscriptions,
+        };
+        Client { inner: Arc::new(inner) }
+    }
+
+    /// The version that was agreed on.
+    pub fn revision(&self) -> Revision {
+        self.inner.negotiated.revision
+    }
+
+    /// Who the server says it is: an object with `name` and `version`, or `null`.
+    pub fn server_info(&self) -> &Value {
+        &self.inner.negotiated.server_info
+    }
+
+    /// What the server says that it can do.
+    pub fn server_capabilities(&self) -> &Value {
+        &self.inner.negotiated.capabilities
+    }
+
+    /// How the server wants to be used.
+    pub fn instructions(&self) -> Option<&str> {
+        self.inner.negotiated.instructions.as_deref()
+    }
+
+    /// Any request; valid in the agreed version as far as the envelope goes.
+    pub fn request(&self, method: impl Into<Method>, params: Value) -> Call {
+        Call::new(self.clone(), method.into(), params)
+    }
+
+    /// A tool call to say more about: a time-out of its own, who sees its progress, and so on.
+    pub fn call(&self, tool: &str) -> Call {
+        self.request(Method::TOOLS_CALL, json!({"name": tool})).arguments(json!({}))
+    }
+
+    /// Calls a tool.
+    pub async fn call_tool(&self, tool: &str, arguments: Value) -> Result<Response, ClientError> {
+        self.call(tool).arguments(arguments).await
+    }
+
+    /// Reads a resource.
+    pub async fn read_resource(&self, uri: &str) -> Result<Response, ClientError> {
+        self.request(Method::RESOURCES_READ, json!({"uri": uri})).await
+    }
+
+    /// Gets a prompt.
+    pub async fn get_prompt(&self, name: &str, arguments: Value) -> Result<Response, ClientError> {
+        self.request(Method::PROMPTS_GET, json!({"name": name})).arguments(arguments).await
+    }
+
+    /// Asks how an argument of a prompt, or a variable of a resource template, may go on.
+    ///
+    /// `reference` is `{"type": "ref/prompt", "name": …}` or `{"type": "ref/resource", "uri": …}`.
+    pub async fn complete(&self, reference: Value, argument: &str, value: &str) -> Result<Vec<String>, ClientError> {
+        let params = json!({"ref": reference, "argument": {"name": argument, "value": value}});
+        let response = self.request(Method::COMPLETE, params).await?.into_result()?;
+        let values = response.pointer("/completion/values").and_then(Value::as_array);
+        let values = values.ok_or_else(|| ClientError::BadResult {
+            method: Method::COMPLETE,
+            what: "no list at $.completion.values".to_owned(),
+        })?;
+        Ok(values.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect())
+    }
+
+    /// Asks whether the server is there. 2026-07-28 has no `ping`; there `server/discover` does the same.
+    pub async fn ping(&self) -> Result<Response, ClientError> {
+        match self.revision().era() {
+            Era::Legacy => self.request(Method::PING, Value::Null).await,
+            Era::Modern => self.request(Method::DISCOVER, json!({})).await,
+        }
+    }
+
+    /// From which level on the server should send log messages.
+    pub async fn set_log_level(&self, level: &str) -> Result<(), ClientError> {
+        match self.revision().era() {
+            Era::Legacy => {
+                self.request(Method::SET_LOG_LEVEL, json!({"level": level})).await?.into_result()?;
+            }
+            Era::Modern => {
+                let mut slot = self.inner.log_level.lock().unwrap_or_else(PoisonError::into_inner);
+                *slot = Some(level.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the server something.
+    pub async fn notify(&self, method: impl Into<Method>, params: Value) -> Result<(), ClientError> {
+        let method = method.into();
+        let params = if params.is_null() { None } else { Some(params) };
+        let message = Message::notification(method.clone(), params.as_ref());
+        let message = message.map_err(|cause| ClientError::BadParams { method: method.clone(), cause })?;
+        let sent = self.inner.conversation.tell(Channel::MAIN, message).await;
+        sent.map_err(|cause| ClientError::NotSent { method, cause, evidence: self.evidence() })
+    }
+
+    /// Puts bytes on the wire exactly as they are, valid or not: over a pipe not even a line end is added, over HTTP
+    /// they are the body of a POST. What comes back is among the [notifications](Client::take_notifications) or in the
+    /// [evidence](Client::evidence).
+    pub async fn send_bytes(&self, bytes: impl Into<Bytes>) -> Result<(), ClientError> {
+        let sender = &self.inner.conversation.sender;
+        let sent = sender.send_bytes(sender.open_channel(), bytes.into()).await;
+        sent.map_err(|cause| ClientError::NotSent { method: "bytes".into(), cause, evidence: self.evidence() })
+    }
+
+    /// Waits for the next notification of this method that belongs to no call, and takes it.
+    pub async fn notification(&self, method: impl Into<Method>) -> Result<Message, ClientError> {
+        let method = method.into();
+        let wanted = |message: &Message| message.method() == Some(&method);
+        let after = self.inner.timeout;
+        match tokio::time::timeout(after, self.inner.conversation.notification(wanted)).await {
+            Ok(Ok(message)) => Ok(message),
+            Ok(Err(ending)) => Err(ClientError::ServerGone { method, ending, evidence: self.evidence() }),
+            Err(_) => Err(ClientError::TimedOut { method, after, evidence: self.evidence() }),
+        }
+    }
+
+    /// Takes all notifications that belong to no call and that nobody has taken.
+    pub fn take_notifications(&self) -> Vec<Message> {
+        self.inner.conversation.take_notifications()
+    }
+
+    /// What the server left behind so far: stderr, noise on stdout, answers that nobody asked for.
+    pub fn evidence(&self) -> Evidence {
+        self.inner.conversation.evidence()
+    }
+
+    /// Ends the conversation: politely first, then SIGTERM, then SIGKILL. Says what it took.
+    pub async fn close(&self) -> Stopped {
+        self.inner.conversation.sender.close().await
+    }
+
+    /// The `_meta` that every request of the stateless era carries.
+    pub(super) fn modern_meta(&self) -> Map<String, Value> {
+        use rehearsal_core::protocol::meta;
+        let mut fields = Map::new();
+        fields.insert(meta::PROTOCOL_VERSION.into(), self.revision().as_str().into());
+        fields.insert(meta::CLIENT_CAPABILITIES.into(), self.inner.capabilities.clone());
+        fields.insert(meta::CLIENT_INFO.into(), self.inner.client_info.clone());
+        if let Some(level) = &*self.inner.log_level.lock().unwrap_or_else(PoisonError::into_inner) {
+            fields.insert(meta::LOG_LEVEL.into(), level.as_str().into());
+        }
+        fields
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("revision", &self.revision())
+            .field("server_info", self.server_info())
+            .finish_non_exhaustive()
+    }
+}

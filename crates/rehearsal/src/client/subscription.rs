@@ -1,0 +1,125 @@
+//! Being told of changes.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use rehearsal_core::message::{Message, Method, RequestId};
+use rehearsal_core::protocol::{Era, meta};
+use serde_json::{Map, Value, json};
+
+use super::call::InFlight;
+use super::error::ClientError;
+use super::session::Client;
+
+/// What a client wants to be told of, in 2026-07-28.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listen {
+    /// The list of tools.
+    pub tools: bool,
+    /// The list of prompts.
+    pub prompts: bool,
+    /// The list of resources.
+    pub resources: bool,
+    /// These resources.
+    pub uris: Vec<String>,
+}
+
+/// An open `subscriptions/listen`; dropping it ends it.
+#[must_use = "dropping it ends the subscription"]
+pub struct Subscription {
+    /// Resolves when the server ends it; dropping it takes the request back.
+    _open: <InFlight as IntoFuture>::IntoFuture,
+    /// What the server agreed to tell.
+    pub accepted: Value,
+}
+
+/// How long a subscription may stay open: until it is dropped.
+const FOR_EVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+
+impl Client {
+    /// Wants to be told when a resource changes; [`notification`](Client::notification) waits for that.
+    pub async fn subscribe(&self, uri: &str) -> Result<(), ClientError> {
+        match self.revision().era() {
+            Era::Legacy => {
+                self.request(Method::RESOURCES_SUBSCRIBE, json!({"uri": uri})).await?.into_result()?;
+            }
+            Era::Modern => {
+                let subscription = self.listen(Listen { uris: vec![uri.to_owned()], ..Listen::default() }).await?;
+                let mut open = self.inner.subscriptions.lock().unwrap_or_else(PoisonError::into_inner);
+                open.insert(uri.to_owned(), subscription);
+            }
+        }
+        Ok(())
+    }
+
+    /// Does not want to be told any more.
+    pub async fn unsubscribe(&self, uri: &str) -> Result<(), ClientError> {
+        match self.revision().era() {
+            Era::Legacy => {
+                self.request(Method::RESOURCES_UNSUBSCRIBE, json!({"uri": uri})).await?.into_result()?;
+            }
+            Era::Modern => {
+                self.inner.subscriptions.lock().unwrap_or_else(PoisonError::into_inner).remove(uri);
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a subscription of 2026-07-28 and waits until the server acknowledges it.
+    pub async fn listen(&self, listen: Listen) -> Result<Subscription, ClientError> {
+        if self.revision().era() == Era::Legacy {
+            let hint = "use `subscribe`; changes of lists are told without being asked for";
+            let (method, revision) = (Method::SUBSCRIPTIONS_LISTEN, self.revision());
+            return Err(ClientError::NotInVersion { method, revision, hint });
+        }
+        let params = json!({"notifications": listen.filter()});
+        let in_flight = self.request(Method::SUBSCRIPTIONS_LISTEN, params).timeout(FOR_EVER).start().await?;
+        let id = in_flight.id().clone();
+        let ours = |message: &Message| {
+            message.method() == Some(&Method::SUBSCRIPTION_ACKNOWLEDGED) && subscription_id(message) == Some(id.clone())
+        };
+        let after = self.inner.timeout;
+        let method = Method::SUBSCRIPTIONS_LISTEN;
+        let mut open = in_flight.into_future();
+        tokio::select! {
+            acknowledged = tokio::time::timeout(after, self.inner.conversation.notification(ours)) => {
+                match acknowledged {
+                    Ok(Ok(message)) => {
+                        let params = message.params().and_then(|params| params.field("notifications")?.value().ok());
+                        Ok(Subscription { _open: open, accepted: params.unwrap_or_default() })
+                    }
+                    Ok(Err(ending)) => Err(ClientError::ServerGone { method, ending, evidence: self.evidence() }),
+                    Err(_) => Err(ClientError::TimedOut { method, after, evidence: self.evidence() }),
+                }
+            }
+            response = &mut open => {
+                response?.into_result()?;
+                Err(ClientError::BadResult { method, what: "it ended before it was acknowledged".to_owned() })
+            }
+        }
+    }
+}
+
+impl Listen {
+    fn filter(&self) -> Value {
+        let mut filter = Map::new();
+        let kinds = [
+            ("toolsListChanged", self.tools),
+            ("promptsListChanged", self.prompts),
+            ("resourcesListChanged", self.resources),
+        ];
+        filter.extend(kinds.into_iter().filter(|(_, wanted)| *wanted).map(|(key, _)| (key.to_owned(), true.into())));
+        if !self.uris.is_empty() {
+            filter.insert("resourceSubscriptions".into(), self.uris.clone().into());
+        }
+        Value::Object(filter)
+    }
+}
+
+fn subscription_id(message: &Message) -> Option<RequestId> {
+    let id = message.params()?.at(&["_meta", meta::SUBSCRIPTION_ID])?;
+    match id.value().ok()? {
+        Value::String(text) => Some(RequestId::Text(text)),
+        value => value.as_i64().map(RequestId::Number),
+    }
+}

@@ -1,0 +1,134 @@
+//! What to connect to, and how.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use rehearsal_core::protocol::Revision;
+use rehearsal_wire::http::client as http_client;
+use rehearsal_wire::stdio::{self, ServerCommand};
+use rehearsal_wire::{Connection, container};
+
+use super::error::ClientError;
+
+/// Which era and version a client speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// The stateless era if the server speaks it, otherwise a handshake.
+    #[default]
+    Auto,
+    /// A handshake that offers this version.
+    Legacy(Revision),
+    /// The stateless era and nothing else.
+    Modern,
+}
+
+impl std::str::FromStr for Protocol {
+    type Err = String;
+
+    /// `auto`, `legacy`, `modern`, or a version such as `2025-06-18`.
+    fn from_str(text: &str) -> Result<Protocol, String> {
+        match text {
+            "auto" => Ok(Protocol::Auto),
+            "legacy" => Ok(Protocol::Legacy(Revision::LATEST_LEGACY)),
+            "modern" => Ok(Protocol::Modern),
+            version => match version.parse::<Revision>() {
+                Ok(revision) if revision.has_handshake() => Ok(Protocol::Legacy(revision)),
+                Ok(_) => Ok(Protocol::Modern),
+                Err(error) => Err(format!("{error}; or say auto, legacy or modern")),
+            },
+        }
+    }
+}
+
+/// How a URL is spoken to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HttpTransport {
+    /// Streamable HTTP, and HTTP+SSE where the server does not know that.
+    #[default]
+    Auto,
+    /// Streamable HTTP.
+    Streamable,
+    /// HTTP+SSE, of 2024-11-05.
+    Sse,
+}
+
+/// What to connect to.
+#[derive(Debug)]
+pub(super) enum Target {
+    Command(ServerCommand),
+    Container(container::Container),
+    Url {
+        url: String,
+        headers: BTreeMap<String, String>,
+        transport: HttpTransport,
+        root_certificates: Vec<Bytes>,
+    },
+    /// `None` once it was taken.
+    Connection(Mutex<Option<Connection>>),
+}
+
+impl Target {
+    /// Whether a second connection can be made where the first one broke.
+    pub(super) fn can_reopen(&self) -> bool {
+        match self {
+            Target::Command(_) | Target::Container(_) | Target::Url { .. } => true,
+            Target::Connection(_) => false,
+        }
+    }
+
+    /// Whether HTTP+SSE should be tried where Streamable HTTP was refused.
+    pub(super) fn may_be_sse(&self) -> bool {
+        matches!(self, Target::Url { transport: HttpTransport::Auto, .. })
+    }
+
+    /// Connects; `sse` asks for HTTP+SSE where Streamable HTTP was refused.
+    pub(super) async fn open(&self, sse: bool, limit: Duration) -> Result<Connection, ClientError> {
+        match self {
+            Target::Command(command) => stdio::spawn(command).await.map_err(ClientError::Start),
+            Target::Container(container) => container::spawn(container).await.map_err(ClientError::Start),
+            Target::Url { url, headers, transport, root_certificates } => {
+                let bad = |what: String| ClientError::BadTarget { what };
+                let mut options = http_client::Options::new(url).map_err(|error| bad(error.to_string()))?;
+                options.headers = header_map(headers)?;
+                options.connect_timeout = limit;
+                options.root_certificates = root_certificates.clone();
+                let connection = if sse || *transport == HttpTransport::Sse {
+                    http_client::connect_sse(options).await
+                } else {
+                    http_client::connect(options)
+                };
+                connection.map_err(|error| bad(explained(&error)))
+            }
+            Target::Connection(connection) => {
+                let taken = connection.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+                taken.ok_or_else(|| ClientError::BadTarget { what: "this connection was already used".to_owned() })
+            }
+        }
+    }
+}
+
+fn header_map(headers: &BTreeMap<String, String>) -> Result<HeaderMap, ClientError> {
+    let header = |(name, value): (&String, &String)| {
+        let what = || ClientError::BadTarget { what: format!("{name:?} cannot be a header with that value") };
+        let name = HeaderName::try_from(name.as_str()).map_err(|_| what())?;
+        Ok((name, HeaderValue::try_from(value.as_str()).map_err(|_| what())?))
+    };
+    headers.iter().map(header).collect()
+}
+
+/// An error and its causes on one line.
+fn explained(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !text.ends_with(&next) {
+            text = format!("{text}: {next}");
+        }
+        cause = error.source();
+    }
+    text
+}

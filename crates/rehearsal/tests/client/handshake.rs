@@ -1,0 +1,93 @@
+//! How the client finds out what the server speaks.
+
+use std::time::Duration;
+
+use rehearsal::client::ClientError;
+use rehearsal::core::protocol::Revision;
+
+use crate::peer::{HANDSHAKE, connect, discovery, stage};
+
+#[tokio::test]
+async fn a_chosen_version_is_offered_and_nothing_is_probed() {
+    let (builder, mut peer) = stage();
+    let script = HANDSHAKE.replace("2025-11-25", "2025-03-26");
+    let client = connect(builder.legacy(Revision::V2025_03_26), &mut peer, &script).await.unwrap();
+    assert_eq!(client.revision(), Revision::V2025_03_26);
+    assert_eq!(client.server_info()["name"], "peer");
+}
+
+#[tokio::test]
+async fn the_server_may_answer_with_another_version() {
+    let (builder, mut peer) = stage();
+    let script = HANDSHAKE.replacen("2025-11-25", "2025-06-18", 1);
+    let script = script
+        .replace("\"result\":{\"protocolVersion\":\"2025-11-25\"", "\"result\":{\"protocolVersion\":\"2024-11-05\"");
+    let client = connect(builder.legacy(Revision::V2025_06_18), &mut peer, &script).await.unwrap();
+    assert_eq!(client.revision(), Revision::V2024_11_05);
+}
+
+#[tokio::test]
+async fn a_version_that_nobody_knows_is_refused() {
+    let (builder, mut peer) = stage();
+    let script = r#"
+        < {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{}}}
+    "#;
+    let error = connect(builder.legacy(Revision::V2025_06_18), &mut peer, script).await.unwrap_err();
+    assert!(matches!(error, ClientError::NoCommonVersion { .. }), "{error}");
+    assert_eq!(error.to_string(), "the server speaks [\"1999-01-01\"]; this client was told to speak 2025-06-18");
+}
+
+#[tokio::test]
+async fn a_server_that_can_be_discovered_is_modern() {
+    let (builder, mut peer) = stage();
+    let client = connect(builder, &mut peer, &discovery()).await.unwrap();
+    assert_eq!(client.revision(), Revision::V2026_07_28);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_know_the_probe_gets_a_handshake() {
+    let (builder, mut peer) = stage();
+    let probe = discovery().lines().next().unwrap().to_owned();
+    let refused = r#"< {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found"}}"#;
+    let handshake = HANDSHAKE.replace("\"id\":1", "\"id\":2");
+    let client = connect(builder, &mut peer, &format!("{probe}\n{refused}\n{handshake}")).await.unwrap();
+    assert_eq!(client.revision(), Revision::V2025_11_25);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_silent_gets_a_handshake_too() {
+    let (builder, mut peer) = stage();
+    let probe = discovery().lines().next().unwrap().to_owned();
+    let handshake = HANDSHAKE.replace("\"id\":1", "\"id\":2");
+    let client = connect(builder, &mut peer, &format!("{probe}\n{handshake}")).await.unwrap();
+    assert_eq!(client.revision(), Revision::V2025_11_25);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_starter_that_refuses_the_handshake_for_the_probe_is_modern() {
+    let (builder, mut peer) = stage();
+    let probe: Vec<String> = discovery().lines().map(str::to_owned).collect();
+    let initialize = HANDSHAKE.trim().lines().next().unwrap().replace("\"id\":1", "\"id\":2");
+    let refused =
+        r#"< {"jsonrpc":"2.0","id":2,"error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}}"#;
+    let script = format!("{}\n{initialize}\n{refused}\n{}", probe[0], probe[1]);
+    let client = connect(builder, &mut peer, &script).await.unwrap();
+    assert_eq!(client.revision(), Revision::V2026_07_28);
+}
+
+#[tokio::test]
+async fn a_modern_server_of_other_versions_is_refused_with_their_names() {
+    let (builder, mut peer) = stage();
+    let script = r#"
+        < {"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no","data":{"supported":["2030-01-01"],"requested":"2026-07-28"}}}
+    "#;
+    let error = connect(builder, &mut peer, script).await.unwrap_err();
+    assert!(error.to_string().contains("2030-01-01"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_says_anything_runs_into_the_time_out() {
+    let (builder, _peer) = stage();
+    let error = builder.timeout(Duration::from_secs(5)).connect().await.unwrap_err();
+    assert!(matches!(error, ClientError::TimedOut { .. }), "{error}");
+}

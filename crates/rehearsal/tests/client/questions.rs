@@ -1,0 +1,101 @@
+//! What servers ask, in both eras.
+
+use rehearsal::client::Answers;
+use rehearsal::core::message::Method;
+use serde_json::json;
+
+use crate::peer::{HANDSHAKE, META, connect, discovery, legacy, meanwhile, stage};
+
+#[tokio::test]
+async fn the_servers_questions_are_answered_while_ours_is_open_and_ids_do_not_collide() {
+    let (builder, mut peer) = stage();
+    let builder = builder.legacy("2025-11-25".parse().unwrap());
+    let builder =
+        builder.answers(Answers::new().roots([("file:///x", "x")]).elicitation_accept(json!({"name": "Ada"})));
+    let capabilities = r#""capabilities":{"roots":{"listChanged":true},"elicitation":{}},"clientInfo""#;
+    let script = HANDSHAKE.replacen(r#""capabilities":{},"clientInfo""#, capabilities, 1);
+    let client = connect(builder, &mut peer, &script).await.unwrap();
+    let call = meanwhile(async move { client.call_tool("ask", json!({})).await.unwrap().success() });
+    peer.play(
+        r#"
+        > {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ask","arguments":{}}}
+        < {"jsonrpc":"2.0","id":2,"method":"elicitation/create","params":{"message":"name?"}}
+        > {"jsonrpc":"2.0","id":2,"result":{"action":"accept","content":{"name":"Ada"}}}
+        < {"jsonrpc":"2.0","id":"r","method":"roots/list"}
+        > {"jsonrpc":"2.0","id":"r","result":{"roots":[{"uri":"file:///x","name":"x"}]}}
+        < {"jsonrpc":"2.0","id":2,"result":{"content":[]}}
+        "#,
+    )
+    .await;
+    assert!(call.await.unwrap());
+}
+
+#[tokio::test]
+async fn a_question_without_answer_is_refused_and_ping_never_is() {
+    let (_client, mut peer) = legacy().await;
+    peer.play(
+        r#"
+        < {"jsonrpc":"2.0","id":0,"method":"ping"}
+        > {"jsonrpc":"2.0","id":0,"result":{}}
+        < {"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}
+        > {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"this client has no answer to sampling/createMessage"}}
+        "#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn scripted_answers_are_given_in_order_and_no_more_often() {
+    let (builder, mut peer) = stage();
+    let answers = Answers::new().in_order(Method::ROOTS_LIST, [json!({"roots": []})]);
+    let builder = builder.legacy("2025-11-25".parse().unwrap()).answers(answers).capabilities(json!({}));
+    let _client = connect(builder, &mut peer, HANDSHAKE).await.unwrap();
+    peer.play(
+        r#"
+        < {"jsonrpc":"2.0","id":0,"method":"roots/list"}
+        > {"jsonrpc":"2.0","id":0,"result":{"roots":[]}}
+        < {"jsonrpc":"2.0","id":1,"method":"roots/list"}
+        > {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"roots/list was asked more often than there are scripted answers"}}
+        "#,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn input_that_is_required_is_given_with_a_new_id_and_the_exact_state() {
+    let (builder, mut peer) = stage();
+    let answers = Answers::new().elicitation_accept(json!({"name": "Ada"}));
+    let builder = builder.modern().answers(answers).capabilities(json!({}));
+    let client = connect(builder, &mut peer, &discovery()).await.unwrap();
+    let call = meanwhile(async move { client.call_tool("ask", json!({})).await.unwrap().content() });
+    let ask = |id: u32, more: &str| {
+        let params = format!(r#""name":"ask","arguments":{{}},{more}{META}"#);
+        format!(r#"> {{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{params}}}}}"#)
+    };
+    let required = |id: u32, state: &str| {
+        let asked = r#""inputRequests":{"who":{"method":"elicitation/create","params":{}}}"#;
+        format!(r#"< {{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required",{asked}{state}}}}}"#)
+    };
+    let inputs = r#""inputResponses":{"who":{"action":"accept","content":{"name":"Ada"}}},"#;
+    let script = [
+        ask(2, ""),
+        required(2, r#","requestState":"a \"b\"""#),
+        ask(3, &format!(r#"{inputs}"requestState":"a \"b\"","#)),
+        required(3, ""),
+        ask(4, inputs),
+        r#"< {"jsonrpc":"2.0","id":4,"result":{"resultType":"complete","content":[{"type":"text","text":"Hello, Ada!"}]}}"#.into(),
+    ];
+    peer.play(&script.join("\n")).await;
+    assert_eq!(call.await.unwrap(), "Hello, Ada!");
+}
+
+#[tokio::test]
+async fn input_that_nobody_can_give_comes_back_to_the_caller() {
+    let (client, mut peer) = crate::peer::modern().await;
+    let call = meanwhile(async move { client.call_tool("ask", json!({})).await.unwrap() });
+    peer.hear().await;
+    peer.say(r#"{"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"x":{"method":"roots/list"}}}}"#)
+        .await;
+    let response = call.await.unwrap();
+    assert!(response.is_input_required() && !response.success());
+}

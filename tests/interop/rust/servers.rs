@@ -1,0 +1,149 @@
+//! Real servers that nobody here wrote, in both eras.
+
+use std::path::Path;
+use std::process::Command;
+
+use rehearsal::Client;
+use rehearsal::client::{Answers, ClientBuilder};
+use rehearsal::core::protocol::{Era, Revision};
+use serde_json::json;
+
+use crate::installed::{TIMEOUT, node, npm_server, python, script, sdk_server};
+
+fn answers() -> Answers {
+    Answers::new()
+        .roots([("file:///interop", "interop")])
+        .sampling_text("sampled")
+        .elicitation_accept(json!({"name": "Ada"}))
+}
+
+/// The same server in the era that it prefers, and in the other one.
+fn in_both_eras(builder: impl Fn() -> ClientBuilder) -> [(ClientBuilder, Era); 2] {
+    [(builder(), Era::Modern), (builder().legacy(Revision::LATEST_LEGACY), Era::Legacy)]
+}
+
+#[tokio::test]
+async fn filesystem_reads_what_is_there_and_refuses_what_is_not_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("note.txt"), "a note").unwrap();
+    let command = Client::command(node()).arguments([npm_server("server-filesystem").as_path(), folder.path()]);
+    let client = command.timeout(TIMEOUT).connect().await.unwrap();
+    assert_eq!(client.list_tools().await.unwrap().len(), 14);
+    let path = folder.path().join("note.txt");
+    let read = client.call_tool("read_text_file", json!({"path": path})).await.unwrap();
+    assert_eq!(read.content(), "a note");
+    assert_eq!(read.structured_content(), Some(&json!({"content": "a note"})));
+    let refused = client.call_tool("read_text_file", json!({"path": "/etc/passwd"})).await.unwrap();
+    assert!(refused.is_error() && refused.error_message().unwrap().starts_with("Access denied"));
+}
+
+#[tokio::test]
+async fn memory_remembers() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = Client::command(node()).arguments([npm_server("server-memory")]);
+    let command = command.env("MEMORY_FILE_PATH", folder.path().join("memory.jsonl")).timeout(TIMEOUT);
+    let client = command.connect().await.unwrap();
+    let ada = json!({"name": "Ada", "entityType": "person", "observations": ["writes programs"]});
+    assert!(client.call_tool("create_entities", json!({"entities": [ada]})).await.unwrap().success());
+    let graph = client.call_tool("read_graph", json!({})).await.unwrap();
+    assert_eq!(graph.structured_content().unwrap()["entities"], json!([ada]));
+    let resources = client.list_resources().await.unwrap();
+    assert!(client.read_resource(&resources[0].uri).await.unwrap().content().contains("Ada"));
+}
+
+#[tokio::test]
+async fn time_converts_in_both_eras() {
+    for (builder, era) in in_both_eras(|| Client::command(python("mcp-server-time")).timeout(TIMEOUT)) {
+        let client = builder.connect().await.unwrap();
+        assert_eq!(client.revision().era(), era);
+        let arguments = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
+        let converted = client.call_tool("convert_time", arguments).await.unwrap();
+        assert!(converted.content().contains("21:00"), "{}", converted.content());
+        let nowhere = client.call_tool("get_current_time", json!({"timezone": "No/Where"})).await.unwrap();
+        assert!(nowhere.is_error(), "{}", nowhere.raw());
+        assert_eq!(client.call_tool("no_such_tool", json!({})).await.unwrap().error_code(), Some(-32602));
+    }
+}
+
+fn git(folder: &Path, arguments: &[&str]) {
+    let identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"];
+    let status = Command::new("git").args(identity).arg("-C").arg(folder).args(arguments).status().unwrap();
+    assert!(status.success());
+}
+
+#[tokio::test]
+async fn git_tells_its_log_in_both_eras() {
+    let folder = tempfile::tempdir().unwrap();
+    git(folder.path(), &["init", "--quiet"]);
+    std::fs::write(folder.path().join("a.txt"), "a").unwrap();
+    git(folder.path(), &["add", "."]);
+    git(folder.path(), &["commit", "--quiet", "-m", "the first commit"]);
+    let command = || {
+        let arguments = ["--repository".into(), folder.path().as_os_str().to_owned()];
+        Client::command(python("mcp-server-git")).arguments(arguments).timeout(TIMEOUT)
+    };
+    for (builder, era) in in_both_eras(command) {
+        let client = builder.connect().await.unwrap();
+        assert_eq!(client.revision().era(), era);
+        let log = client.call_tool("git_log", json!({"repo_path": folder.path()})).await.unwrap();
+        assert!(log.content().contains("the first commit"), "{}", log.content());
+    }
+}
+
+#[tokio::test]
+async fn fastmcp_over_every_transport_and_era() {
+    let http = sdk_server(&python("python"), "fastmcp_server.py", "http").await;
+    for (builder, era) in in_both_eras(|| Client::url(&http.url)) {
+        sdk_tour(builder, era, "isError").await;
+    }
+    let sse = sdk_server(&python("python"), "fastmcp_server.py", "sse").await;
+    sdk_tour(Client::url(&sse.url).legacy(Revision::V2024_11_05), Era::Legacy, "isError").await;
+    for (builder, era) in in_both_eras(|| script("fastmcp_server.py").arguments(["stdio"])) {
+        sdk_tour(builder, era, "isError").await;
+    }
+}
+
+#[tokio::test]
+async fn typescript_over_every_transport_and_era() {
+    let http = sdk_server(&node(), "typescript_server.mjs", "http").await;
+    for (builder, era) in in_both_eras(|| Client::url(&http.url)) {
+        sdk_tour(builder, era, "-32602").await;
+    }
+    let path = crate::installed::folder().join("servers/typescript_server.mjs").into_os_string();
+    let stdio = || Client::command(node()).arguments([path.clone(), "stdio".into()]);
+    for (builder, era) in in_both_eras(stdio) {
+        sdk_tour(builder, era, "-32602").await;
+    }
+}
+
+/// Everything that our two small servers on other SDKs can do.
+async fn sdk_tour(builder: ClientBuilder, era: Era, unknown_tool: &str) {
+    let client = builder.timeout(TIMEOUT).answers(answers()).connect().await.unwrap();
+    assert_eq!(client.revision().era(), era);
+    let tools: Vec<String> = client.list_tools().await.unwrap().into_iter().map(|tool| tool.name).collect();
+    assert_eq!(tools, ["echo", "add", "slow", "fail", "ask", "sample", "roots"]);
+    assert_eq!(client.call_tool("echo", json!({"message": "hello"})).await.unwrap().content(), "hello");
+    let sum = client.call_tool("add", json!({"a": 2, "b": 40})).await.unwrap();
+    assert_eq!((sum.content().as_str(), sum.structured_content()), ("42", Some(&json!({"result": 42}))));
+    let slow = client.call("slow").arguments(json!({"steps": 3})).with_progress().await.unwrap();
+    assert_eq!(slow.progress().len(), 3, "{slow:?}");
+    let failed = client.call_tool("fail", json!({})).await.unwrap();
+    assert!(failed.is_error() && failed.content().contains("failed on purpose"));
+    let asked = client.call_tool("ask", json!({"question": "name?"})).await.unwrap();
+    assert_eq!(asked.content(), "accept: Ada", "{}", asked.raw());
+    let sampled = client.call_tool("sample", json!({"prompt": "hi"})).await.unwrap();
+    assert_eq!(sampled.content(), "sampled", "{}", sampled.raw());
+    let roots = client.call_tool("roots", json!({})).await.unwrap();
+    assert_eq!(roots.content().trim_end_matches('/'), "file:///interop", "{}", roots.raw());
+    let unknown = client.call_tool("no_such_tool", json!({})).await.unwrap();
+    let kind = unknown.error_code().map_or_else(|| "isError".to_owned(), |code| code.to_string());
+    assert_eq!(kind, unknown_tool, "{}", unknown.raw());
+    assert_eq!(client.list_resources().await.unwrap()[0].uri, "tiny://greeting");
+    assert_eq!(client.list_resource_templates().await.unwrap().len(), 1);
+    assert_eq!(client.read_resource("tiny://greeting").await.unwrap().content(), "Hello");
+    assert_eq!(client.list_prompts().await.unwrap()[0].name, "greet");
+    assert!(client.get_prompt("greet", json!({"who": "Ada"})).await.unwrap().content().contains("Ada"));
+    let reference = json!({"type": "ref/prompt", "name": "greet"});
+    assert_eq!(client.complete(reference, "who", "A").await.unwrap(), ["Ada", "Alan"]);
+    client.close().await;
+}
