@@ -8,6 +8,7 @@
 //! [channel](rehearsal_core::exchange::Channel) it came on, and explains how the conversation ended.
 
 mod connection;
+pub mod http;
 pub mod memory;
 
 pub use connection::{

@@ -1,0 +1,3 @@
+//! MCP over HTTP.
+
+pub mod server;
