@@ -67,7 +67,7 @@ fn session(registry: &Registry, headers: &HeaderMap) -> Result<Arc<Session>, Ref
     let options = &registry.options;
     let is_modern = options.serves_modern() && ladder::version_header(headers).is_some_and(ladder::is_modern);
     if is_modern || !options.serves_legacy() || options.sessions == Sessions::Off {
-        return Err(Refusal::method("Method Not Allowed: there are no sessions here, only POST"));
+        return Err(Refusal::method("POST"));
     }
     named_session(registry, headers)
 }

@@ -41,6 +41,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod two_endpoints;
+mod unanswered;
 
 pub use http_server::{BindError, Handle, HttpServer};
 pub use options::{Answers, Hosts, Limits, Options, Sessions, ToolSchema};

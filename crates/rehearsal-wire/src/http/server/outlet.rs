@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use rehearsal_core::exchange::Channel;
-use rehearsal_core::message::{Body, Message, Reply, RequestId};
+use rehearsal_core::message::{Message, RequestId};
 use rehearsal_core::protocol::Era;
 use tokio::sync::Notify;
 
@@ -20,6 +20,7 @@ use super::frame::{self, EventId, Frame, Kind};
 use super::history::History;
 use super::options::Answers;
 use super::refusal::status_of;
+use super::unanswered::Unanswered;
 use crate::SendError;
 
 /// What does not change while a channel lives.
@@ -50,8 +51,7 @@ pub(super) struct Outlet {
 struct Flow {
     life: Life,
     stage: Stage,
-    /// The requests of the POST that nobody has answered yet.
-    open: Vec<RequestId>,
+    unanswered: Unanswered,
     queue: VecDeque<Frame>,
     /// The position of the newest message.
     position: u64,
@@ -122,15 +122,10 @@ pub(super) enum Spent {
     No,
 }
 
-enum Push {
-    Taken(Spent),
-    Full(Frame),
-}
-
 impl Outlet {
     /// The channel of a POST with these requests.
-    pub(super) fn of_post(channel: Channel, open: Vec<RequestId>, terms: Terms) -> Outlet {
-        Outlet::new(channel, open, Stage::Waiting, terms)
+    pub(super) fn of_post(channel: Channel, requests: Vec<RequestId>, terms: Terms) -> Outlet {
+        Outlet::new(channel, requests, Stage::Waiting, terms)
     }
 
     /// A channel that belongs to no POST; what is said on it waits for a stream.
@@ -138,11 +133,11 @@ impl Outlet {
         Outlet::new(Channel::MAIN, Vec::new(), Stage::Detached, terms)
     }
 
-    fn new(channel: Channel, open: Vec<RequestId>, stage: Stage, terms: Terms) -> Outlet {
+    fn new(channel: Channel, requests: Vec<RequestId>, stage: Stage, terms: Terms) -> Outlet {
         let flow = Flow {
             life: Life::Open,
             stage,
-            open,
+            unanswered: Unanswered::new(requests),
             queue: VecDeque::new(),
             position: 0,
             cut: None,
@@ -159,65 +154,64 @@ impl Outlet {
 
     /// Takes a message, and waits while a client that listens does not read.
     pub(super) async fn send(&self, message: &Message, headers: HeaderMap) -> Result<Spent, SendError> {
-        let kind = self.flow().answered(message);
-        self.put(Frame { position: 0, kind, bytes: message.raw().clone() }, headers).await
+        self.put(Some(message), message.raw(), &headers).await
     }
 
     /// Takes bytes that are written as they are. If they are the first thing to say, they are the whole body.
     pub(super) async fn send_bytes(&self, bytes: Bytes) -> Result<Spent, SendError> {
-        self.put(Frame { position: 0, kind: Kind::Raw, bytes }, HeaderMap::new()).await
+        self.put(None, &bytes, &HeaderMap::new()).await
     }
 
-    async fn put(&self, mut frame: Frame, headers: HeaderMap) -> Result<Spent, SendError> {
+    async fn put(&self, message: Option<&Message>, bytes: &Bytes, headers: &HeaderMap) -> Result<Spent, SendError> {
         loop {
             let room = self.room.notified();
-            match self.push(frame, &headers)? {
-                Push::Taken(spent) => return Ok(spent),
-                Push::Full(again) => frame = again,
+            if let Some(spent) = self.push(message, bytes, headers)? {
+                return Ok(spent);
             }
             room.await;
         }
     }
 
-    fn push(&self, mut frame: Frame, headers: &HeaderMap) -> Result<Push, SendError> {
+    /// Puts something in the queue; `None` if it is full.
+    fn push(&self, message: Option<&Message>, bytes: &Bytes, headers: &HeaderMap) -> Result<Option<Spent>, SendError> {
         let mut flow = self.flow();
         if flow.life != Life::Open {
             return Err(SendError::NoChannel);
         }
-        let is_answer = matches!(frame.kind, Kind::Answer { .. });
-        if frame.kind == Kind::Aside && flow.stage == Stage::Waiting && self.terms.answers == Answers::Json {
+        let kind = message.map_or(Kind::Raw, |message| flow.unanswered.kind(message));
+        if kind == Kind::Aside && flow.stage == Stage::Waiting && self.terms.answers == Answers::Json {
             let why = "this POST is answered with JSON, which has room for the answer alone".to_owned();
             return Err(SendError::Failed { why });
         }
         // Answers never wait: there is one for each request, and so they have a limit already.
-        if !is_answer && flow.queue.len() >= self.terms.queue {
+        if !matches!(kind, Kind::Answer { .. }) && flow.queue.len() >= self.terms.queue {
             if flow.is_heard() {
-                return Ok(Push::Full(frame));
+                return Ok(None);
             }
             let why = format!("nobody listens to the channel, and {} messages wait there already", flow.queue.len());
             return Err(SendError::Failed { why });
         }
-        if frame.kind != Kind::Raw {
+        if let Some(message) = message {
+            flow.unanswered.cross_off(message);
             flow.position += 1;
         }
-        frame.position = flow.position;
-        // Bytes without framing are a whole body, unless a stream of events begins before anything is said.
-        let streams_at_once = self.terms.answers == Answers::Events && self.terms.era == Era::Legacy;
-        let is_whole = frame.kind == Kind::Raw && flow.stage == Stage::Waiting && !streams_at_once;
-        let ends = self.channel != Channel::MAIN && (is_whole || flow.open.is_empty());
         if flow.stage == Stage::Waiting {
             flow.headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         }
-        flow.queue.push_back(frame);
-        if ends {
+        let position = flow.position;
+        flow.queue.push_back(Frame { position, kind, bytes: bytes.clone() });
+        // Bytes without framing are a whole body, unless a stream of events begins before anything is said.
+        let streams_at_once = self.terms.answers == Answers::Events && self.terms.era == Era::Legacy;
+        let is_whole = kind == Kind::Raw && flow.stage == Stage::Waiting && !streams_at_once;
+        if self.channel != Channel::MAIN && (is_whole || flow.unanswered.is_empty()) {
             flow.life = Life::Done;
         }
         flow.wake();
         if flow.life == Life::Done && flow.stage == Stage::Detached {
             self.keep_all(&mut flow);
-            return Ok(Push::Taken(Spent::Yes));
+            return Ok(Some(Spent::Yes));
         }
-        Ok(Push::Taken(Spent::No))
+        Ok(Some(Spent::No))
     }
 
     /// How the POST is to be answered, as soon as that is clear.
@@ -310,10 +304,14 @@ impl Outlet {
         Poll::Pending
     }
 
-    /// The POST was given up before it was answered.
+    /// The POST was given up before it was answered: the channel is over.
     pub(super) fn abandon(&self) -> Left {
-        let flow = self.flow();
-        if flow.life == Life::Open { Left::Unfinished } else { Left::Finished }
+        let mut flow = self.flow();
+        let left = if flow.life == Life::Open { Left::Unfinished } else { Left::Finished };
+        flow.life = Life::Ended;
+        drop(flow);
+        self.room.notify_waiters();
+        left
     }
 
     /// A stream is gone, at its end or before.
@@ -401,35 +399,5 @@ impl Flow {
     /// Whether a client is there that will take more.
     fn is_heard(&self) -> bool {
         self.stage != Stage::Detached && self.cut.is_none()
-    }
-
-    /// Crosses off the requests that a message answers. A garbled message that names one answers it, too.
-    fn answered(&mut self, message: &Message) -> Kind {
-        let code = match message.body() {
-            Body::Response(response) => match &response.reply {
-                Reply::Error(error) => Some(error.code),
-                Reply::Result(_) => None,
-            },
-            Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => None,
-        };
-        let is_answer = match message.body() {
-            Body::Response(response) => match &response.id {
-                Some(id) => self.close(id),
-                // `null` says that the question could not be read; where only one is open it can only be that one.
-                None => self.open.len() == 1 && self.open.pop().is_some(),
-            },
-            Body::Garbled(garbled) => garbled.id.as_ref().is_some_and(|id| self.close(id)),
-            Body::Batch(messages) => {
-                let answers = messages.iter().filter(|message| matches!(self.answered(message), Kind::Answer { .. }));
-                answers.count() == messages.len()
-            }
-            Body::Request(_) | Body::Notification(_) => false,
-        };
-        if is_answer { Kind::Answer { code } } else { Kind::Aside }
-    }
-
-    fn close(&mut self, id: &RequestId) -> bool {
-        let at = self.open.iter().position(|open| open == id);
-        at.map(|at| self.open.swap_remove(at)).is_some()
     }
 }

@@ -17,7 +17,7 @@ use super::frame::{self, EventId, Frame};
 use super::intake;
 use super::ladder::{self, Lane};
 use super::options::{Answers, Sessions};
-use super::outlet::{First, Outlet};
+use super::outlet::{First, Left, Outlet};
 use super::refusal::{Answer, BAD_REQUEST, Refusal, whole};
 use super::registry::Registry;
 use super::session::{Busy, Kind, Session, requests};
@@ -100,9 +100,10 @@ async fn take(
     let permit = registry.stream()?;
     let is_batch = matches!(message.body(), Body::Batch(_));
     let begins_session = session.kind == Kind::Session && message.method() == Some(&Method::INITIALIZE);
-    let waiting = Waiting::new(&session, session.open(requests, answers));
+    let mut waiting = Waiting::new(&session, session.open(requests, answers));
     let outlet = waiting.outlet.clone();
     session.deliver(outlet.channel, message, head).await.map_err(|_| gone(&session))?;
+    waiting.is_known = true;
 
     let first = tokio::select! {
         biased;
@@ -184,13 +185,15 @@ fn body_of(frames: Vec<Frame>, is_batch: bool) -> Bytes {
 struct Waiting {
     session: Arc<Session>,
     outlet: Arc<Outlet>,
+    /// Whether the application has heard of it.
+    is_known: bool,
     is_answered: bool,
     _busy: Busy,
 }
 
 impl Waiting {
     fn new(session: &Arc<Session>, outlet: Arc<Outlet>) -> Waiting {
-        Waiting { session: session.clone(), outlet, is_answered: false, _busy: Busy::new(session) }
+        Waiting { session: session.clone(), outlet, is_known: false, is_answered: false, _busy: Busy::new(session) }
     }
 
     fn answered(mut self) {
@@ -201,7 +204,10 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         if !self.is_answered {
-            self.session.abandoned(&self.outlet);
+            let left = self.session.abandoned(&self.outlet);
+            if self.is_known && left == Left::Unfinished {
+                self.session.broke(self.outlet.channel);
+            }
         }
     }
 }

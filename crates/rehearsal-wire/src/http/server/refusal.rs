@@ -26,12 +26,14 @@ pub(super) struct Refusal {
     pub(super) error: ErrorReply,
     /// The request that is refused, where its id could be read.
     pub(super) id: Option<RequestId>,
+    /// The methods of HTTP that would not have been refused.
+    pub(super) allow: Option<&'static str>,
 }
 
 impl Refusal {
     /// A refusal of something without an id.
     pub(super) fn new(status: StatusCode, code: i64, message: impl Into<String>) -> Refusal {
-        Refusal { status, error: ErrorReply::new(code, message), id: None }
+        Refusal { status, error: ErrorReply::new(code, message), id: None, allow: None }
     }
 
     /// The same refusal, of a request.
@@ -55,8 +57,9 @@ impl Refusal {
     }
 
     /// The method of HTTP has no meaning here.
-    pub(super) fn method(message: &str) -> Refusal {
-        Refusal::new(StatusCode::METHOD_NOT_ALLOWED, BAD_REQUEST, message)
+    pub(super) fn method(allow: &'static str) -> Refusal {
+        let message = format!("Method Not Allowed: here is only {allow}");
+        Refusal { allow: Some(allow), ..Refusal::new(StatusCode::METHOD_NOT_ALLOWED, BAD_REQUEST, message) }
     }
 
     /// The client takes no answer that we can give.
@@ -74,8 +77,8 @@ impl Refusal {
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(RETRY_AFTER, HeaderValue::from_static("5"));
         }
-        if self.status == StatusCode::METHOD_NOT_ALLOWED {
-            headers.insert(ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+        if let Some(allow) = self.allow {
+            headers.insert(ALLOW, HeaderValue::from_static(allow));
         }
         answer
     }

@@ -25,22 +25,25 @@ async fn find(registry: &Arc<Registry>, request: Request<Incoming>) -> Result<An
         return health(&parts.method);
     }
     guard::check(&parts.uri, &parts.headers, options)?;
-    let not_allowed = || Refusal::method("Method Not Allowed");
     if path == options.path && (options.serves_legacy() || options.serves_modern()) {
         return match parts.method {
             Method::POST => post::post(registry, parts, body).await,
             Method::GET => get::get(registry, &parts),
             Method::DELETE => get::delete(registry, &parts),
-            _ => Err(not_allowed()),
+            _ if options.serves_legacy() => Err(Refusal::method("GET, POST, DELETE")),
+            _ => Err(Refusal::method("POST")),
         };
     }
     if path == options.sse_path && options.serves_two_endpoints() {
-        return if parts.method == Method::GET { two_endpoints::listen(registry, &parts) } else { Err(not_allowed()) };
+        return match parts.method {
+            Method::GET => two_endpoints::listen(registry, &parts),
+            _ => Err(Refusal::method("GET")),
+        };
     }
     if path == options.message_path && options.serves_two_endpoints() {
         return match parts.method {
             Method::POST => two_endpoints::post(registry, parts, body).await,
-            _ => Err(not_allowed()),
+            _ => Err(Refusal::method("POST")),
         };
     }
     Err(Refusal::new(StatusCode::NOT_FOUND, BAD_REQUEST, format!("Not Found: {path}")))
@@ -48,7 +51,7 @@ async fn find(registry: &Arc<Registry>, request: Request<Incoming>) -> Result<An
 
 fn health(method: &Method) -> Result<Answer, Refusal> {
     if method != Method::GET {
-        return Err(Refusal::method("Method Not Allowed"));
+        return Err(Refusal::method("GET"));
     }
     let mut answer = whole(StatusCode::OK, Bytes::from_static(b"ok"));
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));

@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use super::frame::EventId;
 use super::history::History;
 use super::options::{Answers, Options};
-use super::outlet::{Left, Outlet, Resumed, Terms};
+use super::outlet::{Left, Outlet, Resumed, Spent, Terms};
 use super::registry::Registry;
 use crate::{ChannelEnd, Ending, Event, HttpHead, Outgoing, SendError};
 
@@ -187,7 +187,7 @@ impl Session {
         let outlet = self.reach(channel)?;
         self.note(channel, &message);
         let spent = outlet.send(&message, headers).await?;
-        if spent == super::outlet::Spent::Yes {
+        if spent == Spent::Yes {
             self.forget(channel);
         }
         if self.kind == Kind::TwoEndpoints {
@@ -201,7 +201,7 @@ impl Session {
 
     /// Sends bytes as they are.
     pub(super) async fn send_bytes(&self, channel: Channel, bytes: bytes::Bytes) -> Result<(), SendError> {
-        if self.reach(channel)?.send_bytes(bytes).await? == super::outlet::Spent::Yes {
+        if self.reach(channel)?.send_bytes(bytes).await? == Spent::Yes {
             self.forget(channel);
         }
         Ok(())
@@ -249,18 +249,15 @@ impl Session {
     }
 
     /// A POST was given up by its client before it was answered.
-    pub(super) fn abandoned(&self, outlet: &Outlet) {
+    pub(super) fn abandoned(&self, outlet: &Outlet) -> Left {
         // Without an event id the client cannot come back, so nobody will ever ask for the answer.
         let left = outlet.abandon();
-        outlet.end();
         self.forget(outlet.channel);
-        if left == Left::Unfinished {
-            self.broke(outlet.channel);
-        }
         if self.kind == Kind::Session && outlet.channel == Channel(1) && self.negotiated().is_none() {
             // Nobody will ever know the name of this session.
             self.end(Ending::PeerClosed);
         }
+        left
     }
 
     /// A stream is gone, at its end or before.
@@ -280,7 +277,7 @@ impl Session {
     }
 
     /// Says that a client went away, where that cancels its request.
-    fn broke(&self, channel: Channel) {
+    pub(super) fn broke(&self, channel: Channel) {
         if self.kind == Kind::SharedModern {
             let end = ChannelEnd::Broken { why: "the client closed the connection before the answer".to_owned() };
             // If nobody listens any more, nobody has to know.
