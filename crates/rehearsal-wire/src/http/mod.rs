@@ -1,4 +1,5 @@
 //! MCP over HTTP: Streamable HTTP and the older HTTP+SSE.
 
 pub mod client;
+pub mod server;
 pub mod sse;

@@ -1,0 +1,78 @@
+//! The stream that a client of the handshake era opens with GET, and the end of a session.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, StatusCode};
+use rehearsal_core::exchange::Channel;
+use rehearsal_core::protocol::header;
+
+use super::accept;
+use super::event_stream::EventStream;
+use super::frame::{self, EventId};
+use super::ladder;
+use super::options::Sessions;
+use super::post::named_session;
+use super::refusal::{Answer, BAD_REQUEST, Refusal, whole};
+use super::registry::Registry;
+use super::session::Session;
+use crate::Ending;
+
+/// Opens the standing stream of a session, or goes on with a stream that broke.
+pub(super) fn get(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, Refusal> {
+    let options = &registry.options;
+    let session = session(registry, &parts.headers)?;
+    if !accept::takes_events(&parts.headers) {
+        let message = "Not Acceptable: the client must accept text/event-stream";
+        return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, BAD_REQUEST, message));
+    }
+    let revision = ladder::legacy_revision(&parts.headers, session.negotiated(), options)?;
+    let permit = registry.stream()?;
+    if let Some(last) = parts.headers.get(header::LAST_EVENT_ID) {
+        let last = last.to_str().ok().and_then(|last| last.parse().ok()).ok_or_else(not_kept)?;
+        let stream = |missed: Vec<(EventId, Bytes)>| {
+            let missed = missed.into_iter().map(|(id, message)| frame::message(Some(id), &message));
+            EventStream::of(session.clone(), missed, options.keep_alive, permit)
+        };
+        return match session.resume(last) {
+            Some((outlet, resumed)) => {
+                let reader = resumed.reader;
+                Ok(stream(resumed.missed).then(outlet, reader).answer(HeaderMap::new()))
+            }
+            None => Ok(stream(session.replay(last).ok_or_else(not_kept)?).answer(HeaderMap::new())),
+        };
+    }
+    let outlet = session.outlet(Channel::MAIN).ok_or_else(Refusal::no_session)?;
+    // As the TypeScript and Python SDKs do: two streams would leave the client to guess which one speaks.
+    let reader = outlet.attach_standing().ok_or_else(|| {
+        let message = "Conflict: the session has a stream already; Last-Event-ID would take it over";
+        Refusal::new(StatusCode::CONFLICT, BAD_REQUEST, message)
+    })?;
+    let id = EventId { channel: Channel::MAIN, position: outlet.written() };
+    let priming = revision.has_priming_event().then(|| frame::priming(id, options.retry));
+    let stream = EventStream::of(session.clone(), priming, options.keep_alive, permit);
+    Ok(stream.then(outlet, reader).answer(HeaderMap::new()))
+}
+
+/// Ends a session.
+pub(super) fn delete(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, Refusal> {
+    let session = session(registry, &parts.headers)?;
+    ladder::legacy_revision(&parts.headers, session.negotiated(), &registry.options)?;
+    session.end(Ending::PeerClosed);
+    Ok(whole(StatusCode::OK, Bytes::new()))
+}
+
+fn session(registry: &Registry, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
+    let options = &registry.options;
+    let is_modern = options.serves_modern() && ladder::version_header(headers).is_some_and(ladder::is_modern);
+    if is_modern || !options.serves_legacy() || options.sessions == Sessions::Off {
+        return Err(Refusal::method("POST"));
+    }
+    named_session(registry, headers)
+}
+
+fn not_kept() -> Refusal {
+    let message = "Bad Request: the events since Last-Event-ID are unknown or no longer kept";
+    Refusal::new(StatusCode::BAD_REQUEST, BAD_REQUEST, message)
+}

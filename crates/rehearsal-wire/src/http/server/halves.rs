@@ -1,0 +1,74 @@
+//! The two halves of a conversation that the application holds.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use rehearsal_core::exchange::Channel;
+use tokio::sync::mpsc;
+
+use super::session::{Queued, Session};
+use crate::{BoxFuture, Connection, Ending, Event, Outgoing, Receiver, SendError, Sender, Stopped};
+
+/// The connection of a conversation.
+pub(super) fn connection(session: Arc<Session>, events: mpsc::UnboundedReceiver<Queued>) -> Connection {
+    let held = Arc::new(Held(session));
+    Connection {
+        sender: Arc::new(SessionSender { held: held.clone() }),
+        receiver: Box::new(SessionReceiver { held, events }),
+    }
+}
+
+/// A conversation that somebody holds: it ends when both halves are dropped.
+#[derive(Debug)]
+struct Held(Arc<Session>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.end(Ending::Closed);
+    }
+}
+
+#[derive(Debug)]
+struct SessionSender {
+    held: Arc<Held>,
+}
+
+impl Sender for SessionSender {
+    /// A question of the server that belongs to no request goes on the standing stream.
+    fn open_channel(&self) -> Channel {
+        Channel::MAIN
+    }
+
+    fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>> {
+        Box::pin(self.held.0.send(outgoing))
+    }
+
+    fn send_bytes(&self, channel: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {
+        Box::pin(self.held.0.send_bytes(channel, bytes))
+    }
+
+    fn close_channel(&self, channel: Channel) {
+        self.held.0.close_channel(channel);
+    }
+
+    fn close(&self) -> BoxFuture<'_, Stopped> {
+        self.held.0.end(Ending::Closed);
+        Box::pin(async { Stopped::Gone })
+    }
+}
+
+#[derive(Debug)]
+struct SessionReceiver {
+    held: Arc<Held>,
+    events: mpsc::UnboundedReceiver<Queued>,
+}
+
+impl Receiver for SessionReceiver {
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+        self.events.poll_recv(context).map(|queued| match queued {
+            Some(queued) => queued.event,
+            None => Event::Ended(self.held.0.ending().cloned().unwrap_or(Ending::Closed)),
+        })
+    }
+}

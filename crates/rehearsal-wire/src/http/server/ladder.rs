@@ -1,0 +1,146 @@
+//! Which era a POST belongs to, and whether it keeps the rules of that era.
+//!
+//! The body decides first: a request whose `_meta` names a version is one of the stateless era, whatever its headers say.
+//! Then, rung by rung: required `_meta` keys, headers that agree with the body, a version that is served.
+
+use http::{HeaderMap, StatusCode};
+use rehearsal_core::message::{Body, Message, Method, Request};
+use rehearsal_core::protocol::{Era, Revision, code, header, meta};
+use serde_json::json;
+
+use super::options::Options;
+use super::refusal::{BAD_REQUEST, Refusal};
+
+/// Where a POST goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lane {
+    /// To the application, with everything checked.
+    Stateless,
+    /// `initialize` of the handshake era, with the version that the client wants, if we know it.
+    Handshake {
+        /// The version in its params.
+        wants: Option<Revision>,
+    },
+    /// Something of the handshake era that belongs to a session.
+    Session,
+}
+
+/// Finds the lane of a message that was understood.
+pub(super) fn classify(message: &Message, headers: &HeaderMap, options: &Options) -> Result<Lane, Refusal> {
+    // To a server of the handshake era alone, the marks of the other one mean nothing.
+    let modern_header = options.serves_modern() && version_header(headers).is_some_and(is_modern);
+    match message.body() {
+        Body::Request(request) => {
+            let claim = request.param(&["_meta", meta::PROTOCOL_VERSION]);
+            if options.serves_modern() && claim.is_some() {
+                modern(request, headers, options).map_err(|refusal| refusal.of(Some(&request.id)))?;
+                return Ok(Lane::Stateless);
+            }
+            if modern_header || (!options.serves_legacy() && request.method != Method::INITIALIZE) {
+                return Err(missing_keys(request).of(Some(&request.id)));
+            }
+            if request.method != Method::INITIALIZE {
+                return Ok(Lane::Session);
+            }
+            let wants = request.param(&["protocolVersion"]).and_then(|version| version.text());
+            if !options.serves_legacy() {
+                return Err(unsupported(options, &wants.unwrap_or_default()).of(Some(&request.id)));
+            }
+            Ok(Lane::Handshake { wants: wants.and_then(|version| version.parse().ok()) })
+        }
+        // The rules for headers of notifications are undefined, so nothing more is asked of them.
+        Body::Notification(_) if modern_header => Ok(Lane::Stateless),
+        Body::Response(_) | Body::Batch(_) if modern_header => {
+            let message = "2026-07-28 has neither batches nor questions of the server";
+            Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message))
+        }
+        Body::Notification(_) | Body::Response(_) | Body::Batch(_) if options.serves_legacy() => Ok(Lane::Session),
+        Body::Notification(_) | Body::Response(_) | Body::Batch(_) | Body::Garbled(_) => {
+            let message = "only 2026-07-28 is served here, and its header is missing";
+            Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message))
+        }
+    }
+}
+
+/// What the version header says, if it is there.
+pub(super) fn version_header(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::PROTOCOL_VERSION).map(|value| value.to_str().unwrap_or_default().trim())
+}
+
+/// Whether a version, known or not, is one of the stateless era.
+pub(super) fn is_modern(version: &str) -> bool {
+    let is_date = version.len() == 10
+        && version.bytes().enumerate().all(|(at, byte)| match at {
+            4 | 7 => byte == b'-',
+            _ => byte.is_ascii_digit(),
+        });
+    is_date && version >= Revision::V2026_07_28.as_str()
+}
+
+/// The version that a request of the handshake era speaks: its header's, else the session's, else the oldest that had
+/// no header.
+pub(super) fn legacy_revision(
+    headers: &HeaderMap,
+    negotiated: Option<Revision>,
+    options: &Options,
+) -> Result<Revision, Refusal> {
+    let Some(version) = version_header(headers) else { return Ok(negotiated.unwrap_or(Revision::WITHOUT_HEADER)) };
+    let known = version.parse().ok().filter(|revision| options.served(Era::Legacy).any(|served| served == *revision));
+    known.ok_or_else(|| {
+        let served: Vec<&str> = options.served(Era::Legacy).map(Revision::as_str).collect();
+        let message =
+            format!("Bad Request: Unsupported protocol version: {version} (supported: {})", served.join(", "));
+        Refusal::new(StatusCode::BAD_REQUEST, BAD_REQUEST, message)
+    })
+}
+
+fn modern(request: &Request, headers: &HeaderMap, options: &Options) -> Result<(), Refusal> {
+    let Some(version) = request.param(&["_meta", meta::PROTOCOL_VERSION]).and_then(|version| version.text()) else {
+        return Err(missing_keys(request));
+    };
+    let capabilities = request.param(&["_meta", meta::CLIENT_CAPABILITIES]);
+    if !capabilities.is_some_and(|capabilities| capabilities.as_str().starts_with('{')) {
+        return Err(missing_keys(request));
+    }
+    let mismatch = |message: String| {
+        Refusal::new(StatusCode::BAD_REQUEST, code::HEADER_MISMATCH, format!("Bad Request: {message}"))
+    };
+    let values = |name: &str| -> Vec<String> {
+        headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
+    };
+    let name = header::PROTOCOL_VERSION;
+    match &values(name)[..] {
+        [found] if found.trim() == version => {}
+        [found] => return Err(mismatch(format!("header {name} says {found:?}, the body {version:?}"))),
+        [] => return Err(mismatch(format!("header {name} is missing; the body says {version:?}"))),
+        several => return Err(mismatch(format!("header {name} stands {} times", several.len()))),
+    }
+    let tool = if request.method == Method::TOOLS_CALL { request.param(&["name"]) } else { None };
+    let schema = options.tool_schema.as_ref().zip(tool.and_then(|tool| tool.text()));
+    let schema = schema.and_then(|(schema_of, tool)| schema_of(&tool));
+    header::check(request, schema.as_deref(), values).map_err(|disagreement| mismatch(disagreement.to_string()))?;
+    if !options.served(Era::Modern).any(|revision| revision.as_str() == version) {
+        return Err(unsupported(options, &version));
+    }
+    Ok(())
+}
+
+fn unsupported(options: &Options, requested: &str) -> Refusal {
+    let supported: Vec<&str> = options.served(Era::Modern).map(Revision::as_str).collect();
+    let message = format!("Unsupported protocol version: {requested:?} (supported: {})", supported.join(", "));
+    let mut refusal = Refusal::new(StatusCode::BAD_REQUEST, code::UNSUPPORTED_VERSION, message);
+    refusal.error = refusal.error.with_data(&json!({"supported": supported, "requested": requested}));
+    refusal
+}
+
+/// Names the required keys of `_meta` that are not there, or not of their type.
+fn missing_keys(request: &Request) -> Refusal {
+    let is =
+        |key: &str, first: char| request.param(&["_meta", key]).is_some_and(|value| value.as_str().starts_with(first));
+    let required = [(meta::PROTOCOL_VERSION, '"'), (meta::CLIENT_CAPABILITIES, '{')];
+    let missing: Vec<&str> = required.iter().filter(|(key, first)| !is(key, *first)).map(|(key, _)| *key).collect();
+    let message = format!("Invalid params: _meta lacks {}", missing.join(" and "));
+    let mut refusal = Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_PARAMS, message);
+    refusal.error = refusal.error.with_data(&json!({"missing": missing}));
+    refusal
+}

@@ -1,0 +1,47 @@
+//! The server's side of HTTP: both eras of Streamable HTTP and the older HTTP+SSE, on one listener.
+//!
+//! ```text
+//! socket ──► route ──► guard ──► intake ──► ladder ──┬─ stateless POST ─────► the one Connection of all of them
+//!              │                                     └─ POST in a session ──► the Connection of that session
+//!              ├─ GET, DELETE in a session
+//!              └─ /sse, /message ──► one Connection for each stream
+//!
+//! Sender::send ──► outlet (one per channel) ──► JSON body, or a stream of events ──► socket
+//! ```
+//!
+//! The application sees [`Connection`](crate::Connection)s. Every POST with a request is a
+//! [`Channel`](rehearsal_core::exchange::Channel) of its own; notifications come on
+//! [`Channel::MAIN`](rehearsal_core::exchange::Channel::MAIN), which in a session is also the stream that the client
+//! opens with GET. A response that the client posts comes on the channel that its question was sent on.
+//!
+//! A POST ends when each request in it is answered. If the answer is the first thing that is sent on the channel, it
+//! travels as JSON; anything sent before it turns the POST into a stream of events.
+//!
+//! A client that goes away cancels only since 2026-07-28: there the application is told with
+//! [`ChannelEnded`](crate::Event::ChannelEnded). Before, the channel stays open, what is sent on it is kept, and the
+//! client may come back for it with `Last-Event-ID`.
+
+mod accept;
+mod event_stream;
+mod frame;
+mod get;
+mod guard;
+mod halves;
+mod history;
+mod http_server;
+mod intake;
+mod ladder;
+mod options;
+mod outlet;
+mod post;
+mod refusal;
+mod registry;
+mod route;
+mod session;
+#[cfg(test)]
+mod tests;
+mod two_endpoints;
+mod unanswered;
+
+pub use http_server::{BindError, Handle, HttpServer};
+pub use options::{Answers, Hosts, Limits, Options, Sessions, ToolSchema};

@@ -1,0 +1,403 @@
+//! One channel on its way to the client.
+//!
+//! ```text
+//! send ──► queue ──► JSON body                                       the answer was the first thing to say
+//!                └─► events of the attached stream ──► history       otherwise
+//! ```
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use rehearsal_core::exchange::Channel;
+use rehearsal_core::message::{Message, RequestId};
+use rehearsal_core::protocol::Era;
+use tokio::sync::Notify;
+
+use super::frame::{self, EventId, Frame, Kind};
+use super::history::History;
+use super::options::Answers;
+use super::refusal::status_of;
+use super::unanswered::Unanswered;
+use crate::SendError;
+
+/// What does not change while a channel lives.
+#[derive(Clone, Debug)]
+pub(super) struct Terms {
+    /// The era, which decides on the status of errors.
+    pub(super) era: Era,
+    /// How the POST is answered.
+    pub(super) answers: Answers,
+    /// Where events go once they are written; without it they have no ids and a lost stream is lost.
+    pub(super) history: Option<Arc<Mutex<History>>>,
+    /// How many messages may wait.
+    pub(super) queue: usize,
+}
+
+/// One channel on its way to the client.
+#[derive(Debug)]
+pub(super) struct Outlet {
+    /// Which.
+    pub(super) channel: Channel,
+    terms: Terms,
+    flow: Mutex<Flow>,
+    /// Told whenever a sender that waits may try again.
+    room: Notify,
+}
+
+#[derive(Debug)]
+struct Flow {
+    life: Life,
+    stage: Stage,
+    unanswered: Unanswered,
+    queue: VecDeque<Frame>,
+    /// The position of the newest message.
+    position: u64,
+    /// Set when the stream shall end here and go on in another.
+    cut: Option<u64>,
+    readers: u64,
+    headers: HeaderMap,
+    waker: Option<Waker>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    /// More may be said.
+    Open,
+    /// Every request is answered.
+    Done,
+    /// The channel was closed, by us or with its session.
+    Ended,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The POST waits for the first thing to say.
+    Waiting,
+    /// A stream of events takes what there is.
+    Attached { reader: u64 },
+    /// Nobody listens; somebody may come back.
+    Detached,
+}
+
+/// How a POST is answered after all.
+#[derive(Debug)]
+pub(super) enum First {
+    /// With these answers as a whole.
+    Whole(Vec<Frame>, StatusCode, HeaderMap),
+    /// With a stream.
+    Events(HeaderMap),
+    /// Not at all: the channel was closed.
+    Ended,
+}
+
+/// What became of a channel that nobody listens to any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Somebody else listens already.
+    Superseded,
+    /// Everything had been said.
+    Finished,
+    /// More may be said.
+    Unfinished,
+}
+
+/// A client that came back: what it missed, and the number of its stream if there is more to come.
+#[derive(Debug)]
+pub(super) struct Resumed {
+    /// The events that it missed.
+    pub(super) missed: Vec<(EventId, Bytes)>,
+    /// The stream that goes on.
+    pub(super) reader: u64,
+}
+
+/// Whether a channel can be forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spent {
+    /// All is said, and all of it is in the history.
+    Yes,
+    /// Somebody still takes from it.
+    No,
+}
+
+impl Outlet {
+    /// The channel of a POST with these requests.
+    pub(super) fn of_post(channel: Channel, requests: Vec<RequestId>, terms: Terms) -> Outlet {
+        Outlet::new(channel, requests, Stage::Waiting, terms)
+    }
+
+    /// A channel that belongs to no POST; what is said on it waits for a stream.
+    pub(super) fn standing(terms: Terms) -> Outlet {
+        Outlet::new(Channel::MAIN, Vec::new(), Stage::Detached, terms)
+    }
+
+    fn new(channel: Channel, requests: Vec<RequestId>, stage: Stage, terms: Terms) -> Outlet {
+        let flow = Flow {
+            life: Life::Open,
+            stage,
+            unanswered: Unanswered::new(requests),
+            queue: VecDeque::new(),
+            position: 0,
+            cut: None,
+            readers: 0,
+            headers: HeaderMap::new(),
+            waker: None,
+        };
+        Outlet { channel, terms, flow: Mutex::new(flow), room: Notify::new() }
+    }
+
+    fn flow(&self) -> MutexGuard<'_, Flow> {
+        self.flow.lock().expect("nobody panics while holding this lock")
+    }
+
+    /// Takes a message, and waits while a client that listens does not read.
+    pub(super) async fn send(&self, message: &Message, headers: HeaderMap) -> Result<Spent, SendError> {
+        self.put(Some(message), message.raw(), &headers).await
+    }
+
+    /// Takes bytes that are written as they are. If they are the first thing to say, they are the whole body.
+    pub(super) async fn send_bytes(&self, bytes: Bytes) -> Result<Spent, SendError> {
+        self.put(None, &bytes, &HeaderMap::new()).await
+    }
+
+    async fn put(&self, message: Option<&Message>, bytes: &Bytes, headers: &HeaderMap) -> Result<Spent, SendError> {
+        loop {
+            let room = self.room.notified();
+            if let Some(spent) = self.push(message, bytes, headers)? {
+                return Ok(spent);
+            }
+            room.await;
+        }
+    }
+
+    /// Puts something in the queue; `None` if it is full.
+    fn push(&self, message: Option<&Message>, bytes: &Bytes, headers: &HeaderMap) -> Result<Option<Spent>, SendError> {
+        let mut flow = self.flow();
+        if flow.life != Life::Open {
+            return Err(SendError::NoChannel);
+        }
+        let kind = message.map_or(Kind::Raw, |message| flow.unanswered.kind(message));
+        if kind == Kind::Aside && flow.stage == Stage::Waiting && self.terms.answers == Answers::Json {
+            let why = "this POST is answered with JSON, which has room for the answer alone".to_owned();
+            return Err(SendError::Failed { why });
+        }
+        // Answers never wait: there is one for each request, and so they have a limit already.
+        if !matches!(kind, Kind::Answer { .. }) && flow.queue.len() >= self.terms.queue {
+            if flow.is_heard() {
+                return Ok(None);
+            }
+            let why = format!("nobody listens to the channel, and {} messages wait there already", flow.queue.len());
+            return Err(SendError::Failed { why });
+        }
+        if let Some(message) = message {
+            flow.unanswered.cross_off(message);
+            flow.position += 1;
+        }
+        if flow.stage == Stage::Waiting {
+            flow.headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        }
+        let position = flow.position;
+        flow.queue.push_back(Frame { position, kind, bytes: bytes.clone() });
+        // Bytes without framing are a whole body, unless a stream of events begins before anything is said.
+        let streams_at_once = self.terms.answers == Answers::Events && self.terms.era == Era::Legacy;
+        let is_whole = kind == Kind::Raw && flow.stage == Stage::Waiting && !streams_at_once;
+        if self.channel != Channel::MAIN && (is_whole || flow.unanswered.is_empty()) {
+            flow.life = Life::Done;
+        }
+        flow.wake();
+        if flow.life == Life::Done && flow.stage == Stage::Detached {
+            self.keep_all(&mut flow);
+            return Ok(Some(Spent::Yes));
+        }
+        Ok(Some(Spent::No))
+    }
+
+    /// How the POST is to be answered, as soon as that is clear.
+    pub(super) fn poll_first(&self, context: &mut Context<'_>) -> Poll<First> {
+        let mut flow = self.flow();
+        let code = flow.queue.iter().find_map(|frame| if let Kind::Answer { code } = frame.kind { code } else { None });
+        let status = status_of(self.terms.era, code);
+        let only_answers = flow.queue.iter().all(|frame| frame.kind != Kind::Aside);
+        let streams = match self.terms.answers {
+            Answers::Json => false,
+            Answers::Lazy => !only_answers || flow.cut.is_some(),
+            // An error with a status of its own needs it in the head, so the head waits for the first message.
+            Answers::Events => {
+                let raw = flow.queue.iter().any(|frame| frame.kind == Kind::Raw);
+                let first_is_seen = !flow.queue.is_empty() && status == StatusCode::OK && !raw;
+                self.terms.era == Era::Legacy || first_is_seen || flow.cut.is_some()
+            }
+        };
+        if streams {
+            return Poll::Ready(First::Events(std::mem::take(&mut flow.headers)));
+        }
+        if flow.life == Life::Done {
+            let headers = std::mem::take(&mut flow.headers);
+            return Poll::Ready(First::Whole(flow.queue.drain(..).collect(), status, headers));
+        }
+        if flow.life == Life::Ended || flow.cut.is_some() {
+            return Poll::Ready(First::Ended);
+        }
+        flow.waker = Some(context.waker().clone());
+        Poll::Pending
+    }
+
+    /// The headers that belong to the head, if it has to be written before there is anything to say.
+    pub(super) fn take_headers(&self) -> HeaderMap {
+        std::mem::take(&mut self.flow().headers)
+    }
+
+    /// Attaches the stream of the POST itself.
+    pub(super) fn attach(&self) -> u64 {
+        self.flow().attach()
+    }
+
+    /// Attaches a stream to a standing channel, unless another one is.
+    pub(super) fn attach_standing(&self) -> Option<u64> {
+        let mut flow = self.flow();
+        let busy = matches!(flow.stage, Stage::Attached { .. }) && flow.cut.is_none();
+        (!busy).then(|| flow.attach())
+    }
+
+    /// The position of the last message that a stream took.
+    pub(super) fn written(&self) -> u64 {
+        let flow = self.flow();
+        flow.queue.iter().find(|frame| frame.kind != Kind::Raw).map_or(flow.position, |frame| frame.position - 1)
+    }
+
+    /// Attaches a stream that goes on after an event; `None` if some event since then is not kept any more.
+    ///
+    /// It takes over from a stream that seems to be alive: who names the last event that it saw has lost that one, even
+    /// where the network has not told us yet.
+    pub(super) fn resume(&self, last: EventId) -> Option<Resumed> {
+        let mut flow = self.flow();
+        let missed = self.history().map(|history| history.after(last)).unwrap_or_default();
+        let next =
+            flow.queue.iter().find(|frame| frame.kind != Kind::Raw).map_or(flow.position + 1, |frame| frame.position);
+        let first = missed.first().map_or(next, |(id, _)| id.position);
+        (first == last.position + 1).then(|| Resumed { missed, reader: flow.attach() })
+    }
+
+    /// The next event for a stream; `None` at its end.
+    pub(super) fn poll_event(&self, reader: u64, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut flow = self.flow();
+        if flow.stage != (Stage::Attached { reader }) {
+            return Poll::Ready(None);
+        }
+        let before_cut = |frame: &Frame| flow.cut.is_none_or(|cut| frame.position <= cut);
+        if flow.queue.front().is_some_and(before_cut) {
+            let frame = flow.queue.pop_front().expect("its front was just there");
+            let event = match (frame.kind, self.keep(&frame)) {
+                (Kind::Raw, _) => frame.bytes,
+                (Kind::Answer { .. } | Kind::Aside, id) => frame::message(id, &frame.bytes),
+            };
+            drop(flow);
+            self.room.notify_waiters();
+            return Poll::Ready(Some(event));
+        }
+        if flow.cut.is_some() || flow.life != Life::Open {
+            return Poll::Ready(None);
+        }
+        flow.waker = Some(context.waker().clone());
+        Poll::Pending
+    }
+
+    /// The POST was given up before it was answered: the channel is over.
+    pub(super) fn abandon(&self) -> Left {
+        let mut flow = self.flow();
+        let left = if flow.life == Life::Open { Left::Unfinished } else { Left::Finished };
+        flow.life = Life::Ended;
+        drop(flow);
+        self.room.notify_waiters();
+        left
+    }
+
+    /// A stream is gone, at its end or before.
+    pub(super) fn leave(&self, reader: u64) -> Left {
+        let mut flow = self.flow();
+        if flow.stage != (Stage::Attached { reader }) {
+            return Left::Superseded;
+        }
+        flow.stage = Stage::Detached;
+        flow.cut = None;
+        flow.waker = None;
+        let left = match flow.life {
+            Life::Open => Left::Unfinished,
+            Life::Done | Life::Ended => {
+                self.keep_all(&mut flow);
+                Left::Finished
+            }
+        };
+        drop(flow);
+        self.room.notify_waiters();
+        left
+    }
+
+    /// Ends the stream after what was said so far. What is said later waits for a client that comes back.
+    pub(super) fn cut(&self) {
+        let mut flow = self.flow();
+        if flow.stage != Stage::Detached && flow.life == Life::Open {
+            flow.cut = Some(flow.position);
+        }
+        flow.wake();
+        drop(flow);
+        self.room.notify_waiters();
+    }
+
+    /// Ends the channel after what was said so far.
+    pub(super) fn end(&self) {
+        let mut flow = self.flow();
+        if flow.life == Life::Open {
+            flow.life = Life::Ended;
+        }
+        flow.wake();
+        drop(flow);
+        self.room.notify_waiters();
+    }
+
+    fn history(&self) -> Option<MutexGuard<'_, History>> {
+        let history = self.terms.history.as_ref()?;
+        Some(history.lock().expect("nobody panics while holding this lock"))
+    }
+
+    fn keep(&self, frame: &Frame) -> Option<EventId> {
+        let id = EventId { channel: self.channel, position: frame.position };
+        let mut history = self.history()?;
+        if frame.kind != Kind::Raw {
+            history.keep(id, frame.bytes.clone());
+        }
+        Some(id)
+    }
+
+    fn keep_all(&self, flow: &mut Flow) {
+        for frame in flow.queue.drain(..) {
+            self.keep(&frame);
+        }
+    }
+}
+
+impl Flow {
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    fn attach(&mut self) -> u64 {
+        self.readers += 1;
+        // The cut was made for the stream before; whoever attaches from `Waiting` is that stream.
+        if self.stage != Stage::Waiting {
+            self.cut = None;
+        }
+        self.stage = Stage::Attached { reader: self.readers };
+        self.wake();
+        self.readers
+    }
+
+    /// Whether a client is there that will take more.
+    fn is_heard(&self) -> bool {
+        self.stage != Stage::Detached && self.cut.is_none()
+    }
+}

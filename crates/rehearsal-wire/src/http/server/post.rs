@@ -1,0 +1,213 @@
+//! A message that a client posts, and how it is answered.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http::header::{CONTENT_TYPE, HeaderName};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use hyper::body::Incoming;
+use rehearsal_core::message::{Body, Message, Method, RequestId};
+use rehearsal_core::protocol::{Revision, code, header};
+
+use super::accept;
+use super::event_stream::EventStream;
+use super::frame::{self, EventId, Frame};
+use super::intake;
+use super::ladder::{self, Lane};
+use super::options::{Answers, Sessions};
+use super::outlet::{First, Left, Outlet};
+use super::refusal::{Answer, BAD_REQUEST, Refusal, whole};
+use super::registry::Registry;
+use super::session::{Busy, Kind, Session, requests};
+use crate::{Ending, HttpHead};
+
+/// Takes a POST to the path of Streamable HTTP.
+pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming) -> Result<Answer, Refusal> {
+    let options = &registry.options;
+    let message = intake::read(&parts.headers, body, &options.limits).await?;
+    let head = Arc::new(HttpHead { status: None, headers: parts.headers });
+    let id = only_id(&message);
+    let refuse = |refusal: Refusal| refusal.of(id.as_ref());
+    let (session, revision) = match ladder::classify(&message, &head.headers, options)? {
+        Lane::Stateless => (registry.shared(Kind::SharedModern).map_err(refuse)?, Revision::LATEST_MODERN),
+        Lane::Handshake { wants } => {
+            // A client that takes no answer must not leave a session behind.
+            accept::form(&head.headers, options.answers).ok_or_else(Refusal::not_acceptable).map_err(refuse)?;
+            let session = match options.sessions {
+                Sessions::On => registry.begin(Kind::Session),
+                Sessions::Off => registry.shared(Kind::SharedLegacy),
+            };
+            (session.map_err(refuse)?, wants.unwrap_or(Revision::WITHOUT_HEADER))
+        }
+        Lane::Session => {
+            let session = match options.sessions {
+                Sessions::On => named_session(registry, &head.headers),
+                Sessions::Off => registry.shared(Kind::SharedLegacy),
+            };
+            let session = session.map_err(refuse)?;
+            let revision = ladder::legacy_revision(&head.headers, session.negotiated(), options).map_err(refuse)?;
+            check_batch(&message, revision)?;
+            (session, revision)
+        }
+    };
+    take(registry, session, revision, message, head).await.map_err(refuse)
+}
+
+/// The session that a request of the handshake era names.
+pub(super) fn named_session(registry: &Registry, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
+    let Some(id) = headers.get(header::SESSION_ID) else {
+        let message = "Bad Request: Mcp-Session-Id header is required";
+        return Err(Refusal::new(StatusCode::BAD_REQUEST, BAD_REQUEST, message));
+    };
+    let session = id.to_str().ok().and_then(|id| registry.find(id, Kind::Session));
+    session.ok_or_else(Refusal::no_session)
+}
+
+fn check_batch(message: &Message, revision: Revision) -> Result<(), Refusal> {
+    let Body::Batch(messages) = message.body() else { return Ok(()) };
+    let refuse = |message: String| Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message));
+    if !revision.has_batches() {
+        return refuse(format!("Invalid Request: {revision} has no batches"));
+    }
+    if messages.iter().any(|message| message.method() == Some(&Method::INITIALIZE)) {
+        return refuse("Invalid Request: initialize must not be part of a batch".to_owned());
+    }
+    Ok(())
+}
+
+fn only_id(message: &Message) -> Option<RequestId> {
+    message.as_request().map(|request| request.id.clone())
+}
+
+/// Hands a message to the application, and answers the POST once the application has.
+async fn take(
+    registry: &Arc<Registry>,
+    session: Arc<Session>,
+    revision: Revision,
+    message: Message,
+    head: Arc<HttpHead>,
+) -> Result<Answer, Refusal> {
+    let options = &registry.options;
+    let requests = requests(&message);
+    if requests.is_empty() {
+        let channel = session.channel_of(&message);
+        session.deliver(channel, message, head).await.map_err(|_| gone(&session))?;
+        return Ok(whole(StatusCode::ACCEPTED, Bytes::new()));
+    }
+    let answers = accept::form(&head.headers, options.answers).ok_or_else(Refusal::not_acceptable)?;
+    let permit = registry.stream()?;
+    let is_batch = matches!(message.body(), Body::Batch(_));
+    let begins_session = session.kind == Kind::Session && message.method() == Some(&Method::INITIALIZE);
+    let mut waiting = Waiting::new(&session, session.open(requests, answers));
+    let outlet = waiting.outlet.clone();
+    session.deliver(outlet.channel, message, head).await.map_err(|_| gone(&session))?;
+    waiting.is_known = true;
+
+    let first = tokio::select! {
+        biased;
+        first = poll_fn(|context| outlet.poll_first(context)) => first,
+        // A long silence looks like a dead connection; a stream can show that it is not.
+        () = tokio::time::sleep(options.keep_alive), if answers != Answers::Json => First::Events(outlet.take_headers()),
+    };
+    let name = |headers: &mut HeaderMap| {
+        if begins_session && let Ok(id) = HeaderValue::from_str(&session.id) {
+            headers.insert(HeaderName::from_static("mcp-session-id"), id);
+        }
+    };
+    match first {
+        First::Whole(frames, status, mut headers) => {
+            waiting.answered();
+            session.forget(outlet.channel);
+            if begins_session && session.negotiated().is_none() {
+                // A refused handshake leaves no session behind.
+                session.end(Ending::Closed);
+            } else {
+                name(&mut headers);
+            }
+            let mut answer = whole(status, body_of(frames, is_batch));
+            answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            answer.headers_mut().extend(headers);
+            Ok(answer)
+        }
+        First::Events(mut headers) => {
+            name(&mut headers);
+            let reader = outlet.attach();
+            waiting.answered();
+            let priming = session.kind == Kind::Session && revision.has_priming_event();
+            let priming =
+                priming.then(|| frame::priming(EventId { channel: outlet.channel, position: 0 }, options.retry));
+            let stream = EventStream::of(session.clone(), priming, options.keep_alive, permit);
+            Ok(stream.then(outlet, reader).answer(headers))
+        }
+        First::Ended => {
+            waiting.answered();
+            session.forget(outlet.channel);
+            match (session.ending(), answers) {
+                (Some(_), _) => Err(gone(&session)),
+                (None, Answers::Json) => Ok(whole(StatusCode::OK, Bytes::new())),
+                (None, Answers::Lazy | Answers::Events) => {
+                    Ok(EventStream::of(session.clone(), None, options.keep_alive, permit).answer(outlet.take_headers()))
+                }
+            }
+        }
+    }
+}
+
+/// The conversation ended while a request waited.
+pub(super) fn gone(session: &Session) -> Refusal {
+    match session.kind {
+        Kind::Session | Kind::TwoEndpoints => Refusal::no_session(),
+        Kind::SharedLegacy | Kind::SharedModern => Refusal::closing(),
+    }
+}
+
+/// The answers as one body; those to a batch are an array.
+fn body_of(frames: Vec<Frame>, is_batch: bool) -> Bytes {
+    match &frames[..] {
+        [frame] if !is_batch || frame.bytes.trim_ascii_start().starts_with(b"[") || frame.kind == frame::Kind::Raw => {
+            frame.bytes.clone()
+        }
+        frames => {
+            let mut array = BytesMut::new();
+            for (at, frame) in frames.iter().enumerate() {
+                array.put_u8(if at == 0 { b'[' } else { b',' });
+                array.put_slice(&frame.bytes);
+            }
+            array.put_u8(b']');
+            array.freeze()
+        }
+    }
+}
+
+/// A POST that waits for its answer. Dropped before that, its client went away.
+struct Waiting {
+    session: Arc<Session>,
+    outlet: Arc<Outlet>,
+    /// Whether the application has heard of it.
+    is_known: bool,
+    is_answered: bool,
+    _busy: Busy,
+}
+
+impl Waiting {
+    fn new(session: &Arc<Session>, outlet: Arc<Outlet>) -> Waiting {
+        Waiting { session: session.clone(), outlet, is_known: false, is_answered: false, _busy: Busy::new(session) }
+    }
+
+    fn answered(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            let left = self.session.abandoned(&self.outlet);
+            if self.is_known && left == Left::Unfinished {
+                self.session.broke(self.outlet.channel);
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! All conversations of a server.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rehearsal_core::protocol::code;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use super::halves;
+use super::options::Options;
+use super::refusal::Refusal;
+use super::session::{Kind, Session};
+use crate::{Connection, Ending};
+
+/// All conversations of a server.
+#[derive(Debug)]
+pub(super) struct Registry {
+    /// What the server was told.
+    pub(super) options: Options,
+    sessions: RwLock<HashMap<String, Arc<Session>>>,
+    shared_legacy: RwLock<Option<Arc<Session>>>,
+    shared_modern: RwLock<Option<Arc<Session>>>,
+    newcomers: mpsc::UnboundedSender<Connection>,
+    streams: Arc<Semaphore>,
+}
+
+impl Registry {
+    /// New conversations go to `newcomers`.
+    pub(super) fn new(options: Options, newcomers: mpsc::UnboundedSender<Connection>) -> Registry {
+        let streams = Arc::new(Semaphore::new(options.limits.streams.min(Semaphore::MAX_PERMITS)));
+        let (shared_legacy, shared_modern) = Default::default();
+        Registry { options, sessions: RwLock::default(), shared_legacy, shared_modern, newcomers, streams }
+    }
+
+    /// A conversation that has a name.
+    pub(super) fn find(&self, id: &str, kind: Kind) -> Option<Arc<Session>> {
+        let sessions = self.sessions.read().unwrap_or_else(PoisonError::into_inner);
+        sessions.get(id).filter(|session| session.kind == kind).cloned()
+    }
+
+    /// Begins a conversation that has a name of its own.
+    pub(super) fn begin(self: &Arc<Self>, kind: Kind) -> Result<Arc<Session>, Refusal> {
+        let id = random_id()?;
+        let (session, events) = Session::new(id.clone(), kind, &self.options, Arc::downgrade(self));
+        let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
+        if sessions.len() >= self.options.limits.sessions {
+            return Err(Refusal::busy("sessions"));
+        }
+        sessions.insert(id, session.clone());
+        drop(sessions);
+        self.hand_out(halves::connection(session.clone(), events))?;
+        Ok(session)
+    }
+
+    /// The conversation that all requests without a session share; it begins with the first of them.
+    pub(super) fn shared(self: &Arc<Self>, kind: Kind) -> Result<Arc<Session>, Refusal> {
+        let slot = self.slot(kind);
+        if let Some(session) = &*slot.read().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(session.clone());
+        }
+        let mut slot = slot.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(session) = &*slot {
+            return Ok(session.clone());
+        }
+        let (session, events) = Session::new(String::new(), kind, &self.options, Arc::downgrade(self));
+        *slot = Some(session.clone());
+        drop(slot);
+        self.hand_out(halves::connection(session.clone(), events))?;
+        Ok(session)
+    }
+
+    fn slot(&self, kind: Kind) -> &RwLock<Option<Arc<Session>>> {
+        match kind {
+            Kind::SharedModern => &self.shared_modern,
+            Kind::SharedLegacy | Kind::Session | Kind::TwoEndpoints => &self.shared_legacy,
+        }
+    }
+
+    fn hand_out(&self, connection: Connection) -> Result<(), Refusal> {
+        // A connection that nobody takes is dropped here, and its conversation ends with it.
+        self.newcomers.send(connection).map_err(|_| Refusal::closing())
+    }
+
+    /// Forgets a conversation that is over.
+    pub(super) fn remove(&self, session: &Session) {
+        match session.kind {
+            Kind::Session | Kind::TwoEndpoints => {
+                self.sessions.write().unwrap_or_else(PoisonError::into_inner).remove(&session.id);
+            }
+            Kind::SharedLegacy | Kind::SharedModern => {
+                let mut slot = self.slot(session.kind).write().unwrap_or_else(PoisonError::into_inner);
+                if slot.as_ref().is_some_and(|current| std::ptr::eq(&**current, session)) {
+                    *slot = None;
+                }
+            }
+        }
+    }
+
+    /// Ends the sessions that were idle for too long.
+    pub(super) fn expire(&self) {
+        let limit = self.options.session_idle;
+        for session in self.all().into_iter().filter(|session| session.kind == Kind::Session) {
+            if session.idle() >= limit {
+                session.end(Ending::Failed { why: format!("nothing was heard for {limit:?}") });
+            }
+        }
+    }
+
+    /// Closes what never ends by itself.
+    pub(super) fn drain(&self) {
+        self.all().iter().for_each(|session| session.drain());
+    }
+
+    /// Ends everything.
+    pub(super) fn end_all(&self) {
+        self.all().iter().for_each(|session| session.end(Ending::Closed));
+    }
+
+    fn all(&self) -> Vec<Arc<Session>> {
+        let sessions = self.sessions.read().unwrap_or_else(PoisonError::into_inner);
+        let shared = [&self.shared_legacy, &self.shared_modern];
+        let shared = shared.into_iter().filter_map(|slot| slot.read().unwrap_or_else(PoisonError::into_inner).clone());
+        sessions.values().cloned().chain(shared).collect()
+    }
+
+    /// Permission to answer one more request.
+    pub(super) fn stream(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        self.streams.clone().try_acquire_owned().map_err(|_| Refusal::busy("open streams"))
+    }
+}
+
+/// A name that nobody can guess, in visible ASCII.
+fn random_id() -> Result<String, Refusal> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        let message = format!("no randomness for a session id: {error}");
+        Refusal::new(http::StatusCode::INTERNAL_SERVER_ERROR, code::INTERNAL_ERROR, message)
+    })?;
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
+}

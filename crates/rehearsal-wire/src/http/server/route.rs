@@ -1,0 +1,59 @@
+//! Which part of the server a request is for.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Method, Request, StatusCode};
+use hyper::body::Incoming;
+
+use super::refusal::{Answer, BAD_REQUEST, Refusal, whole};
+use super::registry::Registry;
+use super::{get, guard, post, two_endpoints};
+
+/// Answers one request, whatever it is.
+pub(super) async fn route(registry: Arc<Registry>, request: Request<Incoming>) -> Result<Answer, Infallible> {
+    Ok(find(&registry, request).await.unwrap_or_else(Refusal::answer))
+}
+
+async fn find(registry: &Arc<Registry>, request: Request<Incoming>) -> Result<Answer, Refusal> {
+    let (parts, body) = request.into_parts();
+    let options = &registry.options;
+    let path = parts.uri.path();
+    if path == "/health" {
+        return health(&parts.method);
+    }
+    guard::check(&parts.uri, &parts.headers, options)?;
+    if path == options.path && (options.serves_legacy() || options.serves_modern()) {
+        return match parts.method {
+            Method::POST => post::post(registry, parts, body).await,
+            Method::GET => get::get(registry, &parts),
+            Method::DELETE => get::delete(registry, &parts),
+            _ if options.serves_legacy() => Err(Refusal::method("GET, POST, DELETE")),
+            _ => Err(Refusal::method("POST")),
+        };
+    }
+    if path == options.sse_path && options.serves_two_endpoints() {
+        return match parts.method {
+            Method::GET => two_endpoints::listen(registry, &parts),
+            _ => Err(Refusal::method("GET")),
+        };
+    }
+    if path == options.message_path && options.serves_two_endpoints() {
+        return match parts.method {
+            Method::POST => two_endpoints::post(registry, parts, body).await,
+            _ => Err(Refusal::method("POST")),
+        };
+    }
+    Err(Refusal::new(StatusCode::NOT_FOUND, BAD_REQUEST, format!("Not Found: {path}")))
+}
+
+fn health(method: &Method) -> Result<Answer, Refusal> {
+    if method != Method::GET {
+        return Err(Refusal::method("GET"));
+    }
+    let mut answer = whole(StatusCode::OK, Bytes::from_static(b"ok"));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    Ok(answer)
+}

@@ -1,0 +1,396 @@
+//! One conversation with a client, or the one that all stateless requests share.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use rehearsal_core::exchange::Channel;
+use rehearsal_core::message::{Body, Message, Reply, RequestId};
+use rehearsal_core::protocol::{Era, Revision};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use super::frame::EventId;
+use super::history::History;
+use super::options::{Answers, Options};
+use super::outlet::{Left, Outlet, Resumed, Spent, Terms};
+use super::registry::Registry;
+use crate::{ChannelEnd, Ending, Event, HttpHead, Outgoing, SendError};
+
+/// What kind of conversation it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A session of Streamable HTTP, with an `Mcp-Session-Id`.
+    Session,
+    /// A stream of HTTP+SSE and what is posted beside it.
+    TwoEndpoints,
+    /// All requests of the handshake era, where sessions are off.
+    SharedLegacy,
+    /// All requests of the stateless era.
+    SharedModern,
+}
+
+/// An event and its place in the queue of the application.
+#[derive(Debug)]
+pub(super) struct Queued {
+    /// What happened.
+    pub(super) event: Event,
+    /// Given back when the application has it; only messages need one.
+    pub(super) _place: Option<OwnedSemaphorePermit>,
+}
+
+/// The conversation is over.
+#[derive(Debug)]
+pub(super) struct Over;
+
+/// One conversation.
+#[derive(Debug)]
+pub(super) struct Session {
+    /// What the client calls it; empty where it does not.
+    pub(super) id: String,
+    /// What kind it is.
+    pub(super) kind: Kind,
+    registry: Weak<Registry>,
+    /// `None` once it is over.
+    events: Mutex<Option<mpsc::UnboundedSender<Queued>>>,
+    places: Arc<Semaphore>,
+    outlets: Mutex<HashMap<Channel, Arc<Outlet>>>,
+    history: Option<Arc<Mutex<History>>>,
+    queue: usize,
+    /// Questions of the application that the client has not answered, and where they were asked.
+    asked: Mutex<HashMap<RequestId, Channel>>,
+    last_channel: AtomicU64,
+    negotiated: OnceLock<Revision>,
+    ending: OnceLock<Ending>,
+    began: Instant,
+    /// How many streams are open.
+    streams: AtomicUsize,
+    /// When something was last heard, in milliseconds since it began.
+    heard: AtomicU64,
+    /// Requests of HTTP+SSE that wait for an answer.
+    running: AtomicUsize,
+    draining: AtomicBool,
+}
+
+impl Session {
+    /// A new conversation and the way to its events.
+    pub(super) fn new(
+        id: String,
+        kind: Kind,
+        options: &Options,
+        registry: Weak<Registry>,
+    ) -> (Arc<Session>, mpsc::UnboundedReceiver<Queued>) {
+        let (events, receiver) = mpsc::unbounded_channel();
+        let limits = &options.limits;
+        let history = || Arc::new(Mutex::new(History::new(limits.history, limits.history_bytes)));
+        let session = Session {
+            id,
+            kind,
+            registry,
+            events: Mutex::new(Some(events)),
+            places: Arc::new(Semaphore::new(limits.queue.max(1))),
+            outlets: Mutex::new(HashMap::new()),
+            history: (kind == Kind::Session).then(history),
+            queue: limits.queue.max(1),
+            asked: Mutex::new(HashMap::new()),
+            last_channel: AtomicU64::new(Channel::MAIN.0),
+            negotiated: OnceLock::new(),
+            ending: OnceLock::new(),
+            began: Instant::now(),
+            streams: AtomicUsize::new(0),
+            heard: AtomicU64::new(0),
+            running: AtomicUsize::new(0),
+            draining: AtomicBool::new(false),
+        };
+        if matches!(kind, Kind::Session | Kind::TwoEndpoints) {
+            let outlet = Outlet::standing(session.terms(Answers::Events));
+            session.outlets().insert(Channel::MAIN, Arc::new(outlet));
+        }
+        (Arc::new(session), receiver)
+    }
+
+    /// The version that the handshake agreed on, once it has.
+    pub(super) fn negotiated(&self) -> Option<Revision> {
+        self.negotiated.get().copied()
+    }
+
+    /// Why it is over, if it is.
+    pub(super) fn ending(&self) -> Option<&Ending> {
+        self.ending.get()
+    }
+
+    /// Hands a message to the application, and waits while it is behind.
+    pub(super) async fn deliver(&self, channel: Channel, message: Message, head: Arc<HttpHead>) -> Result<(), Over> {
+        self.touch();
+        let place = self.places.clone().acquire_owned().await.map_err(|_| Over)?;
+        if self.kind == Kind::TwoEndpoints {
+            self.running.fetch_add(requests(&message).len(), Ordering::Relaxed);
+        }
+        self.tell(Event::Message { channel, message, head: Some(head) }, Some(place))
+    }
+
+    fn tell(&self, event: Event, place: Option<OwnedSemaphorePermit>) -> Result<(), Over> {
+        let events = self.events.lock().expect("nobody panics while holding this lock");
+        events.as_ref().ok_or(Over)?.send(Queued { event, _place: place }).map_err(|_| Over)
+    }
+
+    /// The channel on which the question was asked that a message answers; [`Channel::MAIN`] for anything else.
+    pub(super) fn channel_of(&self, message: &Message) -> Channel {
+        let answered = |message: &Message| {
+            let id = message.as_response()?.id.as_ref()?;
+            self.asked().remove(id)
+        };
+        match message.body() {
+            Body::Batch(messages) => messages.iter().filter_map(answered).last(),
+            Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Garbled(_) => answered(message),
+        }
+        .unwrap_or(Channel::MAIN)
+    }
+
+    /// A channel for a POST with these requests.
+    pub(super) fn open(&self, requests: Vec<RequestId>, answers: Answers) -> Arc<Outlet> {
+        let channel = Channel(self.last_channel.fetch_add(1, Ordering::Relaxed) + 1);
+        let outlet = Arc::new(Outlet::of_post(channel, requests, self.terms(answers)));
+        self.outlets().insert(channel, outlet.clone());
+        // The session may have ended just before the channel was there to be ended with it.
+        if self.ending.get().is_some() {
+            outlet.end();
+        }
+        outlet
+    }
+
+    /// The channel, unless everything on it was said.
+    pub(super) fn outlet(&self, channel: Channel) -> Option<Arc<Outlet>> {
+        self.outlets().get(&channel).cloned()
+    }
+
+    /// A channel that is over: the events after `last` that are still kept; `None` if some are not.
+    pub(super) fn replay(&self, last: EventId) -> Option<Vec<(EventId, bytes::Bytes)>> {
+        let history = self.history.as_ref()?.lock().expect("nobody panics while holding this lock");
+        let missed = history.after(last);
+        match missed.first() {
+            Some((first, _)) => (first.position == last.position + 1).then_some(missed),
+            None => (history.newest(last.channel) == Some(last.position)).then_some(missed),
+        }
+    }
+
+    /// A channel that lives: a stream that goes on after `last`; `None` if some events are not kept any more.
+    pub(super) fn resume(&self, last: EventId) -> Option<(Arc<Outlet>, Resumed)> {
+        let outlet = self.outlet(last.channel)?;
+        let resumed = outlet.resume(last)?;
+        Some((outlet, resumed))
+    }
+
+    /// Sends what the application has to say.
+    pub(super) async fn send(&self, outgoing: Outgoing) -> Result<(), SendError> {
+        let Outgoing { channel, message, headers } = outgoing;
+        let outlet = self.reach(channel)?;
+        self.note(channel, &message);
+        let spent = outlet.send(&message, headers).await?;
+        if spent == Spent::Yes {
+            self.forget(channel);
+        }
+        if self.kind == Kind::TwoEndpoints {
+            let answers = answers(&message);
+            let _ =
+                self.running.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_sub(answers)));
+            self.end_if_drained();
+        }
+        Ok(())
+    }
+
+    /// Sends bytes as they are.
+    pub(super) async fn send_bytes(&self, channel: Channel, bytes: bytes::Bytes) -> Result<(), SendError> {
+        if self.reach(channel)?.send_bytes(bytes).await? == Spent::Yes {
+            self.forget(channel);
+        }
+        Ok(())
+    }
+
+    fn reach(&self, channel: Channel) -> Result<Arc<Outlet>, SendError> {
+        match (self.ending.get(), self.outlet(channel)) {
+            (Some(_), _) => Err(SendError::Closed),
+            (None, Some(outlet)) => Ok(outlet),
+            (None, None) => Err(SendError::NoChannel),
+        }
+    }
+
+    /// Remembers what a message from the application changes: questions that are open, the version agreed on.
+    fn note(&self, channel: Channel, message: &Message) {
+        match message.body() {
+            Body::Request(request) if channel != Channel::MAIN => {
+                self.asked().insert(request.id.clone(), channel);
+            }
+            Body::Batch(messages) => messages.iter().for_each(|message| self.note(channel, message)),
+            // The first POST of a session is its `initialize`.
+            Body::Response(response) if self.kind == Kind::Session && channel == Channel(1) => {
+                if let Reply::Result(result) = &response.reply {
+                    let version = result.field("protocolVersion").and_then(|version| version.text());
+                    if let Some(revision) = version.and_then(|version| version.parse().ok()) {
+                        let _ = self.negotiated.set(revision);
+                    }
+                }
+            }
+            Body::Request(_) | Body::Response(_) | Body::Notification(_) | Body::Garbled(_) => {}
+        }
+    }
+
+    /// Closes the stream of a channel. In a session the channel goes on, and the client may come back for the rest.
+    pub(super) fn close_channel(&self, channel: Channel) {
+        let Some(outlet) = self.outlet(channel) else { return };
+        match self.kind {
+            Kind::Session => outlet.cut(),
+            Kind::TwoEndpoints => self.end(Ending::Closed),
+            Kind::SharedLegacy | Kind::SharedModern => {
+                outlet.end();
+                self.forget(channel);
+            }
+        }
+    }
+
+    /// A POST was given up by its client before it was answered.
+    pub(super) fn abandoned(&self, outlet: &Outlet) -> Left {
+        // Without an event id the client cannot come back, so nobody will ever ask for the answer.
+        let left = outlet.abandon();
+        self.forget(outlet.channel);
+        if self.kind == Kind::Session && outlet.channel == Channel(1) && self.negotiated().is_none() {
+            // Nobody will ever know the name of this session.
+            self.end(Ending::PeerClosed);
+        }
+        left
+    }
+
+    /// A stream is gone, at its end or before.
+    pub(super) fn left(&self, outlet: &Outlet, reader: u64) {
+        self.touch();
+        match (outlet.leave(reader), self.kind) {
+            (Left::Superseded, _) => {}
+            (Left::Finished | Left::Unfinished, Kind::TwoEndpoints) => self.end(Ending::PeerClosed),
+            (Left::Finished, _) => self.forget(outlet.channel),
+            (Left::Unfinished, Kind::Session) => {}
+            (Left::Unfinished, Kind::SharedLegacy | Kind::SharedModern) => {
+                outlet.end();
+                self.forget(outlet.channel);
+                self.broke(outlet.channel);
+            }
+        }
+    }
+
+    /// Says that a client went away, where that cancels its request.
+    pub(super) fn broke(&self, channel: Channel) {
+        if self.kind == Kind::SharedModern {
+            let end = ChannelEnd::Broken { why: "the client closed the connection before the answer".to_owned() };
+            // If nobody listens any more, nobody has to know.
+            let _ = self.tell(Event::ChannelEnded { channel, end }, None);
+        }
+    }
+
+    /// Drops a channel on which everything was said.
+    pub(super) fn forget(&self, channel: Channel) {
+        if channel != Channel::MAIN {
+            self.outlets().remove(&channel);
+            let mut asked = self.asked();
+            if !asked.is_empty() {
+                asked.retain(|_, other| *other != channel);
+            }
+        }
+    }
+
+    /// Ends the conversation after what was said so far. The first ending counts.
+    pub(super) fn end(&self, ending: Ending) {
+        if self.ending.set(ending).is_err() {
+            return;
+        }
+        self.events.lock().expect("nobody panics while holding this lock").take();
+        self.places.close();
+        let outlets = std::mem::take(&mut *self.outlets());
+        outlets.values().for_each(|outlet| outlet.end());
+        if let Some(registry) = self.registry.upgrade() {
+            registry.remove(self);
+        }
+    }
+
+    /// Closes what never ends by itself, because the server shuts down.
+    pub(super) fn drain(&self) {
+        match self.kind {
+            Kind::Session => self.close_channel(Channel::MAIN),
+            Kind::TwoEndpoints => {
+                self.draining.store(true, Ordering::SeqCst);
+                self.end_if_drained();
+            }
+            Kind::SharedLegacy | Kind::SharedModern => {}
+        }
+    }
+
+    fn end_if_drained(&self) {
+        if self.draining.load(Ordering::SeqCst) && self.running.load(Ordering::SeqCst) == 0 {
+            self.end(Ending::Closed);
+        }
+    }
+
+    fn touch(&self) {
+        let now = self.began.elapsed().as_millis() as u64;
+        self.heard.fetch_max(now, Ordering::Relaxed);
+    }
+
+    /// How long nothing was heard and no stream was open.
+    pub(super) fn idle(&self) -> Duration {
+        match self.streams.load(Ordering::Relaxed) {
+            0 => self.began.elapsed().saturating_sub(Duration::from_millis(self.heard.load(Ordering::Relaxed))),
+            _ => Duration::ZERO,
+        }
+    }
+
+    fn terms(&self, answers: Answers) -> Terms {
+        let era = match self.kind {
+            Kind::Session | Kind::TwoEndpoints | Kind::SharedLegacy => Era::Legacy,
+            Kind::SharedModern => Era::Modern,
+        };
+        Terms { era, answers, history: self.history.clone(), queue: self.queue }
+    }
+
+    fn outlets(&self) -> MutexGuard<'_, HashMap<Channel, Arc<Outlet>>> {
+        self.outlets.lock().expect("nobody panics while holding this lock")
+    }
+
+    fn asked(&self) -> MutexGuard<'_, HashMap<RequestId, Channel>> {
+        self.asked.lock().expect("nobody panics while holding this lock")
+    }
+}
+
+/// Keeps a session from looking idle while something of it is being answered.
+#[derive(Debug)]
+pub(super) struct Busy(Arc<Session>);
+
+impl Busy {
+    /// From now on.
+    pub(super) fn new(session: &Arc<Session>) -> Busy {
+        session.streams.fetch_add(1, Ordering::Relaxed);
+        Busy(session.clone())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.touch();
+        self.0.streams.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The ids of the requests in a message.
+pub(super) fn requests(message: &Message) -> Vec<RequestId> {
+    match message.body() {
+        Body::Request(request) => vec![request.id.clone()],
+        Body::Batch(messages) => messages.iter().flat_map(requests).collect(),
+        Body::Notification(_) | Body::Response(_) | Body::Garbled(_) => Vec::new(),
+    }
+}
+
+/// How many responses are in a message.
+fn answers(message: &Message) -> usize {
+    match message.body() {
+        Body::Response(_) => 1,
+        Body::Batch(messages) => messages.iter().map(answers).sum(),
+        Body::Request(_) | Body::Notification(_) | Body::Garbled(_) => 0,
+    }
+}

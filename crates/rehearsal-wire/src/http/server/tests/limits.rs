@@ -1,0 +1,188 @@
+//! What is refused because it is malformed, too much, or from a stranger.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::AsyncReadExt;
+
+use super::stage::*;
+use crate::Ending;
+use crate::http::server::{BindError, Hosts, HttpServer, Options};
+
+#[tokio::test]
+async fn a_body_that_is_no_message_is_refused() {
+    let stage = Stage::new(Options::default()).await;
+    let deep =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{}{}}}"#, "[".repeat(50_000), "]".repeat(50_000));
+    let deep_meta = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"_meta":{}{}}}}}"#,
+        "[".repeat(50_000),
+        "]".repeat(50_000)
+    );
+    let table = [
+        ("", -32700, json!(null)),
+        ("{not json", -32700, json!(null)),
+        ("\u{7}", -32700, json!(null)),
+        ("3", -32600, json!(null)),
+        ("[]", -32600, json!(null)),
+        (r#"{"jsonrpc":"1.0","id":4,"method":"m"}"#, -32600, json!(4)),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#, -32600, json!(null)),
+        (r#"{"jsonrpc":"2.0","id":"a","method":"m","params":1}"#, -32600, json!("a")),
+        (r#"{"jsonrpc":"2.0","id":1}"#, -32600, json!(1)),
+        (&deep, -32000, json!(1)),
+        (&deep_meta, -32000, json!(1)),
+    ];
+    for (body, code, id) in table {
+        let answer = stage.ask(Ask::post(body)).await;
+        assert_eq!((answer.refusal(), &answer.json()["id"]), ((400, code), &id), "{:.60}", body);
+    }
+}
+
+#[tokio::test]
+async fn only_json_is_taken() {
+    let stage = Stage::new(Options::default()).await;
+    let ping = request(1, "ping", json!({})).to_string();
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""] {
+        assert_eq!(stage.ask(Ask::post(&ping).with("content-type", kind)).await.refusal(), (415, -32000), "{kind}");
+    }
+    assert_eq!(stage.ask(Ask::post(&ping).without("content-type")).await.status, 415);
+    let with_charset = Ask::post(&ping).with("content-type", "Application/JSON; charset=utf-8");
+    assert_eq!(stage.ask(with_charset).await.status, 400, "it lacks a session, but it was read");
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_long_is_not_read_to_its_end() {
+    let mut options = Options::default();
+    options.limits.body = 100;
+    let stage = Stage::new(options).await;
+    let mut announced = stage.client().await;
+    announced.send(Ask::post("{").with("content-length", "1000000000")).await;
+    assert_eq!(announced.answer().await.refusal(), (413, -32000));
+
+    let mut chunked = stage.client().await;
+    let head = Ask::post("").with("transfer-encoding", "chunked").text().replace("content-length: 0\r\n", "");
+    chunked.write(&format!("{head}65\r\n{}\r\n", "x".repeat(0x65))).await;
+    assert_eq!(chunked.answer().await.refusal(), (413, -32000));
+}
+
+#[tokio::test]
+async fn a_head_or_body_that_takes_too_long_is_given_up() {
+    let mut options = Options::default();
+    options.limits.head_timeout = Duration::from_millis(300);
+    options.limits.body_timeout = Duration::from_millis(20);
+    let stage = Stage::new(options).await;
+    let mut body = stage.client().await;
+    body.send(Ask::post("{").with("content-length", "10")).await;
+    assert_eq!(body.answer().await.refusal(), (408, -32000));
+    let mut head = stage.client().await;
+    head.write("POST /mcp HTTP/1.1\r\nhost: local").await;
+    let mut rest = Vec::new();
+    soon(head.stream.read_to_end(&mut rest)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_long_is_refused() {
+    let mut options = Options::default();
+    options.limits.head = 8192;
+    let stage = Stage::new(options).await;
+    let answer = stage.ask(Ask::get().with("x-long", &"x".repeat(10_000))).await;
+    assert_eq!(answer.status, 431);
+}
+
+#[tokio::test]
+async fn strangers_are_kept_out() {
+    let options = Options {
+        hosts: Hosts::LoopbackAnd(vec!["mcp.example".to_owned()]),
+        origins: Hosts::LoopbackAnd(vec!["https://app.example".to_owned()]),
+        ..Options::default()
+    };
+    let stage = Stage::new(options).await;
+    let ping = request(1, "ping", json!({})).to_string();
+    let ask = || Ask::post(&ping);
+    for host in ["evil.example", "localhost.evil.example:80", "127.0.0.1.evil.example", ""] {
+        assert_eq!(stage.ask(ask().with("host", host)).await.refusal(), (403, -32000), "{host}");
+    }
+    assert_eq!(stage.ask(ask().without("host")).await.status, 403);
+    assert_eq!(stage.ask(ask().also("host", "evil.example")).await.status, 403);
+    assert_eq!(stage.ask(ask().to("http://evil.example/mcp")).await.status, 403);
+    for origin in ["http://evil.example", "null", "http://app.example"] {
+        assert_eq!(stage.ask(ask().with("origin", origin)).await.refusal(), (403, -32000), "{origin}");
+    }
+    for (name, value) in [
+        ("host", "localhost:1234"),
+        ("host", "[::1]:1234"),
+        ("host", "mcp.example"),
+        ("origin", "http://localhost:5173"),
+        ("origin", "https://app.example"),
+    ] {
+        assert_eq!(stage.ask(ask().with(name, value)).await.status, 400, "{value}: it only lacks a session");
+    }
+}
+
+#[tokio::test]
+async fn there_are_only_so_many_sessions() {
+    let mut options = Options::default();
+    options.limits.sessions = 1;
+    let mut stage = Stage::new(options).await;
+    let (session, _connection) = stage.session("2025-11-25").await;
+    let handshake = request(1, "initialize", json!({})).to_string();
+    let refused = stage.ask(Ask::post(&handshake)).await;
+    assert_eq!((refused.refusal(), refused.headers["retry-after"].as_str()), ((503, -32603), "5"));
+    assert_eq!(stage.ask(Ask::get().to("/sse")).await.status, 503);
+    assert_eq!(stage.ask(Ask::new("DELETE", "/mcp").in_session(&session)).await.status, 200);
+    stage.session("2025-11-25").await;
+}
+
+#[tokio::test]
+async fn there_are_only_so_many_streams() {
+    let mut options = Options::default();
+    options.limits.streams = 1;
+    let mut stage = Stage::new(options).await;
+    let (session, connection) = stage.session("2025-11-25").await;
+    let mut client = stage.client().await;
+    client.send(Ask::get().in_session(&session)).await;
+    assert_eq!(client.answer().await.status, 200);
+    let ping = request(1, "ping", json!({})).to_string();
+    assert_eq!(stage.ask(Ask::post(&ping).in_session(&session)).await.refusal(), (503, -32603));
+    assert_eq!(stage.ask(Ask::post(&note("x").to_string()).in_session(&session)).await.status, 202);
+    drop(connection);
+}
+
+#[tokio::test]
+async fn a_session_that_is_not_used_ends_but_not_while_it_listens() {
+    let mut stage = Stage::new(Options { session_idle: Duration::from_millis(300), ..Options::default() }).await;
+    let (session, mut listening) = stage.session("2025-11-25").await;
+    let mut client = stage.client().await;
+    client.send(Ask::get().in_session(&session)).await;
+    assert!(client.answer().await.is_stream());
+    let (_, mut idle) = stage.session("2025-11-25").await;
+    let ending = ended(&mut idle).await;
+    assert_eq!(ending, Ending::Failed { why: "nothing was heard for 300ms".to_owned() });
+    assert_eq!(client.event().await.unwrap(), "id: 0-0\ndata: ");
+    drop(client);
+    assert_eq!(ended(&mut listening).await, ending);
+}
+
+#[tokio::test]
+async fn it_says_that_it_is_healthy() {
+    let stage = Stage::new(Options::default()).await;
+    let answer = stage.ask(Ask::new("GET", "/health").with("host", "10.0.0.7")).await;
+    assert_eq!((answer.status, answer.body.as_str()), (200, "ok"));
+    assert_eq!(stage.ask(Ask::new("GET", "/nothing")).await.refusal(), (404, -32000));
+    assert_eq!(stage.ask(Ask::new("PUT", "/mcp")).await.refusal(), (405, -32000));
+}
+
+#[tokio::test]
+async fn paths_are_a_choice() {
+    let mut stage = Stage::new(Options { path: "/tools".to_owned(), ..Options::default() }).await;
+    assert_eq!(stage.server.url(), format!("http://127.0.0.1:{}/tools", stage.server.address().port()));
+    assert_eq!(stage.server.sse_url(), format!("http://127.0.0.1:{}/sse", stage.server.address().port()));
+    assert_eq!(stage.ask(Ask::get()).await.status, 404);
+    assert_eq!(stage.ask(Ask::get().to("/tools")).await.status, 400);
+    let odd = HttpServer::bind(Options { path: "mcp".to_owned(), ..Options::default() }).await;
+    assert!(matches!(odd, Err(BindError::Path { path }) if path == "mcp"));
+    let taken = HttpServer::bind(Options { address: stage.server.address(), ..Options::default() }).await;
+    assert!(matches!(taken, Err(BindError::Address { .. })));
+    stage.server.shutdown().await;
+    assert!(stage.server.accept().await.is_none());
+}
