@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rehearsal_core::json::RawJson;
@@ -120,7 +121,11 @@ impl Answers {
     pub(super) fn answer(&self, asked: &Asked) -> Reply {
         let handler = self.handlers.iter().find(|(method, _)| *method == asked.method);
         let answer = match handler {
-            Some((_, handler)) => handler(asked),
+            // A server that waits for an answer must not wait for one that panicked.
+            Some((_, handler)) => catch_unwind(AssertUnwindSafe(|| handler(asked))).unwrap_or_else(|_| {
+                let message = format!("the scripted answer to {} panicked", asked.method);
+                Err(ErrorReply::new(code::INTERNAL_ERROR, message))
+            }),
             None if asked.method == Method::PING => Ok(json!({})),
             None => {
                 let message = format!("this client has no answer to {}", asked.method);

@@ -78,9 +78,7 @@ impl Call {
 
     /// Sends the request and returns while the server works on it. Rounds of `input_required` are not followed.
     pub async fn start(self) -> Result<InFlight, ClientError> {
-        let mut running = self.begin(&self.params)?;
-        running.sent().await?;
-        Ok(InFlight { running })
+        Ok(InFlight { running: self.begin(&self.params)?.started().await? })
     }
 
     async fn run(self) -> Result<Response, ClientError> {

@@ -129,7 +129,7 @@ impl Conversation {
         }
     }
 
-    /// Begins an exchange; nothing is sent before [`Running::sent`] or [`Running::answered`].
+    /// Begins an exchange; nothing is sent before [`Running::started`] or [`Running::answered`].
     pub(super) fn begin(self: &Arc<Self>, ask: Ask) -> Running {
         let Ask { message, token, headers, limit, watch, on_give_up } = ask;
         let (id, method) = match message.body() {
@@ -188,7 +188,7 @@ impl Conversation {
 
     fn tapped(&self, from: Side, message: &Message) {
         if let Some(tap) = &self.tap {
-            tap(from, message);
+            harmlessly(|| tap(from, message));
         }
     }
 
@@ -211,7 +211,7 @@ impl Conversation {
                 let watch = state.pairing.tag_mut(&key).and_then(|waiter| waiter.as_ref()?.watch.clone());
                 drop(state);
                 if let (Some(watch), Some(told)) = (watch, told) {
-                    watch(&told);
+                    harmlessly(|| watch(&told));
                 }
             }
             Step::Opened { key, .. } => {
@@ -241,7 +241,7 @@ impl Conversation {
     fn keep(&self, message: Message, why: Loose) {
         let mut state = self.state();
         let shown: String = message.text().chars().take(EVIDENCE_WIDTH).collect();
-        let (ring, limit, item) = match why {
+        let (ring, item) = match why {
             Loose::Notification => {
                 if state.inbox.len() == NOTIFICATIONS_LIMIT {
                     state.inbox.pop_front();
@@ -256,18 +256,23 @@ impl Conversation {
                 let reason = message.as_garbled().map(|garbled| &garbled.reason);
                 let plain = matches!(reason, None | Some(Reason::NotJson { .. }));
                 let why = reason.filter(|_| !plain).map(|reason| format!(" ({reason})")).unwrap_or_default();
-                (&mut state.noise, EVIDENCE_LIMIT, format!("{shown}{why}"))
+                (&mut state.noise, format!("{shown}{why}"))
             }
-            Loose::UnaskedAnswer => (&mut state.strays, EVIDENCE_LIMIT, shown),
+            Loose::UnaskedAnswer => (&mut state.strays, shown),
         };
-        if ring.len() == limit {
-            ring.pop_front();
-        }
-        ring.push_back(item);
+        push(ring, item);
     }
 
     fn channel_ended(&self, channel: Channel, end: &ChannelEnd) {
         if channel == Channel::MAIN {
+            if let ChannelEnd::Refused { head, body } = end {
+                let status = head.status.map_or(0, |status| status.as_u16());
+                let body: String = String::from_utf8_lossy(body).chars().take(EVIDENCE_WIDTH).collect();
+                push(
+                    &mut self.state().noise,
+                    format!("HTTP status {status} for something that wants no answer: {body}"),
+                );
+            }
             return;
         }
         let lost = self.state().pairing.abandon_channel(channel);
@@ -287,6 +292,18 @@ impl Conversation {
         }
         self.arrived.notify_waiters();
     }
+}
+
+fn push(ring: &mut VecDeque<String>, item: String) {
+    if ring.len() == EVIDENCE_LIMIT {
+        ring.pop_front();
+    }
+    ring.push_back(item);
+}
+
+/// Calls a function of the user's; if it panics that is shown as usual, but the conversation goes on.
+fn harmlessly(call: impl FnOnce()) {
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
 }
 
 async fn read(conversation: Arc<Conversation>, mut receiver: Box<dyn Receiver>) {
@@ -312,8 +329,21 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Sends the request, if that has not been done.
-    pub(super) async fn sent(&mut self) -> Result<(), ClientError> {
+    /// Sends the request, if that has not been done; a server that reads nothing runs into the time-out.
+    pub(super) async fn started(mut self) -> Result<Running, ClientError> {
+        let limit = self.limit;
+        match tokio::time::timeout(limit, self.sent()).await {
+            Ok(sent) => sent.map(|()| self),
+            Err(_) => Err(self.timed_out()),
+        }
+    }
+
+    fn timed_out(&self) -> ClientError {
+        let evidence = self.conversation.evidence();
+        ClientError::TimedOut { method: self.method.clone(), after: self.limit, evidence }
+    }
+
+    async fn sent(&mut self) -> Result<(), ClientError> {
         let Some(outgoing) = self.outgoing.take() else { return Ok(()) };
         self.conversation.tapped(Side::Client, &outgoing.message);
         match self.conversation.sender.send(outgoing).await {
@@ -331,10 +361,7 @@ impl Running {
         let limit = self.limit;
         let settled = match tokio::time::timeout(limit, self.settle()).await {
             Ok(settled) => settled?,
-            Err(_) => {
-                let evidence = self.conversation.evidence();
-                return Err(ClientError::TimedOut { method: self.method.clone(), after: limit, evidence });
-            }
+            Err(_) => return Err(self.timed_out()),
         };
         self.over = true;
         let (method, evidence) = (self.method.clone(), || self.conversation.evidence());

@@ -74,7 +74,7 @@ impl Handshake<'_> {
         match self.probe(&begun).await {
             Verdict::Agreed(negotiated) => Ok((begun, negotiated)),
             Verdict::Legacy => match self.initialize(&begun, Revision::LATEST_LEGACY).await {
-                Err(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => self.sse().await,
+                Err(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => self.sse(&error).await,
                 negotiated => Ok((begun, negotiated?)),
             },
             // Some old servers die of a request before `initialize`; they get a second life without the probe.
@@ -110,18 +110,21 @@ impl Handshake<'_> {
     async fn legacy(&self, revision: Revision) -> Result<(Begun, Negotiated), ClientError> {
         let begun = self.begin(false).await?;
         match self.initialize(&begun, revision).await {
-            Err(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => self.sse().await,
+            Err(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => self.sse(&error).await,
             negotiated => Ok((begun, negotiated?)),
         }
     }
 
-    /// HTTP+SSE, which only the first version knows; servers with a newer one behind it say so.
-    async fn sse(&self) -> Result<(Begun, Negotiated), ClientError> {
-        let begun = self.begin(true).await?;
+    /// HTTP+SSE, after Streamable HTTP was refused.
+    async fn sse(&self, refused: &ClientError) -> Result<(Begun, Negotiated), ClientError> {
         let revision = match self.builder.protocol {
             Protocol::Legacy(revision) => revision,
             Protocol::Auto | Protocol::Modern => Revision::LATEST_LEGACY,
         };
+        let begun = self.begin(true).await.map_err(|error| {
+            let what = format!("the server speaks neither Streamable HTTP: {refused}\nnor HTTP+SSE: {error}");
+            ClientError::BadTarget { what }
+        })?;
         let negotiated = self.initialize(&begun, revision).await?;
         Ok((begun, negotiated))
     }

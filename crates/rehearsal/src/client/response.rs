@@ -17,7 +17,8 @@ use serde_json::Value;
 #[derive(Debug)]
 pub struct Response {
     exchange: Exchange,
-    result: OnceLock<Value>,
+    /// `Err` where a `Value` cannot hold it.
+    result: OnceLock<Result<Value, String>>,
 }
 
 impl Response {
@@ -28,7 +29,10 @@ impl Response {
 
     /// Whether the request did what it was asked to: a result, complete, and not a tool's failure.
     pub fn success(&self) -> bool {
-        matches!(self.reply(), Some(Reply::Result(_))) && !self.is_error() && !self.is_input_required()
+        matches!(self.reply(), Some(Reply::Result(_)))
+            && self.read().is_ok()
+            && !self.is_error()
+            && !self.is_input_required()
     }
 
     /// All text, joined: of the content blocks of a tool, the contents of a resource, or the messages of a prompt.
@@ -50,12 +54,13 @@ impl Response {
         match self.error() {
             Some(error) => Some(error.message.clone()),
             None if self.is_error() => Some(self.content()),
+            None if self.read().is_err() => self.read().as_ref().err().cloned(),
             None if self.is_input_required() => Some("the server wants input that nobody gave".to_owned()),
             None => None,
         }
     }
 
-    /// The whole message, read.
+    /// The whole message, read; `null` in the rare case that it holds what a [`Value`] cannot: see [`Response::bytes`].
     pub fn raw(&self) -> Value {
         serde_json::from_slice(self.bytes()).unwrap_or_default()
     }
@@ -80,11 +85,17 @@ impl Response {
         self.result().get("resultType").and_then(Value::as_str) == Some("input_required")
     }
 
-    /// The result; `null` for an error.
+    /// The result; `null` for an error, and for a result that a [`Value`] cannot hold.
     pub fn result(&self) -> &Value {
+        self.read().as_ref().unwrap_or(&Value::Null)
+    }
+
+    fn read(&self) -> &Result<Value, String> {
         self.result.get_or_init(|| match self.reply() {
-            Some(Reply::Result(result)) => result.value().unwrap_or_default(),
-            Some(Reply::Error(_)) | None => Value::Null,
+            Some(Reply::Result(result)) => {
+                result.value().map_err(|error| format!("the result cannot be read, though it is JSON: {error}"))
+            }
+            Some(Reply::Error(_)) | None => Ok(Value::Null),
         })
     }
 
@@ -235,6 +246,22 @@ mod tests {
         assert!(!response.success() && response.is_error());
         assert_eq!(response.error_code(), None);
         assert_eq!(response.error_message().as_deref(), Some("no"));
+    }
+
+    #[test]
+    fn a_result_that_no_value_can_hold_is_told_and_its_bytes_are_kept() {
+        let mut pairing = Pairing::<()>::default();
+        let ask = Message::request(1.into(), Method::TOOLS_CALL, None::<&()>).unwrap();
+        pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, ask);
+        let message = Message::parse(r#"{"jsonrpc":"2.0","id":1,"result":{"n":1e400}}"#);
+        let Step::Settled { exchange, .. } = pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, message) else {
+            panic!("not settled")
+        };
+        let response = Response::new(exchange);
+        assert!(!response.success());
+        let told = response.error_message().unwrap();
+        assert!(told.starts_with("the result cannot be read, though it is JSON: number out of range"), "{told}");
+        assert!(response.bytes().ends_with(b"1e400}}"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Message, Method};
 use rehearsal_core::protocol::{Era, Revision};
-use rehearsal_wire::Stopped;
+use rehearsal_wire::{SendError, Stopped};
 use serde_json::{Map, Value, json};
 
 use super::answers::Answers;
@@ -175,8 +175,7 @@ impl Client {
         let params = if params.is_null() { None } else { Some(params) };
         let message = Message::notification(method.clone(), params.as_ref());
         let message = message.map_err(|cause| ClientError::BadParams { method: method.clone(), cause })?;
-        let sent = self.inner.conversation.tell(Channel::MAIN, message).await;
-        sent.map_err(|cause| ClientError::NotSent { method, cause, evidence: self.evidence() })
+        self.in_time(method, self.inner.conversation.tell(Channel::MAIN, message)).await
     }
 
     /// Puts bytes on the wire exactly as they are, valid or not: over a pipe not even a line end is added, over HTTP
@@ -184,8 +183,21 @@ impl Client {
     /// [evidence](Client::evidence).
     pub async fn send_bytes(&self, bytes: impl Into<Bytes>) -> Result<(), ClientError> {
         let sender = &self.inner.conversation.sender;
-        let sent = sender.send_bytes(sender.open_channel(), bytes.into()).await;
-        sent.map_err(|cause| ClientError::NotSent { method: "bytes".into(), cause, evidence: self.evidence() })
+        self.in_time("bytes".into(), sender.send_bytes(sender.open_channel(), bytes.into())).await
+    }
+
+    /// Sends something; a server that reads nothing runs into the time-out.
+    async fn in_time(
+        &self,
+        method: Method,
+        sending: impl Future<Output = Result<(), SendError>>,
+    ) -> Result<(), ClientError> {
+        let after = self.inner.timeout;
+        match tokio::time::timeout(after, sending).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(cause)) => Err(ClientError::NotSent { method, cause, evidence: self.evidence() }),
+            Err(_) => Err(ClientError::TimedOut { method, after, evidence: self.evidence() }),
+        }
     }
 
     /// Waits for the next notification of this method that belongs to no call, and takes it.

@@ -3,4 +3,5 @@
 mod calls;
 mod handshake;
 mod peer;
+mod processes;
 mod questions;

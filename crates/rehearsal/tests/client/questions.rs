@@ -99,3 +99,22 @@ async fn input_that_nobody_can_give_comes_back_to_the_caller() {
     let response = call.await.unwrap();
     assert!(response.is_input_required() && !response.success());
 }
+
+#[tokio::test]
+async fn an_answer_that_panics_is_an_error_for_the_server_and_the_conversation_goes_on() {
+    let (builder, mut peer) = stage();
+    let answers = Answers::new().on(Method::ROOTS_LIST, |_| panic!("on purpose"));
+    let builder = builder.legacy("2025-11-25".parse().unwrap()).answers(answers).capabilities(json!({}));
+    let client = connect(builder, &mut peer, HANDSHAKE).await.unwrap();
+    peer.play(
+        r#"
+        < {"jsonrpc":"2.0","id":0,"method":"roots/list"}
+        > {"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"the scripted answer to roots/list panicked"}}
+        "#,
+    )
+    .await;
+    let ping = meanwhile(async move { client.ping().await.unwrap().success() });
+    peer.play("> {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"ping\"}\n< {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}")
+        .await;
+    assert!(ping.await.unwrap());
+}

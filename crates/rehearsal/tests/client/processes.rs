@@ -1,0 +1,79 @@
+//! Servers that are real processes, of a few lines of shell.
+
+use std::time::Duration;
+
+use rehearsal::Client;
+use rehearsal::client::{ClientBuilder, ClientError};
+use rehearsal::core::protocol::Revision;
+use serde_json::json;
+
+/// Answers the handshake, then does what `then` says.
+fn server(then: &str) -> ClientBuilder {
+    let answer =
+        r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{}}}"#;
+    let script = format!("read initialize; echo '{answer}'; read initialized; {then}");
+    Client::command("sh").arguments(["-c", &script]).legacy(Revision::V2025_11_25)
+}
+
+#[tokio::test]
+async fn a_server_knows_that_it_is_tested_and_has_the_callers_variables() {
+    let then =
+        r#"read call; echo "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"mode\":\"$REHEARSAL_TEST_MODE $MINE\"}}"; cat"#;
+    let client = server(then).env("MINE", "mine").connect().await.unwrap();
+    assert_eq!(client.ping().await.unwrap().result()["mode"], "1 mine");
+}
+
+#[tokio::test]
+async fn a_server_that_reads_nothing_runs_into_the_time_out() {
+    let client = server("exec sleep 1000").timeout(Duration::from_millis(300)).connect().await.unwrap();
+    let large = json!({"text": "x".repeat(1_000_000)});
+    let error = client.call_tool("echo", large.clone()).await.unwrap_err();
+    assert!(matches!(error, ClientError::TimedOut { .. }), "{error}");
+    let error = client.notify("notifications/large", large.clone()).await.unwrap_err();
+    assert!(matches!(error, ClientError::TimedOut { .. }), "{error}");
+    let error = client.call("echo").arguments(large).start().await.err().unwrap();
+    assert!(matches!(error, ClientError::TimedOut { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_dies_before_it_reads_is_reported_with_its_status() {
+    let error = Client::command("sh").arguments(["-c", "echo 'no config' >&2; exit 78"]).connect().await.unwrap_err();
+    let text = "the server exited with status 78 before it answered initialize\n  \
+                the server's process ended: exit status: 78\n  last lines of its stderr:\n    no config";
+    assert_eq!(error.to_string(), text);
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_is_named() {
+    let error = Client::command("no-such-server").connect().await.unwrap_err();
+    assert_eq!(error.to_string(), "the server could not be started: there is no program \"no-such-server\" in PATH");
+}
+
+#[tokio::test]
+async fn a_message_over_the_limit_is_refused_before_it_is_sent() {
+    let client = server("cat").connect().await.unwrap();
+    let error = client.call_tool("echo", json!({"text": "x".repeat(17 * 1024 * 1024)})).await.unwrap_err();
+    assert!(error.to_string().contains("more than the limit of 16777216"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_from_a_config_file_is_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(".mcp.json");
+    let script = "read probe; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"supportedVersions\":[\"2026-07-28\"],\"capabilities\":{},\"serverInfo\":{\"name\":\"'$NAME'\"}}}'; cat";
+    let config =
+        json!({"mcpServers": {"mine": {"command": "sh", "args": ["-c", script], "env": {"NAME": "configured"}}}});
+    std::fs::write(&file, config.to_string()).unwrap();
+    let client = Client::config(&file, "mine").unwrap().connect().await.unwrap();
+    assert_eq!(client.server_info()["name"], "configured");
+    let error = Client::config(&file, "mien").err().unwrap();
+    assert!(error.to_string().ends_with("did you mean \"mine\"?"), "{error}");
+}
+
+#[tokio::test]
+async fn a_container_without_an_engine_says_what_was_looked_for() {
+    use rehearsal::wire::container::Container;
+    let container = Container { engine: Some("no-such-engine".into()), ..Container::image("scratch") };
+    let error = Client::container(container).connect().await.unwrap_err();
+    assert_eq!(error.to_string(), "the server could not be started: there is no program \"no-such-engine\" in PATH");
+}
