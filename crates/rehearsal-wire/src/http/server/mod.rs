@@ -18,8 +18,24 @@
 //! travels as JSON; anything sent before it turns the POST into a stream of events.
 //!
 //! A client that goes away cancels only since 2026-07-28: there the application is told with
-//! [`ChannelEnded`](crate::Event::ChannelEnded). Before, the channel stays open, what is sent on it is kept, and the
-//! client may come back for it with `Last-Event-ID`.
+//! [`ChannelEnded`](crate::Event::ChannelEnded). Before, a stream that broke, or that
+//! [`close_channel`](crate::Sender::close_channel) closed, keeps its channel open: what is sent on it waits for the
+//! client to come back with `Last-Event-ID`. A client that left before its first event has nothing to come back with,
+//! and sending to it fails with [`NoChannel`](crate::SendError::NoChannel).
+//!
+//! ```no_run
+//! use rehearsal_wire::http::server::{HttpServer, Options};
+//!
+//! # async fn example() -> Result<(), rehearsal_wire::http::server::BindError> {
+//! # async fn talk(_: rehearsal_wire::Connection) {}
+//! let mut server = HttpServer::bind(Options::default()).await?;
+//! println!("listening on {}", server.url());
+//! while let Some(connection) = server.accept().await {
+//!     tokio::spawn(talk(connection));
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 mod accept;
 mod event_stream;

@@ -164,6 +164,27 @@ async fn a_session_that_is_not_used_ends_but_not_while_it_listens() {
 }
 
 #[tokio::test]
+async fn whatever_bytes_come_the_server_lives() {
+    let stage = Stage::new(Options::default()).await;
+    let junk = [
+        "",
+        "\r\n\r\n",
+        "\u{16}\u{3}\u{1}\u{2}\u{0}hello",
+        "GET\r\n\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n",
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+        "GET /message?sessionId HTTP/1.1\r\nhost: localhost\r\nlast-event-id: \u{ff}\r\n\r\n",
+    ];
+    for text in junk {
+        let mut client = stage.client().await;
+        client.write(text).await;
+        drop(client);
+    }
+    assert_eq!(stage.ask(Ask::new("GET", "/health")).await.status, 200);
+}
+
+#[tokio::test]
 async fn it_says_that_it_is_healthy() {
     let stage = Stage::new(Options::default()).await;
     let answer = stage.ask(Ask::new("GET", "/health").with("host", "10.0.0.7")).await;
