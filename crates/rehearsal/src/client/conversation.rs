@@ -119,14 +119,14 @@ impl Conversation {
     }
 
     /// What the server left behind so far.
-    pub(super) fn evidence(&self) -> Evidence {
+    pub(super) fn evidence(&self) -> Box<Evidence> {
         let state = self.state();
-        Evidence {
+        Box::new(Evidence {
             exit_status: self.sender.exit_status(),
             last_stderr: self.sender.last_stderr(),
             noise: state.noise.iter().cloned().collect(),
             strays: state.strays.iter().cloned().collect(),
-        }
+        })
     }
 
     /// Begins an exchange; nothing is sent before [`Running::started`] or [`Running::answered`].

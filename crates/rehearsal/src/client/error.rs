@@ -39,7 +39,7 @@ pub enum ClientError {
         /// How it ended.
         ending: Ending,
         /// What else is known.
-        evidence: Evidence,
+        evidence: Box<Evidence>,
     },
     /// No answer came in time.
     #[error("no answer to {method} within {}{evidence}", seconds(.after))]
@@ -49,7 +49,7 @@ pub enum ClientError {
         /// How long we waited.
         after: Duration,
         /// What else is known.
-        evidence: Evidence,
+        evidence: Box<Evidence>,
     },
     /// An HTTP server answered with a status and no message.
     #[error("{method} was refused with HTTP status {status}{}{evidence}", quoted(.body))]
@@ -61,7 +61,7 @@ pub enum ClientError {
         /// The beginning of the body.
         body: String,
         /// What else is known.
-        evidence: Evidence,
+        evidence: Box<Evidence>,
     },
     /// The stream that the answer should have come on broke off.
     #[error("the answer to {method} was lost: {why}{evidence}")]
@@ -71,7 +71,7 @@ pub enum ClientError {
         /// What went wrong.
         why: String,
         /// What else is known.
-        evidence: Evidence,
+        evidence: Box<Evidence>,
     },
     /// Something came, but not a response.
     #[error("the answer to {method} is not a response: {reason}{}{evidence}", quoted(.found))]
@@ -83,7 +83,7 @@ pub enum ClientError {
         /// The beginning of it.
         found: String,
         /// What else is known.
-        evidence: Evidence,
+        evidence: Box<Evidence>,
     },
     /// The server answered with an error where the caller wanted a result.
     #[error("{method} was refused: {error}")]
@@ -118,7 +118,7 @@ pub enum ClientError {
         #[source]
         cause: SendError,
         /// What else is known.
-        evidence: Evidence,
+        evidence: Box<Evidence>,
     },
     /// The params cannot be written as JSON.
     #[error("the params of {method} cannot be written as JSON: {cause}")]
@@ -257,7 +257,11 @@ mod tests {
             noise: vec!["Server listening".into()],
             strays: Vec::new(),
         };
-        let error = ClientError::TimedOut { method: Method::TOOLS_CALL, after: Duration::from_millis(500), evidence };
+        let error = ClientError::TimedOut {
+            method: Method::TOOLS_CALL,
+            after: Duration::from_millis(500),
+            evidence: Box::new(evidence),
+        };
         let shown = format!("{error:?}");
         assert!(shown.starts_with("no answer to tools/call within 0.5 s\n  last lines of its stderr:\n    line 8\n"));
         assert!(shown.ends_with("line 19\n  on its stdout, but not a message:\n    Server listening"));

@@ -180,7 +180,6 @@ impl Handshake<'_> {
 }
 
 /// What a probe tells.
-#[expect(clippy::large_enum_variant, reason = "made once per connection")]
 enum Verdict {
     /// A version was agreed on.
     Agreed(Negotiated),
@@ -197,7 +196,7 @@ fn era(answer: Result<Exchange, ClientError>) -> Verdict {
         Ok(exchange) => exchange,
         Err(error @ ClientError::ServerGone { .. }) => return Verdict::Died(error),
         // 4xx without a message is how servers of the first era refuse what they do not know.
-        Err(ClientError::Refused { status, .. }) if matches!(status, 400 | 404 | 405 | 406 | 415 | 422) => {
+        Err(ClientError::Refused { status: 400 | 404 | 405 | 406 | 415 | 422, .. }) => {
             return Verdict::Legacy;
         }
         Err(ClientError::Garbled { .. } | ClientError::TimedOut { .. }) => return Verdict::Legacy,

@@ -218,7 +218,7 @@ impl Client {
     }
 
     /// What the server left behind so far: stderr, noise on stdout, answers that nobody asked for.
-    pub fn evidence(&self) -> Evidence {
+    pub fn evidence(&self) -> Box<Evidence> {
         self.inner.conversation.evidence()
     }
 

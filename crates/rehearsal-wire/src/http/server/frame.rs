@@ -4,8 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use rehearsal_core::exchange::Channel;
+
+use crate::http::sse::{self, Event};
 
 /// Something that waits to be written on a channel.
 #[derive(Clone, Debug)]
@@ -62,45 +64,24 @@ impl FromStr for EventId {
 pub(super) struct NotOurs;
 
 /// A message as an event.
-pub(super) fn message(id: Option<EventId>, data: &[u8]) -> Bytes {
-    let mut event = BytesMut::with_capacity(data.len() + 48);
-    event.put_slice(b"event: message\n");
-    if let Some(id) = id {
-        event.put_slice(format!("id: {id}\n").as_bytes());
-    }
-    put_data(&mut event, data);
-    event.freeze()
+pub(super) fn message(id: Option<EventId>, data: Bytes) -> Bytes {
+    let id = id.map(|id| id.to_string());
+    sse::encode(&Event { event: Some("message".to_owned()), data, id, retry: None })
 }
 
 /// The event that tells a client of HTTP+SSE where to post.
 pub(super) fn endpoint(uri: &str) -> Bytes {
-    let mut event = BytesMut::from(&b"event: endpoint\n"[..]);
-    put_data(&mut event, uri.as_bytes());
-    event.freeze()
+    let data = Bytes::copy_from_slice(uri.as_bytes());
+    sse::encode(&Event { event: Some("endpoint".to_owned()), data, id: None, retry: None })
 }
 
 /// The empty event that gives a client of 2025-11-25 an id to come back with.
 pub(super) fn priming(id: EventId, retry: Option<Duration>) -> Bytes {
-    let retry = retry.map(|retry| format!("retry: {}\n", retry.as_millis())).unwrap_or_default();
-    Bytes::from(format!("id: {id}\n{retry}data: \n\n"))
+    sse::encode(&Event { event: None, data: Bytes::new(), id: Some(id.to_string()), retry })
 }
 
 /// A comment, which shows that the stream lives.
 pub(super) const KEEP_ALIVE: Bytes = Bytes::from_static(b": keep-alive\n\n");
-
-fn put_data(event: &mut BytesMut, data: &[u8]) {
-    // Every line end that an event stream knows ends a `data:` line, so JSON over several lines becomes several.
-    let mut rest = data;
-    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
-        event.put_slice(b"data: ");
-        event.put_slice(&rest[..at]);
-        event.put_u8(b'\n');
-        rest = &rest[at + if rest[at..].starts_with(b"\r\n") { 2 } else { 1 }..];
-    }
-    event.put_slice(b"data: ");
-    event.put_slice(rest);
-    event.put_slice(b"\n\n");
-}
 
 #[cfg(test)]
 mod tests {
@@ -109,8 +90,11 @@ mod tests {
     #[test]
     fn every_line_of_a_message_is_a_line_of_data() {
         let id = Some(EventId { channel: Channel(3), position: 7 });
-        assert_eq!(message(id, b"{}"), "event: message\nid: 3-7\ndata: {}\n\n");
-        assert_eq!(message(None, b"{\r\n\"a\":\r1\n}"), "event: message\ndata: {\ndata: \"a\":\ndata: 1\ndata: }\n\n");
+        assert_eq!(message(id, Bytes::from_static(b"{}")), "event: message\nid: 3-7\ndata: {}\n\n");
+        assert_eq!(
+            message(None, Bytes::from_static(b"{\r\n\"a\":\r1\n}")),
+            "event: message\ndata: {\ndata: \"a\":\ndata: 1\ndata: }\n\n"
+        );
         assert_eq!(endpoint("/message?sessionId=x"), "event: endpoint\ndata: /message?sessionId=x\n\n");
     }
 

@@ -32,7 +32,7 @@ pub(super) fn get(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, Ref
     if let Some(last) = parts.headers.get(header::LAST_EVENT_ID) {
         let last = last.to_str().ok().and_then(|last| last.parse().ok()).ok_or_else(not_kept)?;
         let stream = |missed: Vec<(EventId, Bytes)>| {
-            let missed = missed.into_iter().map(|(id, message)| frame::message(Some(id), &message));
+            let missed = missed.into_iter().map(|(id, message)| frame::message(Some(id), message));
             EventStream::of(session.clone(), missed, options.keep_alive, permit)
         };
         return match session.resume(last) {

@@ -291,7 +291,7 @@ impl Outlet {
             let frame = flow.queue.pop_front().expect("its front was just there");
             let event = match (frame.kind, self.keep(&frame)) {
                 (Kind::Raw, _) => frame.bytes,
-                (Kind::Answer { .. } | Kind::Aside, id) => frame::message(id, &frame.bytes),
+                (Kind::Answer { .. } | Kind::Aside, id) => frame::message(id, frame.bytes.clone()),
             };
             drop(flow);
             self.room.notify_waiters();
