@@ -2,6 +2,8 @@
 //!
 //! What is talked to is installed, pinned, by `tests/interop/install` into a cache outside the repository.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 mod everything;
 mod installed;
 mod misbehaving;

@@ -1,5 +1,7 @@
 //! The client against a scripted peer: plays in which `>` is what the client says and `<` what it hears.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
 mod calls;
 mod handshake;
 mod peer;
