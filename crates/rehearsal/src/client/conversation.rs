@@ -57,10 +57,18 @@ struct Waiter {
     watch: Option<Watch>,
 }
 
+/// An answered request.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) exchange: Exchange,
+    /// The HTTP status that the answer came with, where there was one.
+    pub(super) status: Option<u16>,
+}
+
 /// What a waiter is told. The large one is the common one, so it is not boxed.
 #[expect(clippy::large_enum_variant, reason = "answers are the hot path and losses the exception")]
 enum Settled {
-    Answered(Exchange),
+    Answered(Answered),
     ChannelEnded(ChannelEnd),
     Ended(Ending),
 }
@@ -192,18 +200,18 @@ impl Conversation {
         }
     }
 
-    fn hear(self: &Arc<Self>, channel: Channel, message: Message) {
+    fn hear(self: &Arc<Self>, channel: Channel, message: Message, status: Option<u16>) {
         self.tapped(Side::Server, &message);
         let at = self.started.elapsed();
         let step = self.state().pairing.step(Side::Server, channel, at, message);
-        self.take(step);
+        self.take(step, status);
     }
 
-    fn take(self: &Arc<Self>, step: Step<Option<Waiter>>) {
+    fn take(self: &Arc<Self>, step: Step<Option<Waiter>>, status: Option<u16>) {
         match step {
             Step::Settled { exchange, tag: Some(waiter) } => {
                 // Nobody listens if the caller gave up in this very moment.
-                let _ = waiter.done.send(Settled::Answered(exchange));
+                let _ = waiter.done.send(Settled::Answered(Answered { exchange, status }));
             }
             Step::Attached { key } => {
                 let mut state = self.state();
@@ -218,7 +226,7 @@ impl Conversation {
                 tokio::spawn(self.clone().answer(key));
             }
             Step::Loose { message, why } => self.keep(message.message, why),
-            Step::Batch(steps) => steps.into_iter().for_each(|step| self.take(step)),
+            Step::Batch(steps) => steps.into_iter().for_each(|step| self.take(step, status)),
             Step::Settled { tag: None, .. } | Step::Cancelled { .. } => {}
         }
     }
@@ -309,7 +317,10 @@ fn harmlessly(call: impl FnOnce()) {
 async fn read(conversation: Arc<Conversation>, mut receiver: Box<dyn Receiver>) {
     loop {
         match receiver.receive().await {
-            Event::Message { channel, message, .. } => conversation.hear(channel, message),
+            Event::Message { channel, message, head } => {
+                let status = head.and_then(|head| head.status).map(|status| status.as_u16());
+                conversation.hear(channel, message, status);
+            }
             Event::ChannelEnded { channel, end } => conversation.channel_ended(channel, &end),
             Event::Ended(ending) => return conversation.ended(&ending),
         }
@@ -357,7 +368,7 @@ impl Running {
     }
 
     /// Sends the request, if that has not been done, and waits for the answer, as long as it may take.
-    pub(super) async fn answered(mut self) -> Result<Exchange, ClientError> {
+    pub(super) async fn answered(mut self) -> Result<Answered, ClientError> {
         let limit = self.limit;
         let settled = match tokio::time::timeout(limit, self.settle()).await {
             Ok(settled) => settled?,
@@ -366,14 +377,14 @@ impl Running {
         self.over = true;
         let (method, evidence) = (self.method.clone(), || self.conversation.evidence());
         match settled {
-            Settled::Answered(exchange) => match exchange.answer().map(|answer| &answer.message) {
+            Settled::Answered(answered) => match answered.exchange.answer().map(|answer| &answer.message) {
                 Some(message) if message.as_garbled().is_some() => {
                     let reason = message.as_garbled().map(|garbled| garbled.reason.clone());
                     let found = message.text().chars().take(EVIDENCE_WIDTH).collect();
                     let reason = reason.unwrap_or(Reason::Purposeless);
                     Err(ClientError::Garbled { method, reason, found, evidence: evidence() })
                 }
-                _ => Ok(exchange),
+                _ => Ok(answered),
             },
             Settled::ChannelEnded(ChannelEnd::Refused { head, body }) => {
                 let status = head.status.map_or(0, |status| status.as_u16());

@@ -86,12 +86,14 @@ pub enum ClientError {
         evidence: Box<Evidence>,
     },
     /// The server answered with an error where the caller wanted a result.
-    #[error("{method} was refused: {error}")]
+    #[error("{method} was refused{}: {error}", http_status(*.status))]
     ErrorReply {
         /// What was asked.
         method: Method,
         /// The error.
         error: ErrorReply,
+        /// The HTTP status that it came with, where there was one.
+        status: Option<u16>,
     },
     /// The result is not what the protocol says it must be.
     #[error("the result of {method} is not usable: {what}")]
@@ -238,6 +240,11 @@ fn started(error: &SpawnError) -> String {
 
 fn quoted(text: &str) -> String {
     if text.trim().is_empty() { String::new() } else { format!("\n  {}", text.trim().replace('\n', "\n  ")) }
+}
+
+/// ` with HTTP status 404`; nothing where it says nothing.
+fn http_status(status: Option<u16>) -> String {
+    status.filter(|status| *status != 200).map(|status| format!(" with HTTP status {status}")).unwrap_or_default()
 }
 
 /// `30 s`, `0.5 s`.

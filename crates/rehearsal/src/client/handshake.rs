@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
-use rehearsal_core::exchange::{Channel, Exchange};
+use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Message, Method, Reply};
 use rehearsal_core::protocol::{Revision, code, meta};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 
 use super::builder::ClientBuilder;
-use super::conversation::{Ask, Conversation, GiveUp, Running};
+use super::conversation::{Answered, Ask, Conversation, GiveUp, Running};
 use super::error::ClientError;
 use super::session::{Client, Negotiated};
 use super::target::Protocol;
@@ -191,9 +191,9 @@ enum Verdict {
     Failed(ClientError),
 }
 
-fn era(answer: Result<Exchange, ClientError>) -> Verdict {
-    let exchange = match answer {
-        Ok(exchange) => exchange,
+fn era(answer: Result<Answered, ClientError>) -> Verdict {
+    let answered = match answer {
+        Ok(answered) => answered,
         Err(error @ ClientError::ServerGone { .. }) => return Verdict::Died(error),
         // 4xx without a message is how servers of the first era refuse what they do not know.
         Err(ClientError::Refused { status: 400 | 404 | 405 | 406 | 415 | 422, .. }) => {
@@ -202,7 +202,7 @@ fn era(answer: Result<Exchange, ClientError>) -> Verdict {
         Err(ClientError::Garbled { .. } | ClientError::TimedOut { .. }) => return Verdict::Legacy,
         Err(error) => return Verdict::Failed(error),
     };
-    match exchange.reply() {
+    match answered.exchange.reply() {
         Some(Reply::Error(error)) if error.code == code::UNSUPPORTED_VERSION => {
             let supported = error.data.as_ref().and_then(|data| data.value().ok());
             let theirs = versions(supported.as_ref().and_then(|data| data.get("supported")));
@@ -213,15 +213,21 @@ fn era(answer: Result<Exchange, ClientError>) -> Verdict {
                 Verdict::Failed(ClientError::NoCommonVersion { theirs, ours: None })
             }
         }
-        Some(Reply::Error(error)) if code::is_modern(error.code) => {
-            Verdict::Failed(ClientError::ErrorReply { method: Method::DISCOVER, error: error.clone() })
+        // Who may not come in, or finds the house on fire, has learned nothing about the era.
+        Some(Reply::Error(error)) if code::is_modern(error.code) || says_nothing(answered.status) => {
+            let (error, status) = (error.clone(), answered.status);
+            Verdict::Failed(ClientError::ErrorReply { method: Method::DISCOVER, error, status })
         }
         Some(Reply::Error(_)) | None => Verdict::Legacy,
-        Some(Reply::Result(_)) => modern(&exchange).map_or_else(Verdict::Failed, Verdict::Agreed),
+        Some(Reply::Result(_)) => modern(&answered).map_or_else(Verdict::Failed, Verdict::Agreed),
     }
 }
 
-fn modern(discovered: &Exchange) -> Result<Negotiated, ClientError> {
+fn says_nothing(status: Option<u16>) -> bool {
+    matches!(status, Some(401 | 403 | 429 | 500..))
+}
+
+fn modern(discovered: &Answered) -> Result<Negotiated, ClientError> {
     let result = result(discovered, Method::DISCOVER)?;
     let theirs = versions(result.get("supportedVersions"));
     if !theirs.iter().any(|version| version == Revision::LATEST_MODERN.as_str()) {
@@ -238,17 +244,23 @@ fn versions(list: Option<&Value>) -> Vec<String> {
     list.filter_map(|version| version.as_str().map(str::to_owned)).collect()
 }
 
-fn result(exchange: &Exchange, method: Method) -> Result<Value, ClientError> {
-    match exchange.reply() {
+fn result(answered: &Answered, method: Method) -> Result<Value, ClientError> {
+    match answered.exchange.reply() {
         Some(Reply::Result(result)) => {
             result.value().map_err(|error| ClientError::BadResult { method, what: error.to_string() })
         }
-        Some(Reply::Error(error)) => Err(ClientError::ErrorReply { method, error: error.clone() }),
+        Some(Reply::Error(error)) => {
+            Err(ClientError::ErrorReply { method, error: error.clone(), status: answered.status })
+        }
         None => Err(ClientError::BadResult { method, what: "no answer".to_owned() }),
     }
 }
 
 /// Whether the endpoint does not know Streamable HTTP, so that HTTP+SSE is worth a try.
 fn refuses_transport(error: &ClientError) -> bool {
-    matches!(error, ClientError::Refused { status: 400 | 404 | 405, .. })
+    matches!(
+        error,
+        ClientError::Refused { status: 400 | 404 | 405, .. }
+            | ClientError::ErrorReply { status: Some(400 | 404 | 405), .. }
+    )
 }

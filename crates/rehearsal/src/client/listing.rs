@@ -77,7 +77,7 @@ impl Response {
         match self.error() {
             Some(error) => {
                 let method = self.method().cloned().unwrap_or_else(|| "request".into());
-                Err(ClientError::ErrorReply { method, error: error.clone() })
+                Err(ClientError::ErrorReply { method, error: error.clone(), status: self.http_status() })
             }
             None => Ok(self.result().clone()),
         }

@@ -10,6 +10,8 @@ use rehearsal_core::protocol::Content;
 use rehearsal_core::protocol::content::ResourceContents;
 use serde_json::Value;
 
+use super::conversation::Answered;
+
 /// An answer: a result, or an error of the protocol.
 ///
 /// A tool that fails *answers*: its result says `isError`. That is kept apart from a protocol error, but neither is a
@@ -17,14 +19,15 @@ use serde_json::Value;
 #[derive(Debug)]
 pub struct Response {
     exchange: Exchange,
+    status: Option<u16>,
     /// `Err` where a `Value` cannot hold it.
     result: OnceLock<Result<Value, String>>,
 }
 
 impl Response {
-    /// `exchange` must have been answered with a response.
-    pub(super) fn new(exchange: Exchange) -> Response {
-        Response { exchange, result: OnceLock::new() }
+    pub(super) fn new(answered: Answered) -> Response {
+        let Answered { exchange, status } = answered;
+        Response { exchange, status, result: OnceLock::new() }
     }
 
     /// Whether the request did what it was asked to: a result, complete, and not a tool's failure.
@@ -125,6 +128,11 @@ impl Response {
         self.exchange.took().unwrap_or_default()
     }
 
+    /// The HTTP status that the answer came with, where there was one.
+    pub fn http_status(&self) -> Option<u16> {
+        self.status
+    }
+
     /// What was asked.
     pub fn method(&self) -> Option<&Method> {
         self.exchange.request.message.method()
@@ -219,7 +227,7 @@ mod tests {
         pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, ask);
         let message = Message::parse(answer.to_string());
         match pairing.step(Side::Server, Channel::MAIN, Duration::from_millis(7), message) {
-            Step::Settled { exchange, .. } => Response::new(exchange),
+            Step::Settled { exchange, .. } => Response::new(Answered { exchange, status: None }),
             other => panic!("{other:?}"),
         }
     }
@@ -257,7 +265,7 @@ mod tests {
         let Step::Settled { exchange, .. } = pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, message) else {
             panic!("not settled")
         };
-        let response = Response::new(exchange);
+        let response = Response::new(Answered { exchange, status: None });
         assert!(!response.success());
         let told = response.error_message().unwrap();
         assert!(told.starts_with("the result cannot be read, though it is JSON: number out of range"), "{told}");

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod both_ends;
 mod calls;
 mod handshake;
 mod peer;
