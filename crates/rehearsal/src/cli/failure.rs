@@ -23,13 +23,19 @@ pub(super) enum Failure {
     Arguments(#[from] ArgumentsError),
     /// The server could not be driven.
     #[error(transparent)]
-    Client(#[from] ClientError),
+    Client(Box<ClientError>),
     /// Data could not be printed.
     #[error("cannot write to stdout: {0}")]
     Output(#[source] io::Error),
     /// The program itself could not begin.
     #[error("cannot begin: {0}")]
     Begin(#[source] io::Error),
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Failure {
+        Failure::Client(Box::new(error))
+    }
 }
 
 impl Failure {
@@ -105,7 +111,9 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
             hints.push("make it executable with chmod +x, or name the interpreter that runs it");
         }
         ClientError::TimedOut { method, .. } if is_first(method) => {
-            hints.push("does it speak MCP on its stdin and stdout? `-v` shows what it says, `--timeout 60` waits longer");
+            hints.push(
+                "does it speak MCP on its stdin and stdout? `-v` shows what it says, `--timeout 60` waits longer",
+            );
         }
         ClientError::TimedOut { .. } => hints.push("`--timeout 60` waits longer"),
         ClientError::Refused { status: 401 | 403, .. } => {

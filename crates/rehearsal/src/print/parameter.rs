@@ -34,7 +34,8 @@ pub(crate) fn parameters(schema: &Value) -> Vec<Parameter> {
         description: property.get("description").and_then(Value::as_str).map(str::to_owned),
         label: label(property, schema),
     });
-    let undescribed = required.iter().filter(|name| properties.is_none_or(|properties| !properties.contains_key(**name)));
+    let undescribed =
+        required.iter().filter(|name| properties.is_none_or(|properties| !properties.contains_key(**name)));
     let undescribed = undescribed.map(|name| Parameter {
         name: (*name).to_owned(),
         kinds: Vec::new(),
@@ -135,7 +136,12 @@ fn kinds(schema: &Value, root: &Value, depth: usize) -> Vec<Kind> {
         }
     };
     let mut seen = Vec::new();
-    found.retain(|kind| !seen.contains(kind) && { seen.push(*kind); true });
+    found.retain(|kind| {
+        !seen.contains(kind) && {
+            seen.push(*kind);
+            true
+        }
+    });
     found
 }
 
@@ -159,7 +165,8 @@ mod tests {
 
     fn usage(property: Value) -> String {
         let units = json!({"type": "string", "enum": ["metric", "imperial"]});
-        let schema = json!({"properties": {"x": property}, "$defs": {"Units": units, "Loop": {"$ref": "#/$defs/Loop"}}});
+        let schema =
+            json!({"properties": {"x": property}, "$defs": {"Units": units, "Loop": {"$ref": "#/$defs/Loop"}}});
         parameters(&schema)[0].usage()
     }
 

@@ -10,11 +10,7 @@ use super::given::Assignments;
 use crate::print::{Parameter, accepts_unknown, parameters};
 
 /// The arguments to send, or what is wrong with them.
-pub(crate) fn typed(
-    tool: &Tool,
-    rest: Map<String, Value>,
-    assignments: Assignments,
-) -> Result<Value, ArgumentsError> {
+pub(crate) fn typed(tool: &Tool, rest: Map<String, Value>, assignments: Assignments) -> Result<Value, ArgumentsError> {
     let known = parameters(&tool.input_schema);
     let mut arguments = rest;
     for assignment in assignments.0 {
