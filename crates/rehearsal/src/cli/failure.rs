@@ -122,10 +122,13 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
         ClientError::Refused { status: 404 | 405, .. } => {
             hints.push("is the path of the URL right? Many servers are at /mcp, older ones at /sse");
         }
+        ClientError::BadTarget { .. } => hints.push("is the server running, and is its URL right?"),
+        ClientError::Lost { method, .. } if is_first(method) => {
+            hints.push("is the server running, and is its URL right?");
+        }
         ClientError::NoCommonVersion { .. } => hints.push("`--protocol auto` takes any version that both speak"),
         ClientError::Start(SpawnError::NoWorkingDir { .. } | SpawnError::Refused { .. })
         | ClientError::Config(_)
-        | ClientError::BadTarget { .. }
         | ClientError::ServerGone { .. }
         | ClientError::Refused { .. }
         | ClientError::Lost { .. }

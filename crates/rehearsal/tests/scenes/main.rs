@@ -6,6 +6,7 @@
 
 mod call;
 mod help;
+mod http;
 mod list;
 mod server_failures;
 mod signals;

@@ -1,12 +1,20 @@
 //! Where scenes play.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
 /// A directory of its own for one scene, with `rehearse` and `tiny-server` in `PATH` and nothing else from outside.
 pub(crate) struct Stage {
     directory: tempfile::TempDir,
+    served: Option<Served>,
+}
+
+/// A server that listens for HTTP until the scene is over.
+struct Served {
+    server: Child,
+    address: String,
 }
 
 /// Runs a line of shell and compares what came of it.
@@ -30,7 +38,17 @@ const REDACTIONS: [(&str, &str); 1] = [(env!("CARGO_PKG_VERSION"), "[VERSION]")]
 
 impl Stage {
     pub(crate) fn new() -> Stage {
-        Stage { directory: tempfile::tempdir().unwrap() }
+        Stage { directory: tempfile::tempdir().unwrap(), served: None }
+    }
+
+    /// A stage with a `tiny-server` that listens at `http://$ADDRESS/mcp`, and at `/sse` for the older transport.
+    pub(crate) fn with_http_server() -> Stage {
+        let stage = Stage::new();
+        let mut server = stage.shell("exec tiny-server --http").spawn().unwrap();
+        let first = BufReader::new(server.stderr.take().unwrap()).lines().next().unwrap().unwrap();
+        let address = first.strip_prefix("listening on http://").and_then(|url| url.strip_suffix("/mcp"));
+        let address = address.expect("the server says where it listens").to_owned();
+        Stage { served: Some(Served { server, address }), ..stage }
     }
 
     /// A file in the directory in which the scene plays.
@@ -49,6 +67,9 @@ impl Stage {
         let mut shell = Command::new("/bin/sh");
         let path = format!("{}:/usr/bin:/bin", programs().display());
         shell.args(["-c", line]).current_dir(self.path()).env_clear().env("PATH", path);
+        if let Some(Served { address, .. }) = &self.served {
+            shell.env("ADDRESS", address);
+        }
         shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         shell
     }
@@ -71,7 +92,19 @@ impl Stage {
 
     fn redacted(&self, text: &str) -> String {
         let text = text.replace(&self.path().display().to_string(), "[DIR]");
+        let text = match &self.served {
+            Some(Served { address, .. }) => text.replace(address, "[ADDRESS]"),
+            None => text,
+        };
         REDACTIONS.iter().fold(text, |text, (found, shown)| text.replace(found, shown))
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // An error means that it is gone already.
+        let _ = self.server.kill();
+        let _ = self.server.wait();
     }
 }
 
