@@ -1,0 +1,93 @@
+//! All that was written about a tool's arguments.
+
+use std::io::Read;
+
+use serde_json::{Map, Value};
+
+use super::assignment::Assignment;
+use super::error::{ArgumentsError, Source};
+
+/// The arguments as they were written.
+#[derive(Debug)]
+pub(crate) enum Given {
+    /// To be sent as it is, right or wrong.
+    Exactly(Value),
+    /// To be typed and checked by the tool's schema.
+    Checked {
+        /// The object of `--args`, sent as it is.
+        rest: Map<String, Value>,
+        /// What was written as `key=value`, on top of that.
+        assignments: Assignments,
+    },
+}
+
+/// Every `key=value`, each key once.
+#[derive(Debug, Default)]
+pub(crate) struct Assignments(pub(super) Vec<Assignment>);
+
+impl Given {
+    /// Reads the words `key=value` and the value of `--args`: JSON, `@file`, or `-` for stdin.
+    pub(crate) fn read(words: &[String], args: Option<&str>) -> Result<Given, ArgumentsError> {
+        let mut assignments = Vec::new();
+        for word in words {
+            let assignment = Assignment::read(word)?;
+            if assignments.iter().any(|other: &Assignment| other.key == assignment.key) {
+                return Err(ArgumentsError::Twice { key: assignment.key });
+            }
+            assignments.push(assignment);
+        }
+        let assignments = Assignments(assignments);
+        match args.map(read_args).transpose()? {
+            None => Ok(Given::Checked { rest: Map::new(), assignments }),
+            Some(value) if assignments.0.is_empty() => Ok(Given::Exactly(value)),
+            Some(Value::Object(rest)) => Ok(Given::Checked { rest, assignments }),
+            Some(found) => Err(ArgumentsError::NotObject { found }),
+        }
+    }
+}
+
+fn read_args(args: &str) -> Result<Value, ArgumentsError> {
+    let (source, text) = if args == "-" {
+        let mut text = String::new();
+        let read = std::io::stdin().lock().read_to_string(&mut text);
+        read.map_err(|cause| ArgumentsError::Unreadable { input: Source::Stdin, cause })?;
+        (Source::Stdin, text)
+    } else if let Some(path) = args.strip_prefix('@') {
+        let source = Source::File(path.into());
+        match std::fs::read_to_string(path) {
+            Ok(text) => (source, text),
+            Err(cause) => return Err(ArgumentsError::Unreadable { input: source, cause }),
+        }
+    } else {
+        (Source::Args, args.to_owned())
+    };
+    serde_json::from_str(&text).map_err(|cause| ArgumentsError::bad_json(source, &cause))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(words: &[&str], args: Option<&str>) -> Result<Given, ArgumentsError> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        Given::read(&words, args)
+    }
+
+    #[test]
+    fn args_alone_are_sent_exactly_even_where_they_are_no_object() {
+        assert!(matches!(read(&[], Some("[1]")), Ok(Given::Exactly(value)) if value == json!([1])));
+        assert!(matches!(read(&["a=1"], Some("[1]")), Err(ArgumentsError::NotObject { .. })));
+    }
+
+    #[test]
+    fn args_with_assignments_are_what_the_assignments_add_to() {
+        let Ok(Given::Checked { rest, assignments }) = read(&["a=1"], Some(r#"{"b": 2}"#)) else { panic!() };
+        assert_eq!((Value::Object(rest), assignments.0.len()), (json!({"b": 2}), 1));
+    }
+
+    #[test]
+    fn a_key_is_given_once() {
+        assert!(matches!(read(&["a=1", "a:=2"], None), Err(ArgumentsError::Twice { key }) if key == "a"));
+    }
+}

@@ -1,0 +1,71 @@
+//! Everything that can be typed.
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+use super::call::Call;
+use super::context::Context;
+use super::exit::Exit;
+use super::list::List;
+
+/// Drives MCP servers from the command line: see what a server offers, call its tools, watch the wire.
+#[derive(Debug, Parser)]
+#[command(
+    name = "rehearse",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    after_help = format!("{EXAMPLES}\n\n{}", Exit::help()),
+)]
+pub(super) struct CommandLine {
+    /// What to do.
+    #[command(subcommand)]
+    pub(super) verb: Verb,
+}
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub(super) enum Verb {
+    List(List),
+    Call(Call),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  rehearse list -- npx -y @modelcontextprotocol/server-everything
+  rehearse call echo message=hello --url http://127.0.0.1:3000/mcp
+  rehearse call add a=1 b=2 --config .mcp.json --server calculator
+
+`rehearse list --help` and `rehearse call --help` say more.";
+
+impl CommandLine {
+    /// Reads the words; what cannot be read, and `--help`, is said at once.
+    pub(super) fn read(context: &Context) -> Result<CommandLine, Exit> {
+        CommandLine::try_parse_from(&context.words).map_err(|error| {
+            // Whoever does not listen to it has no use for it either.
+            let _ = error.print();
+            let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            if asked {
+                return Exit::Ok;
+            }
+            let surprised = error.kind() == ErrorKind::UnknownArgument;
+            if surprised && !context.words.iter().any(|word| word == "--") {
+                context.talk.hint("the command of a server comes after `--`: rehearse list -- npx -y some-server");
+            }
+            Exit::BadInput
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_makes_sense_to_its_parser() {
+        CommandLine::command().debug_assert();
+    }
+}

@@ -1,0 +1,86 @@
+//! What the program's exit status means.
+
+use std::process::ExitCode;
+
+/// How the program ended, for scripts that run it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Everything went well.
+    Ok = 0,
+    /// The server answered, but with a failure: of the tool, or of the protocol.
+    ChecksFailed = 1,
+    /// The command line, or a file that it names, is wrong.
+    BadInput = 2,
+    /// The server gave no answer: it could not be started, died, was silent for too long, or cannot be reached.
+    ServerFailed = 3,
+    /// SIGHUP: the terminal was closed.
+    HungUp = 129,
+    /// SIGINT: somebody pressed Ctrl-C.
+    Interrupted = 130,
+    /// SIGTERM: somebody ended the program.
+    Terminated = 143,
+}
+
+impl Exit {
+    /// All of them, lowest first.
+    pub(crate) const ALL: [Exit; 7] = [
+        Exit::Ok,
+        Exit::ChecksFailed,
+        Exit::BadInput,
+        Exit::ServerFailed,
+        Exit::HungUp,
+        Exit::Interrupted,
+        Exit::Terminated,
+    ];
+
+    /// The number.
+    pub(crate) fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// What it means, in a few words.
+    pub(crate) fn meaning(self) -> &'static str {
+        match self {
+            Exit::Ok => "everything went well",
+            Exit::ChecksFailed => "the tool says that it failed, or the server answered with an error",
+            Exit::BadInput => "a flag, a file, the tool's name or its arguments are wrong",
+            Exit::ServerFailed => "the server could not be started or reached, died, or was silent for too long",
+            Exit::HungUp => "ended by SIGHUP",
+            Exit::Interrupted => "ended by SIGINT (Ctrl-C)",
+            Exit::Terminated => "ended by SIGTERM",
+        }
+    }
+
+    /// All of them for `--help`:
+    ///
+    /// ```text
+    /// Exit status:
+    ///     0  everything went well
+    ///     1  the tool says that it failed, or the server answered with an error
+    /// ```
+    pub(crate) fn help() -> String {
+        let line = |exit: Exit| format!("\n  {:>3}  {}", exit.code(), exit.meaning());
+        std::iter::once("Exit status:".to_owned()).chain(Exit::ALL.into_iter().map(line)).collect()
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_lists_every_status() {
+        let reference = include_str!("../../../../docs/reference/exit-status.md");
+        for exit in Exit::ALL {
+            let row = format!("| {} | {} |", exit.code(), exit.meaning());
+            assert!(reference.contains(&row), "no row {row:?}");
+        }
+    }
+}

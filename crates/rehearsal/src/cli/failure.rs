@@ -1,0 +1,151 @@
+//! Why a verb could not do what it should, and what to do about it.
+
+use std::io;
+
+use rehearsal::client::ClientError;
+use rehearsal::core::message::Method;
+use rehearsal::wire::SendError;
+use rehearsal::wire::stdio::SpawnError;
+
+use super::arguments::ArgumentsError;
+use super::exit::Exit;
+use super::server::ServerError;
+use crate::print::Talk;
+
+/// Anything that ends a verb early.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// What was said about the server is wrong.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// What was said about the arguments is wrong.
+    #[error(transparent)]
+    Arguments(#[from] ArgumentsError),
+    /// The server could not be driven.
+    #[error(transparent)]
+    Client(Box<ClientError>),
+    /// Data could not be printed.
+    #[error("cannot write to stdout: {0}")]
+    Output(#[source] io::Error),
+    /// The program itself could not begin.
+    #[error("cannot begin: {0}")]
+    Begin(#[source] io::Error),
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Failure {
+        Failure::Client(Box::new(error))
+    }
+}
+
+impl Failure {
+    /// Prints the error with its evidence and hints:
+    ///
+    /// ```text
+    /// error: the server could not be started: there is no program "npxx" in PATH
+    /// hint: check how it is spelled, and that its directory is in PATH
+    /// ```
+    pub(super) fn tell(&self, talk: Talk) {
+        talk.error(self);
+        self.hints().into_iter().for_each(|hint| talk.hint(hint));
+    }
+
+    /// The exit status that it leads to.
+    pub(super) fn exit(&self) -> Exit {
+        match self {
+            Failure::Server(_) | Failure::Arguments(_) | Failure::Output(_) => Exit::BadInput,
+            Failure::Client(error) => client_exit(error),
+            Failure::Begin(_) => Exit::ServerFailed,
+        }
+    }
+
+    fn hints(&self) -> Vec<String> {
+        match self {
+            Failure::Server(error) => error.hints(),
+            Failure::Arguments(error) => error.hints(),
+            Failure::Client(error) => client_hints(error).into_iter().map(str::to_owned).collect(),
+            Failure::Output(_) | Failure::Begin(_) => Vec::new(),
+        }
+    }
+}
+
+fn client_exit(error: &ClientError) -> Exit {
+    match error {
+        ClientError::ErrorReply { .. } => Exit::ChecksFailed,
+        ClientError::Config(_)
+        | ClientError::BadParams { .. }
+        | ClientError::NotInVersion { .. }
+        | ClientError::Start(SpawnError::NoWorkingDir { .. })
+        | ClientError::NotSent { cause: SendError::TooLong { .. } | SendError::LineEnd, .. } => Exit::BadInput,
+        // The options were checked before, so a target that is still bad is one that cannot be reached.
+        ClientError::BadTarget { .. }
+        | ClientError::Start(
+            SpawnError::NoProgram { .. } | SpawnError::NotExecutable { .. } | SpawnError::Refused { .. },
+        )
+        | ClientError::ServerGone { .. }
+        | ClientError::TimedOut { .. }
+        | ClientError::Refused { .. }
+        | ClientError::Lost { .. }
+        | ClientError::Garbled { .. }
+        | ClientError::BadResult { .. }
+        | ClientError::NoCommonVersion { .. }
+        | ClientError::NotSent { cause: SendError::Closed | SendError::NoChannel | SendError::Failed { .. }, .. } => {
+            Exit::ServerFailed
+        }
+    }
+}
+
+fn client_hints(error: &ClientError) -> Vec<&'static str> {
+    let mut hints = Vec::new();
+    match error {
+        ClientError::Start(SpawnError::NoProgram { program }) if program.contains(' ') => {
+            hints.push("write the program and its arguments without quotes around them all: -- npx -y some-server");
+        }
+        ClientError::Start(SpawnError::NoProgram { program }) if program.contains('/') => {
+            hints.push("the path is relative to the directory in which rehearse runs");
+        }
+        ClientError::Start(SpawnError::NoProgram { .. }) => {
+            hints.push("check how it is spelled, and that its directory is in PATH");
+        }
+        ClientError::Start(SpawnError::NotExecutable { .. }) => {
+            hints.push("make it executable with chmod +x, or name the interpreter that runs it");
+        }
+        ClientError::TimedOut { method, .. } if is_first(method) => {
+            hints.push(
+                "does it speak MCP on its stdin and stdout? `-v` shows what it says, `--timeout 60` waits longer",
+            );
+        }
+        ClientError::TimedOut { .. } => hints.push("`--timeout 60` waits longer"),
+        ClientError::Refused { status: 401 | 403, .. } => {
+            hints.push("say who you are: --header 'Authorization: Bearer TOKEN'");
+        }
+        ClientError::Refused { status: 404 | 405, .. } => {
+            hints.push("is the path of the URL right? Many servers are at /mcp, older ones at /sse");
+        }
+        ClientError::BadTarget { .. } => hints.push("is the server running, and is its URL right?"),
+        ClientError::Lost { method, .. } if is_first(method) => {
+            hints.push("is the server running, and is its URL right?");
+        }
+        ClientError::NoCommonVersion { .. } => hints.push("`--protocol auto` takes any version that both speak"),
+        ClientError::Start(SpawnError::NoWorkingDir { .. } | SpawnError::Refused { .. })
+        | ClientError::Config(_)
+        | ClientError::ServerGone { .. }
+        | ClientError::Refused { .. }
+        | ClientError::Lost { .. }
+        | ClientError::Garbled { .. }
+        | ClientError::ErrorReply { .. }
+        | ClientError::BadResult { .. }
+        | ClientError::NotSent { .. }
+        | ClientError::BadParams { .. }
+        | ClientError::NotInVersion { .. } => {}
+    }
+    if error.evidence().is_some_and(|evidence| !evidence.noise.is_empty()) {
+        hints.push("only messages belong on a server's stdout; what it logs belongs on its stderr");
+    }
+    hints
+}
+
+/// Whether a method is one that a conversation begins with.
+fn is_first(method: &Method) -> bool {
+    *method == Method::INITIALIZE || *method == Method::DISCOVER
+}

@@ -1,0 +1,69 @@
+//! From words to an exit status.
+
+use rehearsal::Client;
+use rehearsal::wire::Stopped;
+
+use super::command_line::{CommandLine, Verb};
+use super::context::Context;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::server::ServerOptions;
+use super::signals::Signals;
+
+/// Does what the command line says.
+pub(crate) fn run(context: &Context) -> Exit {
+    let done = match CommandLine::read(context) {
+        Ok(CommandLine { verb: Verb::List(list) }) => {
+            with_server(context, &list.server, async |client| list.run(client, context).await)
+        }
+        Ok(CommandLine { verb: Verb::Call(call) }) => call.given().map_err(Failure::from).and_then(|given| {
+            with_server(context, &call.server, async |client| call.run(given, client, context).await)
+        }),
+        Err(exit) => return exit,
+    };
+    done.unwrap_or_else(|failure| told(&failure, context))
+}
+
+/// Connects, does something, and ends the server, also where a signal ends us.
+fn with_server(
+    context: &Context,
+    options: &ServerOptions,
+    verb: impl AsyncFnOnce(&Client) -> Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    let builder = options.client(context)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
+    let done = runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(Failure::Begin)?;
+        let client = tokio::select! {
+            client = builder.connect() => client?,
+            exit = signals.next() => return Ok(exit),
+        };
+        let done = tokio::select! {
+            done = verb(&client) => done.unwrap_or_else(|failure| told(&failure, context)),
+            exit = signals.next() => exit,
+        };
+        // Whoever insists gets out at once; what is dropped is killed.
+        tokio::select! {
+            stopped = client.close() => if options.verbose { farewell(stopped, context) },
+            _ = signals.next() => {}
+        }
+        Ok(done)
+    });
+    // Drops every task, and with it what is left of the server; a name that is still being looked up is not waited for.
+    runtime.shutdown_background();
+    done
+}
+
+fn told(failure: &Failure, context: &Context) -> Exit {
+    failure.tell(context.talk);
+    failure.exit()
+}
+
+/// Says so where a server did not end by itself.
+fn farewell(stopped: Stopped, context: &Context) {
+    match stopped {
+        Stopped::Gone | Stopped::Politely => {}
+        Stopped::Terminated => context.talk.say("the server did not end when its stdin was closed; it took SIGTERM"),
+        Stopped::Killed => context.talk.say("the server ended neither by itself nor at SIGTERM; it took SIGKILL"),
+    }
+}

@@ -1,0 +1,146 @@
+//! What a server offers.
+
+use std::io::{self, Write};
+
+use rehearsal::core::protocol::{Prompt, Resource, ResourceTemplate, Tool};
+use serde_json::{Map, Value};
+
+use super::parameter::{Parameter, parameters};
+use super::screen::Screen;
+use super::table::Table;
+
+/// How wide the column of arguments may become before they go on another line.
+const ARGUMENTS_WIDTH: usize = 44;
+
+/// The lists of a server; `None` where one was not asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Lists {
+    /// The tools.
+    pub(crate) tools: Option<Vec<Tool>>,
+    /// The resources.
+    pub(crate) resources: Option<Vec<Resource>>,
+    /// The resource templates.
+    pub(crate) templates: Option<Vec<ResourceTemplate>>,
+    /// The prompts.
+    pub(crate) prompts: Option<Vec<Prompt>>,
+}
+
+impl Lists {
+    /// Prints one object of the lists exactly as the server gave them: `{"tools":[…],"prompts":[…]}`.
+    pub(crate) fn json(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut lists = Map::new();
+        let mut put = |key: &str, list: Option<Vec<&Value>>| {
+            if let Some(list) = list {
+                lists.insert(key.to_owned(), list.into_iter().cloned().collect());
+            }
+        };
+        put("tools", self.tools.as_ref().map(|list| list.iter().map(|tool| &tool.raw).collect()));
+        put("resources", self.resources.as_ref().map(|list| list.iter().map(|resource| &resource.raw).collect()));
+        put("resourceTemplates", self.templates.as_ref().map(|list| list.iter().map(|one| &one.raw).collect()));
+        put("prompts", self.prompts.as_ref().map(|list| list.iter().map(|prompt| &prompt.raw).collect()));
+        writeln!(out, "{}", Value::Object(lists))
+    }
+
+    /// Prints a table for each list that is not empty:
+    ///
+    /// ```text
+    /// TOOL  ARGUMENTS                            DESCRIPTION
+    /// echo  message=string                       Says what you say
+    /// slow  steps=integer [delay_ms=integer]     Takes its time
+    ///
+    /// PROMPT  ARGUMENTS  DESCRIPTION
+    /// greet   who        Greets somebody
+    /// ```
+    pub(crate) fn tables(&self, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+        let mut between = Between { first: true };
+        if let Some(tools) = self.tools.as_deref().filter(|list| !list.is_empty()) {
+            between.tables(out)?;
+            print_tools(tools, screen, out)?;
+        }
+        if let Some(resources) = self.resources.as_deref().filter(|list| !list.is_empty()) {
+            between.tables(out)?;
+            let mut table = Table::new(["RESOURCE", "NAME", "TYPE", "DESCRIPTION"]);
+            for Resource { uri, name, mime_type, raw } in resources {
+                table.row([cell(Some(uri)), cell(name.as_ref()), cell(mime_type.as_ref()), description(raw)]);
+            }
+            table.print(screen, out)?;
+        }
+        if let Some(templates) = self.templates.as_deref().filter(|list| !list.is_empty()) {
+            between.tables(out)?;
+            let mut table = Table::new(["TEMPLATE", "NAME", "DESCRIPTION"]);
+            for ResourceTemplate { uri_template, name, raw } in templates {
+                table.row([cell(Some(uri_template)), cell(name.as_ref()), description(raw)]);
+            }
+            table.print(screen, out)?;
+        }
+        if let Some(prompts) = self.prompts.as_deref().filter(|list| !list.is_empty()) {
+            between.tables(out)?;
+            let mut table = Table::new(["PROMPT", "ARGUMENTS", "DESCRIPTION"]);
+            for Prompt { name, arguments, raw, .. } in prompts {
+                let usage = arguments.iter().map(|argument| {
+                    if argument.required { argument.name.clone() } else { format!("[{}]", argument.name) }
+                });
+                table.row([cell(Some(name)), wrapped(usage), description(raw)]);
+            }
+            table.print(screen, out)?;
+        }
+        Ok(())
+    }
+
+    /// What was asked for and is not there: `tools`, `prompts`.
+    pub(crate) fn empty(&self) -> Vec<&'static str> {
+        let lists = [
+            ("tools", self.tools.as_ref().map(Vec::len)),
+            ("resources", self.resources.as_ref().map(Vec::len)),
+            ("resource templates", self.templates.as_ref().map(Vec::len)),
+            ("prompts", self.prompts.as_ref().map(Vec::len)),
+        ];
+        lists.into_iter().filter(|(_, length)| *length == Some(0)).map(|(name, _)| name).collect()
+    }
+}
+
+fn print_tools(tools: &[Tool], screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]);
+    for tool in tools {
+        let usage = wrapped(parameters(&tool.input_schema).iter().map(Parameter::usage));
+        table.row([cell(Some(&tool.name)), usage, description(&tool.raw)]);
+    }
+    table.print(screen, out)
+}
+
+/// An empty line between two tables.
+struct Between {
+    first: bool,
+}
+
+impl Between {
+    fn tables(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        if std::mem::take(&mut self.first) { Ok(()) } else { writeln!(out) }
+    }
+}
+
+fn cell(text: Option<&String>) -> Vec<String> {
+    text.cloned().into_iter().collect()
+}
+
+/// The first line of what something says about itself.
+fn description(raw: &Value) -> Vec<String> {
+    let text = |key: &str| raw.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+    let text = text("description").or_else(|| text("title"));
+    text.and_then(|text| text.trim().lines().next()).map(|line| line.trim_end().to_owned()).into_iter().collect()
+}
+
+/// Words on as few lines as they need.
+fn wrapped(words: impl Iterator<Item = String>) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        match lines.last_mut() {
+            Some(line) if line.len() + 1 + word.len() <= ARGUMENTS_WIDTH => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines
+}

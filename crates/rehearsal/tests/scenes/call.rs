@@ -1,0 +1,211 @@
+//! `rehearse call`
+
+use crate::stage::{Stage, rehearse};
+
+#[test]
+fn the_text_of_the_answer_is_printed_as_it_is() {
+    rehearse!(Stage::new(), "rehearse call echo message='hello  there' -- tiny-server", @r"
+exit: 0
+----- stdout -----
+hello  there
+");
+}
+
+#[test]
+fn values_are_read_as_the_types_that_the_tool_wants() {
+    rehearse!(Stage::new(), "rehearse call add a=1 b=2.5 -- tiny-server", @r"
+exit: 0
+----- stdout -----
+3.5
+");
+    rehearse!(Stage::new(), "rehearse call echo message=5 -- tiny-server", @r"
+exit: 0
+----- stdout -----
+5
+");
+    rehearse!(Stage::new(), "rehearse call echo 'message:=\"5\"' -- tiny-server", @r"
+exit: 0
+----- stdout -----
+5
+");
+}
+
+#[test]
+fn json_is_the_result_exactly_as_the_server_wrote_it() {
+    rehearse!(Stage::new(), "rehearse call add a=1 b=2 --json --protocol legacy -- tiny-server", @r#"
+exit: 0
+----- stdout -----
+{"content":[{"type":"text","text":"3"}],"structuredContent":{"sum":3}}
+"#);
+}
+
+#[test]
+fn what_is_not_text_is_told_in_one_line() {
+    rehearse!(Stage::new(), "rehearse call picture -- tiny-server", @r"
+exit: 0
+----- stdout -----
+[image image/png, 69 bytes]
+[link tiny://pixel, image/png]
+[resource tiny://greeting, text/plain]
+Hello from tiny-server
+");
+}
+
+#[test]
+fn args_come_from_the_line_a_file_or_stdin() {
+    let stage = Stage::new().file("message.json", r#"{"message": "from a file"}"#);
+    rehearse!(stage, r#"rehearse call echo --args '{"message": "from the line"}' -- tiny-server"#, @r"
+exit: 0
+----- stdout -----
+from the line
+");
+    rehearse!(stage, "rehearse call echo --args @message.json -- tiny-server", @r"
+exit: 0
+----- stdout -----
+from a file
+");
+    rehearse!(stage, "rehearse call echo --args - -- tiny-server < message.json", @r"
+exit: 0
+----- stdout -----
+from a file
+");
+    rehearse!(stage, "rehearse call echo --args @message.json message='from both' -- tiny-server", @r"
+exit: 0
+----- stdout -----
+from both
+");
+}
+
+#[test]
+fn a_tool_that_is_misspelled_gets_a_suggestion() {
+    rehearse!(Stage::new(), "rehearse call ecoh message=hello -- tiny-server", @r"
+exit: 2
+----- stderr -----
+error: the server has no tool `ecoh`
+hint: did you mean `echo`?
+");
+}
+
+#[test]
+fn an_argument_that_is_misspelled_gets_a_suggestion() {
+    rehearse!(Stage::new(), "rehearse call echo mesage=hello -- tiny-server", @r"
+exit: 2
+----- stderr -----
+error: `echo` has no argument `mesage`
+hint: did you mean `message`?
+hint: --args JSON is sent unchecked
+");
+}
+
+#[test]
+fn a_value_of_the_wrong_type_is_refused_before_it_is_sent() {
+    rehearse!(Stage::new(), "rehearse call slow steps=many -- tiny-server", @r"
+exit: 2
+----- stderr -----
+error: argument `steps`: expected an integer, got `many`
+hint: `steps:=JSON` is sent whatever its type
+");
+}
+
+#[test]
+fn an_argument_that_is_missing_is_named_with_its_description() {
+    rehearse!(Stage::new(), "rehearse call slow delay_ms=1 -- tiny-server", @r"
+exit: 2
+----- stderr -----
+error: `slow` needs `steps`
+  required arguments:
+    steps  integer  How many steps
+hint: to leave something out on purpose, write all arguments as --args JSON
+");
+}
+
+#[test]
+fn a_word_that_is_no_argument_is_probably_a_command() {
+    rehearse!(Stage::new(), "rehearse call echo message=hello tiny-server", @r"
+exit: 2
+----- stderr -----
+error: `tiny-server` is not key=value
+hint: arguments are written key=value or key:=JSON; the command of a server comes after `--`
+");
+}
+
+#[test]
+fn a_tool_that_says_that_it_failed_ends_with_status_1() {
+    rehearse!(Stage::new(), "rehearse call fail message='out of rain' -- tiny-server", @r"
+exit: 1
+----- stdout -----
+out of rain
+----- stderr -----
+error: the tool says that it failed
+");
+}
+
+#[test]
+fn args_alone_are_sent_unchecked_so_that_errors_can_be_provoked() {
+    rehearse!(Stage::new(), "rehearse call ecoh --args '{}' -- tiny-server", @r#"
+exit: 1
+----- stderr -----
+error: -32602: unknown tool "ecoh"
+"#);
+    rehearse!(Stage::new(), "rehearse call ecoh --args '{}' --json -- tiny-server", @r#"
+exit: 1
+----- stdout -----
+{"code":-32602,"message":"unknown tool \"ecoh\""}
+----- stderr -----
+error: -32602: unknown tool "ecoh"
+"#);
+}
+
+#[test]
+fn what_is_not_json_is_told_with_its_place() {
+    rehearse!(Stage::new(), r#"rehearse call echo --args '{"message": hello}' -- tiny-server"#, @r#"
+exit: 2
+----- stderr -----
+error: --args, line 1, column 13: not JSON: expected value
+hint: quote it for the shell: --args '{"key": "value"}'; --args @FILE reads a file
+"#);
+    rehearse!(Stage::new(), "rehearse call echo message:=hello -- tiny-server", @r#"
+exit: 2
+----- stderr -----
+error: argument `message`, line 1, column 1: not JSON: expected value
+hint: `message=TEXT` takes text; strings in JSON have quotes: message:='"TEXT"'
+"#);
+    rehearse!(Stage::new(), "rehearse call echo --args @nowhere.json -- tiny-server", @r"
+exit: 2
+----- stderr -----
+error: cannot read nowhere.json: No such file or directory (os error 2)
+");
+}
+
+#[test]
+fn verbose_shows_the_wire() {
+    let line = r#"rehearse call echo --args '{"message": "hi"}' -v --protocol 2025-06-18 -- tiny-server"#;
+    rehearse!(Stage::new(), line, @r#"
+exit: 0
+----- stdout -----
+hi
+----- stderr -----
+> {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"rehearsal","version":"[VERSION]"}}}
+< {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"logging":{},"completions":{}},"serverInfo":{"name":"tiny-server","version":"[VERSION]","title":"Tiny server"},"instructions":"Try the tool `echo` first; `ask`, `sample` and `roots` ask you something in return."}}
+> {"jsonrpc":"2.0","method":"notifications/initialized"}
+> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}
+< {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"hi"}]}}
+"#);
+}
+
+#[test]
+fn verbose_shows_the_servers_stderr() {
+    let server = "sh -c 'echo getting ready >&2; echo and gone >&2'";
+    rehearse!(Stage::new(), &format!("rehearse list -v --protocol legacy -- {server}"), @r#"
+exit: 3
+----- stderr -----
+> {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"rehearsal","version":"[VERSION]"}}}
+! getting ready
+! and gone
+error: the server exited with status 0 before it answered initialize
+  the server's process ended: exit status: 0
+  last lines of its stderr:
+    getting ready
+    and gone
+"#);
+}

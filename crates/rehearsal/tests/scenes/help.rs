@@ -1,0 +1,68 @@
+//! What `rehearse` says about itself.
+
+use crate::stage::{Stage, rehearse};
+
+#[test]
+fn the_version_is_told() {
+    rehearse!(Stage::new(), "rehearse --version", @r"
+exit: 0
+----- stdout -----
+rehearse [VERSION]
+");
+}
+
+#[test]
+fn a_word_that_is_no_command_gets_a_suggestion() {
+    rehearse!(Stage::new(), "rehearse lsit", @r"
+exit: 2
+----- stderr -----
+error: unrecognized subcommand 'lsit'
+
+  tip: a similar subcommand exists: 'list'
+
+Usage: rehearse <COMMAND>
+
+For more information, try '--help'.
+");
+}
+
+#[test]
+fn a_value_that_is_no_duration_is_explained() {
+    rehearse!(Stage::new(), "rehearse list --timeout soon -- tiny-server", @r"
+exit: 2
+----- stderr -----
+error: invalid value 'soon' for '--timeout <SECONDS>': write seconds such as 30 or 0.5, or a number with ms, s, m or h
+
+For more information, try '--help'.
+");
+    rehearse!(Stage::new(), "rehearse list --protocol 2025-01-01 -- tiny-server", @r#"
+exit: 2
+----- stderr -----
+error: invalid value '2025-01-01' for '--protocol <VERSION>': unknown protocol version "2025-01-01"; known are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28; or say auto, legacy or modern
+
+For more information, try '--help'.
+"#);
+}
+
+/// Where the generated part of the reference begins.
+const GENERATED: &str = "\n## rehearse\n";
+
+/// `UPDATE_DOCS=1 cargo test -p rehearsal reference` writes it anew.
+#[test]
+fn the_reference_ends_with_what_help_says() {
+    let stage = Stage::new();
+    let help = |words: &str| {
+        let output = stage.shell(&format!("rehearse {words}--help")).output().unwrap();
+        format!("\n```text\n$ rehearse {words}--help\n{}```\n", String::from_utf8(output.stdout).unwrap())
+    };
+    let verbs = ["list", "call"].map(|verb| format!("\n## rehearse {verb}\n{}", help(&format!("{verb} "))));
+    let generated = help("") + &verbs.concat();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let (prose, found) = page.split_once(GENERATED).expect("the page has a generated part");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, format!("{prose}{GENERATED}{generated}")).unwrap();
+        return;
+    }
+    assert!(found == generated, "docs/reference/cli.md is not what --help says; UPDATE_DOCS=1 writes it anew");
+}

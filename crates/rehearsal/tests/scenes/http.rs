@@ -1,0 +1,67 @@
+//! Servers behind a URL.
+
+use crate::stage::{Stage, rehearse};
+
+#[test]
+fn a_server_is_reached_over_both_http_transports() {
+    let stage = Stage::with_http_server();
+    rehearse!(stage, "rehearse call echo message=hello --url http://$ADDRESS/mcp", @r"
+exit: 0
+----- stdout -----
+hello
+");
+    rehearse!(stage, "rehearse list --prompts --protocol 2025-06-18 --url http://$ADDRESS/mcp", @r"
+exit: 0
+----- stdout -----
+PROMPT  ARGUMENTS  DESCRIPTION
+greet   who        Says hello
+----- stderr -----
+tiny-server [VERSION], protocol 2025-06-18
+");
+    rehearse!(stage, "rehearse list --prompts --protocol legacy --transport sse --url http://$ADDRESS/sse", @r"
+exit: 0
+----- stdout -----
+PROMPT  ARGUMENTS  DESCRIPTION
+greet   who        Says hello
+----- stderr -----
+tiny-server [VERSION], protocol 2025-11-25
+");
+}
+
+#[test]
+fn a_server_that_does_not_listen_is_told_apart_from_one_that_says_no() {
+    let stage = Stage::with_http_server();
+    rehearse!(stage, "rehearse list --url http://$ADDRESS/elsewhere", @r"
+exit: 1
+----- stderr -----
+error: initialize was refused: -32000: Not Found: /elsewhere
+");
+    rehearse!(stage, "rehearse list --url http://127.0.0.1:1/mcp", @r"
+exit: 3
+----- stderr -----
+error: the answer to server/discover was lost: cannot connect to 127.0.0.1:1: tcp connect error: Connection refused (os error 111)
+hint: is the server running, and is its URL right?
+");
+    rehearse!(stage, "rehearse list --transport sse --url http://127.0.0.1:1/sse", @r"
+exit: 3
+----- stderr -----
+error: cannot connect to 127.0.0.1:1: tcp connect error: Connection refused (os error 111)
+hint: is the server running, and is its URL right?
+");
+}
+
+#[test]
+fn a_client_config_may_name_a_url() {
+    let config = r#"{"mcpServers": {"remote": {"url": "http://${ADDRESS}/mcp"}}}"#;
+    let stage = Stage::with_http_server().file(".mcp.json", config);
+    rehearse!(stage, "rehearse call add a=1 b=2 --config .mcp.json --server remote", @r"
+exit: 0
+----- stdout -----
+3
+");
+    rehearse!(stage, "rehearse list --env KEY=1 --config .mcp.json --server remote", @r"
+exit: 2
+----- stderr -----
+error: --env is of no use: it is for servers that are started by a command
+");
+}

@@ -1,0 +1,98 @@
+//! `rehearse list`
+
+use crate::stage::{Stage, rehearse};
+
+#[test]
+fn everything_that_a_server_declares_is_listed() {
+    rehearse!(Stage::new(), "rehearse list -- tiny-server", @r"
+exit: 0
+----- stdout -----
+TOOL     ARGUMENTS                                DESCRIPTION
+echo     message=string                           Says what you say
+add      a=number b=number                        Adds two numbers
+slow     steps=integer [delay_ms=integer]         Takes its time and tells how far it is; can be cancelled
+log      level=debug|info|notice|warning|error|…  Sends you a log message, if you want to hear messages of that level
+         message=string
+fail     message=string                           Fails, with your words
+ask      question=string                          Asks the person at your end for a name (elicitation)
+sample   prompt=string                            Asks the model at your end (sampling)
+roots                                             Asks which folders it may see (roots)
+picture                                           Shows a picture, links to it, and embeds a text
+touch                                             Tells subscribers that tiny://greeting was updated and that the tools changed
+
+RESOURCE         NAME      TYPE        DESCRIPTION
+tiny://greeting  greeting  text/plain  A line of text
+tiny://pixel     pixel     image/png   A PNG of one green pixel
+
+TEMPLATE                NAME                 DESCRIPTION
+tiny://greeting/{name}  greeting for a name  A line of text for somebody
+
+PROMPT  ARGUMENTS  DESCRIPTION
+greet   who        Says hello
+----- stderr -----
+tiny-server [VERSION], protocol 2026-07-28
+");
+}
+
+#[test]
+fn one_list_alone_can_be_asked_for() {
+    rehearse!(Stage::new(), "rehearse list --prompts --protocol 2025-06-18 -- tiny-server", @r"
+exit: 0
+----- stdout -----
+PROMPT  ARGUMENTS  DESCRIPTION
+greet   who        Says hello
+----- stderr -----
+tiny-server [VERSION], protocol 2025-06-18
+");
+}
+
+#[test]
+fn json_is_one_object_of_the_lists_as_the_server_gave_them() {
+    rehearse!(Stage::new(), "rehearse list --json --resources --prompts -- tiny-server", @r#"
+exit: 0
+----- stdout -----
+{"resources":[{"uri":"tiny://greeting","name":"greeting","title":"Greeting","description":"A line of text","mimeType":"text/plain"},{"uri":"tiny://pixel","name":"pixel","title":"Pixel","description":"A PNG of one green pixel","mimeType":"image/png"}],"prompts":[{"name":"greet","title":"Greet somebody","description":"Says hello","arguments":[{"name":"who","description":"Whom to greet","required":true}]}]}
+"#);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    rehearse!(Stage::new(), "{ rehearse list --json -- tiny-server; echo status $? >&2; } | true", @r"
+exit: 0
+----- stderr -----
+status 0
+");
+}
+
+#[test]
+fn a_server_that_declares_nothing_is_told_apart_from_one_that_has_nothing() {
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"bare"}}}"#;
+    let stage = Stage::new().file("answer", answer).file("server", "read line; cat answer; echo; cat > /dev/null");
+    rehearse!(stage, "rehearse list --protocol legacy -- sh server", @r"
+exit: 0
+----- stderr -----
+bare, protocol 2025-11-25
+it declares neither tools nor resources nor prompts
+hint: `--tools` asks for its tools all the same
+");
+}
+
+#[test]
+fn colour_is_for_terminals_unless_it_is_forced_and_never_against_no_color() {
+    rehearse!(Stage::new(), "CLICOLOR_FORCE=1 rehearse list --prompts -- tiny-server | cat -v", @r"
+exit: 0
+----- stdout -----
+^[[1mPROMPT^[[0m  ^[[1mARGUMENTS^[[0m  ^[[1mDESCRIPTION^[[0m
+^[[32mgreet^[[0m   who        Says hello
+----- stderr -----
+tiny-server [VERSION], protocol 2026-07-28
+");
+    rehearse!(Stage::new(), "NO_COLOR=1 CLICOLOR_FORCE=1 rehearse list --prompts -- tiny-server | cat -v", @r"
+exit: 0
+----- stdout -----
+PROMPT  ARGUMENTS  DESCRIPTION
+greet   who        Says hello
+----- stderr -----
+tiny-server [VERSION], protocol 2026-07-28
+");
+}

@@ -1,0 +1,14 @@
+//! The real binary, run as people run it.
+//!
+//! Each scene is a line of shell and what came of it: exit status, stdout and stderr.
+
+#![expect(clippy::unwrap_used, reason = "a scene that cannot be set up has failed")]
+
+mod call;
+mod help;
+mod http;
+mod list;
+mod server_failures;
+mod signals;
+mod stage;
+mod which_server;

@@ -1,0 +1,84 @@
+//! Being told to end.
+
+use std::io::{BufRead, BufReader};
+use std::process::Child;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::stage::Stage;
+
+/// A run of `rehearse` with a server that holds a pipe open for as long as it lives.
+struct Run {
+    child: Child,
+    server_gone: mpsc::Receiver<()>,
+}
+
+impl Run {
+    /// Runs a line until a line of its stderr is as wanted. `server` is what the server does.
+    fn until(stage: &Stage, line: &str, server: &str, wanted: impl Fn(&str) -> bool) -> Run {
+        let alive = stage.path().join("alive");
+        assert!(stage.shell("mkfifo alive").status().unwrap().success());
+        std::fs::write(stage.path().join("server"), format!("exec 3> alive; {server}")).unwrap();
+        let (gone, server_gone) = mpsc::channel();
+        std::thread::spawn(move || {
+            // Ends when the server and everything that it started has ended.
+            std::fs::read(alive).unwrap();
+            gone.send(()).unwrap();
+        });
+        let mut child = stage.shell(&format!("exec {line}")).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        assert!(lines.any(|line| wanted(&line)));
+        std::thread::spawn(move || lines.for_each(drop));
+        Run { child, server_gone }
+    }
+
+    fn kill(&self, signal: Signal) {
+        kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap();
+    }
+
+    /// The exit status, once nothing is left of the server.
+    fn end(mut self) -> Option<i32> {
+        let status = self.child.wait().unwrap();
+        self.server_gone.recv_timeout(Duration::from_secs(20)).expect("the server should be gone");
+        status.code()
+    }
+}
+
+#[test]
+fn a_signal_during_a_call_ends_the_server_too() {
+    for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
+        let stage = Stage::new();
+        let line = "rehearse call slow steps=100 delay_ms=10000 -v -- sh server";
+        let called = |line: &str| line.starts_with('>') && line.contains("tools/call");
+        let run = Run::until(&stage, line, "exec tiny-server", called);
+        run.kill(signal);
+        assert_eq!(run.end(), Some(code));
+    }
+}
+
+#[test]
+fn a_signal_while_a_server_begins_ends_it_too() {
+    let stage = Stage::new();
+    let server = "echo ready >&2; sleep 600";
+    let run = Run::until(&stage, "rehearse list -v -- sh server", server, |line| line == "! ready");
+    run.kill(Signal::SIGINT);
+    assert_eq!(run.end(), Some(130));
+}
+
+#[test]
+fn a_second_signal_does_not_wait_for_a_stubborn_server() {
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{}}}"#;
+    let stage = Stage::new().file("answer", answer);
+    let server = "trap '' TERM; read line; cat answer; echo; while :; do sleep 1; done";
+    let line = "rehearse list -v --protocol legacy -- sh server";
+    let listed = |line: &str| line.starts_with('>') && line.contains("tools/list");
+    let run = Run::until(&stage, line, server, listed);
+    // Which of two signals is seen first is not told.
+    run.kill(Signal::SIGINT);
+    run.kill(Signal::SIGTERM);
+    let code = run.end();
+    assert!(matches!(code, Some(130 | 143)), "{code:?}");
+}

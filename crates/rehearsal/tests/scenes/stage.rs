@@ -1,0 +1,126 @@
+//! Where scenes play.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+
+/// A directory of its own for one scene, with `rehearse` and `tiny-server` in `PATH` and nothing else from outside.
+pub(crate) struct Stage {
+    directory: tempfile::TempDir,
+    served: Option<Served>,
+}
+
+/// A server that listens for HTTP until the scene is over.
+struct Served {
+    server: Child,
+    address: String,
+}
+
+/// Runs a line of shell and compares what came of it.
+///
+/// ```text
+/// rehearse!(stage, "rehearse call echo message=hello -- tiny-server", @r"
+/// exit: 0
+/// ----- stdout -----
+/// hello
+/// ");
+/// ```
+macro_rules! rehearse {
+    ($stage:expr, $line:expr, @$expected:literal) => {
+        insta::assert_snapshot!($stage.play($line), @$expected)
+    };
+}
+pub(crate) use rehearse;
+
+/// What differs between machines and versions, and what is shown instead.
+const REDACTIONS: [(&str, &str); 1] = [(env!("CARGO_PKG_VERSION"), "[VERSION]")];
+
+impl Stage {
+    pub(crate) fn new() -> Stage {
+        Stage { directory: tempfile::tempdir().unwrap(), served: None }
+    }
+
+    /// A stage with a `tiny-server` that listens at `http://$ADDRESS/mcp`, and at `/sse` for the older transport.
+    pub(crate) fn with_http_server() -> Stage {
+        let stage = Stage::new();
+        let mut server = stage.shell("exec tiny-server --http").spawn().unwrap();
+        let first = BufReader::new(server.stderr.take().unwrap()).lines().next().unwrap().unwrap();
+        let address = first.strip_prefix("listening on http://").and_then(|url| url.strip_suffix("/mcp"));
+        let address = address.expect("the server says where it listens").to_owned();
+        Stage { served: Some(Served { server, address }), ..stage }
+    }
+
+    /// A file in the directory in which the scene plays.
+    pub(crate) fn file(self, name: &str, text: &str) -> Stage {
+        std::fs::write(self.directory.path().join(name), text).unwrap();
+        self
+    }
+
+    /// The directory in which the scene plays.
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// A shell that is about to run `line`.
+    pub(crate) fn shell(&self, line: &str) -> Command {
+        let mut shell = Command::new("/bin/sh");
+        let path = format!("{}:/usr/bin:/bin", programs().display());
+        shell.args(["-c", line]).current_dir(self.path()).env_clear().env("PATH", path);
+        if let Some(Served { address, .. }) = &self.served {
+            shell.env("ADDRESS", address);
+        }
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        shell
+    }
+
+    /// Exit status, stdout and stderr of a line of shell.
+    pub(crate) fn play(&self, line: &str) -> String {
+        let Output { status, stdout, stderr } = self.shell(line).output().unwrap();
+        let mut shown = match status.code() {
+            Some(code) => format!("exit: {code}\n"),
+            None => format!("{status}\n"),
+        };
+        for (title, bytes) in [("stdout", stdout), ("stderr", stderr)] {
+            let text = self.redacted(&String::from_utf8_lossy(&bytes));
+            if !text.is_empty() {
+                shown.push_str(&format!("----- {title} -----\n{text}"));
+            }
+        }
+        shown
+    }
+
+    fn redacted(&self, text: &str) -> String {
+        let text = text.replace(&self.path().display().to_string(), "[DIR]");
+        let text = match &self.served {
+            Some(Served { address, .. }) => text.replace(address, "[ADDRESS]"),
+            None => text,
+        };
+        REDACTIONS.iter().fold(text, |text, (found, shown)| text.replace(found, shown))
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // An error means that it is gone already.
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+/// The directory of our programs. `tiny-server` is built where it is not there yet.
+fn programs() -> &'static Path {
+    static PROGRAMS: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAMS.get_or_init(|| {
+        let programs = Path::new(env!("CARGO_BIN_EXE_rehearse")).parent().unwrap().to_owned();
+        if !programs.join("tiny-server").exists() {
+            let mut build = Command::new(env!("CARGO"));
+            build.args(["build", "--quiet", "--package", "tiny-server"]);
+            if programs.ends_with("release") {
+                build.arg("--release");
+            }
+            assert!(build.status().unwrap().success(), "tiny-server could not be built");
+        }
+        programs
+    })
+}

@@ -1,0 +1,107 @@
+//! Naming a server.
+
+use crate::stage::{Stage, rehearse};
+
+#[test]
+fn without_a_server_the_three_ways_to_name_one_are_shown() {
+    rehearse!(Stage::new(), "rehearse list", @r"
+exit: 2
+----- stderr -----
+error: which server?
+hint: start one:    rehearse list -- npx -y @modelcontextprotocol/server-everything
+hint: reach one:    rehearse list --url http://127.0.0.1:3000/mcp
+hint: look one up:  rehearse list --config .mcp.json --server NAME
+");
+}
+
+#[test]
+fn two_servers_are_one_too_many() {
+    rehearse!(Stage::new(), "rehearse list --url http://127.0.0.1:1/mcp -- tiny-server", @r"
+exit: 2
+----- stderr -----
+error: the command after `--` and --url both name a server; which one is meant?
+");
+}
+
+#[test]
+fn a_command_without_dashes_gets_a_hint() {
+    rehearse!(Stage::new(), "rehearse list tiny-server", @r"
+exit: 2
+----- stderr -----
+error: unexpected argument 'tiny-server' found
+
+Usage: rehearse list [OPTIONS] [-- <COMMAND>...]
+
+For more information, try '--help'.
+hint: the command of a server comes after `--`: rehearse list -- npx -y some-server
+");
+}
+
+#[test]
+fn a_server_can_be_looked_up_in_a_file() {
+    let config = r#"{"mcpServers": {"tiny": {"command": "tiny-server", "args": ["--page-size", "${PAGE:-1}"]}}}"#;
+    let stage = Stage::new().file(".mcp.json", config);
+    rehearse!(stage, "rehearse call echo message=hello --config .mcp.json --server tiny", @r"
+exit: 0
+----- stdout -----
+hello
+");
+    rehearse!(stage, "PAGE=none rehearse call echo message=hello --config .mcp.json --server tiny", @r#"
+exit: 3
+----- stderr -----
+error: the server exited with status 2 before it answered initialize
+  the server's process ended: exit status: 2
+  last lines of its stderr:
+    tiny-server: --page-size must be a number from 1 on, not "none"
+    hint: tiny-server --help
+"#);
+    rehearse!(stage, "rehearse list --config .mcp.json --server tny", @r#"
+exit: 2
+----- stderr -----
+error: .mcp.json has no server "tny"; did you mean "tiny"?
+"#);
+    rehearse!(stage, "rehearse list --config .mcp.json", @r"
+exit: 2
+----- stderr -----
+error: the following required arguments were not provided:
+  --server <NAME>
+
+Usage: rehearse list --config <FILE> --server <NAME> [-- <COMMAND>...]
+
+For more information, try '--help'.
+");
+}
+
+#[test]
+fn options_that_would_change_nothing_are_refused() {
+    rehearse!(Stage::new(), "rehearse list --header 'X-Key: 1' -- tiny-server", @r"
+exit: 2
+----- stderr -----
+error: --header is of no use: it is for servers that are reached by a URL
+");
+    rehearse!(Stage::new(), "rehearse list --cwd nowhere -- tiny-server", @r"
+exit: 2
+----- stderr -----
+error: --cwd nowhere: there is no such directory
+");
+    rehearse!(Stage::new(), "rehearse list --url localhost:3000", @r#"
+exit: 2
+----- stderr -----
+error: --url "localhost:3000": it must begin with http:// or https://
+hint: write it like http://127.0.0.1:3000/mcp
+"#);
+}
+
+#[test]
+fn the_servers_variables_and_directory_can_be_set() {
+    let stage = Stage::new().file("server", "echo $GREETING from $(basename $PWD) >&2; exit 1");
+    std::fs::create_dir(stage.path().join("home")).unwrap();
+    rehearse!(stage, "rehearse list --protocol legacy --env GREETING=hello --cwd home -- sh ../server", @r"
+exit: 3
+----- stderr -----
+error: the server exited with status 1 before it answered initialize
+  the server's process ended: exit status: 1
+  last lines of its stderr:
+    hello from home
+");
+}
