@@ -1,14 +1,14 @@
 //! Real servers that nobody here wrote, in both eras.
 
 use std::path::Path;
-use std::process::Command;
 
 use rehearsal::Client;
 use rehearsal::client::{Answers, ClientBuilder};
 use rehearsal::core::protocol::{Era, Revision};
 use serde_json::json;
+use tokio::process::Command;
 
-use crate::installed::{TIMEOUT, node, npm_server, python, script, sdk_server};
+use crate::installed::{TIMEOUT, listening, node, npm_server, python, script, sdk_server};
 
 fn answers() -> Answers {
     Answers::new()
@@ -67,7 +67,7 @@ async fn time_converts_in_both_eras() {
 
 fn git(folder: &Path, arguments: &[&str]) {
     let identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"];
-    let status = Command::new("git").args(identity).arg("-C").arg(folder).args(arguments).status().unwrap();
+    let status = std::process::Command::new("git").args(identity).arg("-C").arg(folder).args(arguments).status().unwrap();
     assert!(status.success());
 }
 
@@ -119,6 +119,10 @@ async fn typescript_over_every_transport_and_era() {
 #[tokio::test]
 async fn rmcp_over_every_transport_and_era() {
     let program = env!("CARGO_BIN_EXE_rmcp-server");
+    let http = listening(Command::new(program).arg("http")).await;
+    for (builder, era) in in_both_eras(|| Client::url(&http.url)) {
+        sdk_tour(builder, era, "-32602").await;
+    }
     for (builder, era) in in_both_eras(|| Client::command(program).arguments(["stdio"])) {
         sdk_tour(builder, era, "-32602").await;
     }
