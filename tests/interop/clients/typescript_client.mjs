@@ -1,8 +1,9 @@
-// Drives a server with the official TypeScript SDK (v2) and prints what it saw as one JSON object.
+// Drives a server with the official TypeScript SDK and prints what it saw as one JSON object.
 //
-//   node typescript_client.mjs --url URL [--transport http|sse] [--era auto|legacy|modern]
+//   node typescript_client.mjs --url URL [--transport http|sse] [--era auto|legacy|modern|v1]
 //   node typescript_client.mjs [--era ...] --stdio COMMAND ARGUMENT...
 //
+// The SDK is v2, or with `--era v1` the v1 that servers and clients were built with before, which knows the legacy era only.
 // The server is expected to have the tools, the resource and the prompt of `servers/fastmcp_server.py`.
 // Status 0: everything was answered. Otherwise `error` says what failed, here and on stderr.
 // Run it with the Node that `install` installed: the SDK is looked for beside it.
@@ -13,11 +14,47 @@ import { parseArgs } from 'node:util';
 // The packages are in the cache, as is this Node, but this file is not: an `import` would not find them.
 // An environment variable would not do either: SDK clients hand on only a few of those to stdio servers.
 const require = createRequire(process.execPath);
-const { Client, ProtocolError, SSEClientTransport, StreamableHTTPClientTransport } = require('@modelcontextprotocol/client');
-const { StdioClientTransport } = require('@modelcontextprotocol/client/stdio');
+const isV1 = process.argv.includes('v1');
+const { Client, ProtocolError, SSEClientTransport, StdioClientTransport, StreamableHTTPClientTransport } = isV1 ? v1() : v2();
 
 // How `versionNegotiation.mode` says which era it speaks. `legacy` is the SDK's default.
-const MODES = { auto: 'auto', legacy: 'legacy', modern: { pin: '2026-07-28' } };
+const MODES = { auto: 'auto', legacy: 'legacy', modern: { pin: '2026-07-28' }, v1: undefined };
+
+function v2() {
+    return { ...require('@modelcontextprotocol/client'), ...require('@modelcontextprotocol/client/stdio') };
+}
+
+// v1 with the signatures of v2.
+function v1() {
+    const sdk = '@modelcontextprotocol/sdk';
+    const types = require(`${sdk}/types.js`);
+    const requests = {
+        'elicitation/create': types.ElicitRequestSchema,
+        'sampling/createMessage': types.CreateMessageRequestSchema,
+        'roots/list': types.ListRootsRequestSchema
+    };
+    class Client extends require(`${sdk}/client/index.js`).Client {
+        setRequestHandler(method, handler) {
+            super.setRequestHandler(requests[method] ?? method, handler);
+        }
+        callTool(params, options) {
+            return super.callTool(params, undefined, options);
+        }
+        async connect(transport, options) {
+            const tell = transport.setProtocolVersion?.bind(transport);
+            transport.setProtocolVersion = version => {
+                this.version = version;
+                tell?.(version);
+            };
+            await super.connect(transport, options);
+        }
+        getNegotiatedProtocolVersion() {
+            return this.version;
+        }
+    }
+    const transports = ['sse', 'stdio', 'streamableHttp'].map(name => require(`${sdk}/client/${name}.js`));
+    return Object.assign({ Client, ProtocolError: types.McpError }, ...transports);
+}
 
 function readArguments() {
     const line = process.argv.slice(2);
@@ -76,7 +113,9 @@ async function callUnknownTool(client) {
         result = await client.callTool({ name: 'no_such_tool', arguments: {} });
     } catch (error) {
         if (!(error instanceof ProtocolError)) throw error;
-        return { kind: 'protocol_error', code: error.code, message: error.message };
+        // v1 puts the code into the message, too.
+        const message = error.message.replace(/^MCP error -\d+: /, '');
+        return { kind: 'protocol_error', code: error.code, message };
     }
     if (!result.isError) throw new Error('an unknown tool was answered as if it existed');
     return { kind: 'is_error', code: null, message: result.content[0].text };

@@ -28,14 +28,6 @@ pub(crate) enum Era {
 impl Era {
     const ALL: [Era; 3] = [Era::Auto, Era::Legacy, Era::Modern];
 
-    fn argument(self) -> &'static str {
-        match self {
-            Era::Auto => "auto",
-            Era::Legacy => "legacy",
-            Era::Modern => "modern",
-        }
-    }
-
     /// The version that is spoken in the end.
     fn version(self) -> &'static str {
         match self {
@@ -45,19 +37,15 @@ impl Era {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Transport {
-    Stdio,
-    Http,
-    Sse,
-}
+/// How the scripts in `clients/` are told the era, and which version is spoken in the end.
+const ERAS: [(&str, &str); 3] = [("auto", "2026-07-28"), ("legacy", "2025-11-25"), ("modern", "2026-07-28")];
 
-async fn tiny_over_http() -> HttpServer {
+pub(crate) async fn tiny_over_http() -> HttpServer {
     listening(Command::new(TINY).arg("--http")).await
 }
 
 /// What a client sees that can do everything.
-fn everything(version: &str) -> Value {
+pub(crate) fn everything(version: &str) -> Value {
     json!({
         "protocol_version": version,
         "tools": ["echo", "add", "slow", "log", "fail", "ask", "sample", "roots", "picture", "touch"],
@@ -77,34 +65,42 @@ fn everything(version: &str) -> Value {
 
 #[tokio::test]
 async fn the_python_sdk_does_everything_with_our_server() {
-    tours_of(&python("python"), "python_client.py").await;
+    tours_of(&python("python"), "python_client.py", &ERAS).await;
 }
 
 #[tokio::test]
 async fn the_typescript_sdk_does_everything_with_our_server() {
-    tours_of(&node(), "typescript_client.mjs").await;
+    tours_of(&node(), "typescript_client.mjs", &ERAS).await;
 }
 
-async fn tours_of(program: &Path, script: &str) {
+#[tokio::test]
+async fn the_first_typescript_sdk_does_everything_with_our_server() {
+    tours_of(&node(), "typescript_client.mjs", &[("v1", "2025-11-25")]).await;
+}
+
+async fn tours_of(program: &Path, script: &str, eras: &[(&str, &str)]) {
     let server = tiny_over_http().await;
-    for transport in [Transport::Stdio, Transport::Http, Transport::Sse] {
-        for era in Era::ALL {
-            let mut command = Command::new(program);
-            command.arg(folder().join("clients").join(script)).args(["--era", era.argument()]);
-            match transport {
-                Transport::Stdio => command.args(["--stdio", TINY]),
-                Transport::Http => command.args(["--url", &server.url]),
-                Transport::Sse => command.args(["--transport", "sse", "--url"]).arg(server.url.replace("/mcp", "/sse")),
-            };
-            let output = command.stdin(Stdio::null()).kill_on_drop(true).output();
-            let output = timeout(TIMEOUT, output).await.expect("the client hangs").unwrap();
-            let said = String::from_utf8_lossy(&output.stderr);
-            let seen: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
-            assert_eq!(seen, everything(era.version()), "{script} over {transport:?}, era {era:?}\n{said}");
-            assert!(output.status.success(), "{said}");
-            assert_eq!(said, "", "{script} over {transport:?}, era {era:?} complains");
+    let sse = server.url.replace("/mcp", "/sse");
+    let transports: [&[&str]; 3] =
+        [&["--stdio", TINY], &["--url", &server.url], &["--transport", "sse", "--url", &sse]];
+    for transport in transports {
+        for (era, version) in eras {
+            let seen = run_script(program, script, era, transport).await;
+            assert_eq!(seen, everything(version), "{script} {transport:?}, era {era}");
         }
     }
+}
+
+/// What a client sees, said by itself.
+pub(crate) async fn run_script(program: &Path, script: &str, era: &str, transport: &[&str]) -> Value {
+    let mut command = Command::new(program);
+    command.arg(folder().join("clients").join(script)).args(["--era", era]).args(transport);
+    let output = command.stdin(Stdio::null()).kill_on_drop(true).output();
+    let output = timeout(TIMEOUT, output).await.expect("the client hangs").unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said, "", "{script} {transport:?}, era {era} complains");
+    assert!(output.status.success());
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[tokio::test]

@@ -23,7 +23,7 @@ fn stdio() -> ClientBuilder {
     Client::command(node()).arguments(arguments).timeout(TIMEOUT).answers(answers())
 }
 
-async fn http(transport: &str) -> HttpServer {
+pub(crate) async fn http(transport: &str) -> HttpServer {
     let port = free_port();
     let mut command = Command::new(node());
     command.arg(npm_server("server-everything")).arg(transport).env("PORT", port.to_string());

@@ -41,6 +41,10 @@ use tokio::net::TcpListener;
 
 const NAMES: [&str; 3] = ["Ada", "Alan", "Barbara"];
 
+/// How long a client whose stream broke is told to wait. The SDK's own 3 s would be longer than the calls take, and what
+/// is answered in the meantime is lost.
+const RETRY: Duration = Duration::from_millis(100);
+
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -58,8 +62,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
 async fn serve_http(port: u16) -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     eprintln!("listening on http://{}/mcp", listener.local_addr()?);
-    let sessions = Arc::new(LocalSessionManager::default());
-    let service = StreamableHttpService::new(|| Ok(Interop), sessions, StreamableHttpServerConfig::default());
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.sse_retry = Some(RETRY);
+    let config = StreamableHttpServerConfig::default().with_sse_retry(Some(RETRY));
+    let service = StreamableHttpService::new(|| Ok(Interop), Arc::new(sessions), config);
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
