@@ -1,15 +1,16 @@
 //! The server of `servers/fastmcp_server.py`, written with the official Rust SDK.
 //!
 //! ```text
-//! rmcp-server [http|stdio] [PORT]      PORT 0, the default, picks a free one
+//! rmcp-server [http|stdio] [both|legacy|modern]
 //! ```
 //!
 //! Over HTTP it says on stderr where it listens: `listening on http://127.0.0.1:43121/mcp`.
-//! Both eras are served; the tools `ask`, `sample` and `roots` need something from the client. Before 2026-07-28
+//! Both eras are served, or only one of them. The tools `ask`, `sample` and `roots` need something from the client. Before 2026-07-28
 //! they send it a request; since then they return `input_required` and are called again with the answer.
 
 #![expect(deprecated, reason = "sampling and roots are deprecated since 2026-07-28; that we use them is the point")]
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::error::Error;
 use std::sync::Arc;
@@ -24,10 +25,11 @@ use rmcp::model::{
     CreateMessageRequest, CreateMessageRequestParams, ElicitRequest, ElicitRequestParams, Implementation, InputRequest,
     InputRequests, InputRequiredResult, ListResourceTemplatesResult, ListResourcesResult, ListRootsRequest,
     PaginatedRequestParams, ProgressNotificationParam, PromptMessage, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Role, SamplingMessage,
-    ServerCapabilities, ServerConfig,
+    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+    ResourceUpdatedNotificationParam, Role, SamplingMessage, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+    SubscriptionFilter, UnsubscribeRequestParams,
 };
-use rmcp::service::{RequestContext, ServiceError};
+use rmcp::service::{RequestContext, ServiceError, SubscriptionContext};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{
@@ -49,23 +51,36 @@ const RETRY: Duration = Duration::from_millis(100);
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let transport = arguments.next().unwrap_or_else(|| "http".to_owned());
+    let server = Interop { versions: versions(arguments.next().as_deref())? };
     match transport.as_str() {
         "stdio" => {
-            Interop.serve(rmcp::transport::stdio()).await?.waiting().await?;
+            server.serve(rmcp::transport::stdio()).await?.waiting().await?;
             Ok(())
         }
-        "http" => serve_http(arguments.next().map_or(Ok(0), |port| port.parse())?).await,
+        "http" => serve_http(server).await,
         other => Err(format!("no transport {other}").into()),
     }
 }
 
-async fn serve_http(port: u16) -> Result<(), Box<dyn Error>> {
-    let listener = TcpListener::bind(("127.0.0.1", port)).await?;
+/// The versions of the eras that are to be served.
+fn versions(eras: Option<&str>) -> Result<&'static [ProtocolVersion], String> {
+    let all = ProtocolVersion::KNOWN_VERSIONS;
+    let modern = all.iter().position(|version| *version == ProtocolVersion::V_2026_07_28).unwrap_or(all.len());
+    match eras {
+        None | Some("both") => Ok(all),
+        Some("legacy") => Ok(&all[..modern]),
+        Some("modern") => Ok(&all[modern..]),
+        Some(other) => Err(format!("no era {other}")),
+    }
+}
+
+async fn serve_http(server: Interop) -> Result<(), Box<dyn Error>> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
     eprintln!("listening on http://{}/mcp", listener.local_addr()?);
     let mut sessions = LocalSessionManager::default();
     sessions.session_config.sse_retry = Some(RETRY);
     let config = StreamableHttpServerConfig::default().with_sse_retry(Some(RETRY));
-    let service = StreamableHttpService::new(|| Ok(Interop), Arc::new(sessions), config);
+    let service = StreamableHttpService::new(move || Ok(server.clone()), Arc::new(sessions), config);
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
@@ -83,7 +98,9 @@ async fn serve_http(port: u16) -> Result<(), Box<dyn Error>> {
 
 /// The server, which remembers nothing.
 #[derive(Clone, Debug)]
-struct Interop;
+struct Interop {
+    versions: &'static [ProtocolVersion],
+}
 
 #[derive(Deserialize, JsonSchema)]
 struct Echo {
@@ -270,12 +287,17 @@ impl ServerHandler for Interop {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_resources()
+            .enable_resources_subscribe()
             .enable_prompts()
             .enable_completions()
             .build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("rmcp-interop", "1.0"))
             .with_instructions("One of everything.")
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(self.versions)
     }
 
     async fn list_resources(
@@ -307,6 +329,33 @@ impl ServerHandler for Interop {
             _ => return Err(ErrorData::resource_not_found(format!("no resource {}", request.uri), None)),
         };
         Ok(ReadResourceResult::new(vec![ResourceContents::text(greeting, request.uri)]).into())
+    }
+
+    /// Before 2026-07-28. Whoever subscribes is told of a change at once.
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let updated = ResourceUpdatedNotificationParam::new(request.uri);
+        context.peer.notify_resource_updated(updated).await.map_err(internal)
+    }
+
+    async fn unsubscribe(&self, _: UnsubscribeRequestParams, _: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.supported_by(&self.get_info().capabilities))
+    }
+
+    /// Since 2026-07-28. Whoever listens is told of a change at once.
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        for uri in subscription.accepted().resource_subscriptions.iter().flatten() {
+            subscription.sink().notify_resource_updated(uri.clone()).await.map_err(internal)?;
+        }
+        subscription.cancelled().await;
+        Ok(())
     }
 
     async fn complete(

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use rehearsal::Client;
 use rehearsal::client::{Answers, ClientBuilder};
+use rehearsal::core::message::Method;
 use rehearsal::core::protocol::{Era, Revision};
 use serde_json::json;
 use tokio::process::Command;
@@ -126,6 +127,92 @@ async fn rmcp_over_every_transport_and_era() {
     }
     for (builder, era) in in_both_eras(|| Client::command(program).arguments(["stdio"])) {
         sdk_tour(builder, era, "-32602").await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_of_one_era_is_spoken_to_in_that_era() {
+    let program = env!("CARGO_BIN_EXE_rmcp-server");
+    for (eras, era) in [("legacy", Era::Legacy), ("modern", Era::Modern)] {
+        let http = listening(Command::new(program).args(["http", eras])).await;
+        for builder in [Client::url(&http.url), Client::command(program).arguments(["stdio", eras])] {
+            sdk_tour(builder, era, "-32602").await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_of_the_other_era_refuses_and_its_code_is_shown() {
+    let program = env!("CARGO_BIN_EXE_rmcp-server");
+    for (eras, method) in [("legacy", "server/discover"), ("modern", "initialize")] {
+        let http = listening(Command::new(program).args(["http", eras])).await;
+        for builder in [Client::url(&http.url), Client::command(program).arguments(["stdio", eras])] {
+            let builder = if eras == "legacy" { builder.modern() } else { builder.legacy(Revision::LATEST_LEGACY) };
+            let error = builder.timeout(TIMEOUT).connect().await.unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{method} was refused")) && error.contains("-32022"), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_version_of_the_handshake_with_the_rust_sdk() {
+    let program = env!("CARGO_BIN_EXE_rmcp-server");
+    let http = listening(Command::new(program).arg("http")).await;
+    for revision in Revision::ALL.into_iter().filter(|revision| revision.has_handshake()) {
+        for builder in [Client::url(&http.url), Client::command(program).arguments(["stdio"])] {
+            let client = builder.legacy(revision).timeout(TIMEOUT).answers(answers()).connect().await.unwrap();
+            assert_eq!(client.revision(), revision);
+            let sampled = client.call_tool("sample", json!({"prompt": "hi"})).await.unwrap();
+            assert_eq!(sampled.content(), "sampled", "{}", sampled.raw());
+            client.close().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_rust_sdk_tells_what_changed_in_both_eras() {
+    let program = env!("CARGO_BIN_EXE_rmcp-server");
+    let http = listening(Command::new(program).arg("http")).await;
+    let over_http = in_both_eras(|| Client::url(&http.url));
+    let over_stdio = in_both_eras(|| Client::command(program).arguments(["stdio"]));
+    for (builder, era) in over_http.into_iter().chain(over_stdio) {
+        let client = builder.timeout(TIMEOUT).connect().await.unwrap();
+        client.subscribe("tiny://greeting").await.unwrap();
+        let updated = client.notification(Method::RESOURCE_UPDATED).await.unwrap();
+        assert_eq!(
+            updated.params().unwrap().field("uri").unwrap().text().as_deref(),
+            Some("tiny://greeting"),
+            "{era:?}"
+        );
+        client.unsubscribe("tiny://greeting").await.unwrap();
+        assert_eq!(client.call_tool("echo", json!({"message": "next"})).await.unwrap().content(), "next");
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn many_calls_at_once_of_the_rust_sdk_each_get_their_own_answer() {
+    let program = env!("CARGO_BIN_EXE_rmcp-server");
+    let http = listening(Command::new(program).arg("http")).await;
+    let servers = [
+        |url: &str| Client::url(url),
+        |_: &str| Client::command(env!("CARGO_BIN_EXE_rmcp-server")).arguments(["stdio"]),
+    ];
+    for server in servers {
+        for (builder, _) in in_both_eras(|| server(&http.url)) {
+            let client = builder.timeout(TIMEOUT).connect().await.unwrap();
+            let calls = (0..200).map(|number| {
+                let client = client.clone();
+                tokio::spawn(async move {
+                    let sum = client.call_tool("add", json!({"a": number, "b": 1})).await.unwrap();
+                    assert_eq!(sum.structured_content(), Some(&json!({"result": number + 1})));
+                })
+            });
+            for call in calls.collect::<Vec<_>>() {
+                call.await.unwrap();
+            }
+            client.close().await;
+        }
     }
 }
 
