@@ -188,3 +188,15 @@ async fn many_calls_of_the_rust_sdk_at_once_each_get_their_own_answer() {
         }
     }
 }
+
+#[tokio::test]
+async fn the_rust_sdk_begins_a_new_session_with_a_server_that_was_started_again() {
+    let first = tiny_over_http().await;
+    let address = first.url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+    let client = rmcp_client::over_http(&first.url, Era::Legacy, None).await;
+    assert_eq!(client.call("echo", json!({"message": "before"})).await, Ok("before".to_owned()));
+    first.stop().await;
+    let _second = listening(Command::new(TINY).args(["--http", &address])).await;
+    assert_eq!(client.call("echo", json!({"message": "after"})).await, Ok("after".to_owned()));
+    client.close().await;
+}

@@ -50,7 +50,14 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 /// A server that was started beside us, reached over HTTP; ends when dropped.
 pub(crate) struct HttpServer {
     pub(crate) url: String,
-    _process: Child,
+    process: Child,
+}
+
+impl HttpServer {
+    /// Ends it at once.
+    pub(crate) async fn stop(mut self) {
+        self.process.kill().await.unwrap();
+    }
 }
 
 /// Starts a server and waits for a line on stderr that has `ready` in it.
@@ -72,7 +79,7 @@ pub(crate) async fn http_server(command: &mut Command, ready: &str, url: impl Fn
     };
     let line = tokio::time::timeout(TIMEOUT, wait).await.expect("the server never became ready");
     tokio::spawn(async move { while lines.next_line().await.is_ok_and(|line| line.is_some()) {} });
-    HttpServer { url: url(&line), _process: process }
+    HttpServer { url: url(&line), process }
 }
 
 /// A port that was free a moment ago.

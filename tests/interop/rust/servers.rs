@@ -9,7 +9,7 @@ use rehearsal::core::protocol::{Era, Revision};
 use serde_json::json;
 use tokio::process::Command;
 
-use crate::installed::{TIMEOUT, listening, node, npm_server, python, script, sdk_server};
+use crate::installed::{TIMEOUT, folder, listening, node, npm_server, python, script, sdk_server};
 
 fn answers() -> Answers {
     Answers::new()
@@ -111,7 +111,7 @@ async fn typescript_over_every_transport_and_era() {
     for (builder, era) in in_both_eras(|| Client::url(&http.url)) {
         sdk_tour(builder, era, "-32602").await;
     }
-    let path = crate::installed::folder().join("servers/typescript_server.mjs").into_os_string();
+    let path = folder().join("servers/typescript_server.mjs").into_os_string();
     let stdio = || Client::command(node()).arguments([path.clone(), "stdio".into()]);
     for (builder, era) in in_both_eras(stdio) {
         sdk_tour(builder, era, "-32602").await;
@@ -214,6 +214,20 @@ async fn many_calls_at_once_of_the_rust_sdk_each_get_their_own_answer() {
             client.close().await;
         }
     }
+}
+
+#[tokio::test]
+async fn a_session_that_the_server_forgot_is_told_with_its_status() {
+    let script = folder().join("servers/typescript_server.mjs");
+    let first = listening(Command::new(node()).arg(&script).args(["http"])).await;
+    let port = first.url.trim_end_matches("/mcp").rsplit(':').next().unwrap().to_owned();
+    let client = Client::url(&first.url).legacy(Revision::LATEST_LEGACY).timeout(TIMEOUT).connect().await.unwrap();
+    assert_eq!(client.call_tool("echo", json!({"message": "before"})).await.unwrap().content(), "before");
+    first.stop().await;
+    let _second = listening(Command::new(node()).arg(&script).args(["http", &port])).await;
+    let response = client.call_tool("echo", json!({"message": "after"})).await.unwrap();
+    assert_eq!((response.http_status(), response.error_code()), (Some(404), Some(-32001)), "{}", response.raw());
+    client.close().await;
 }
 
 /// Everything that our three small servers on other SDKs can do.
