@@ -13,9 +13,10 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use super::answers::Asked;
-use super::conversation::{Ask, GiveUp, Running, Watch};
+use super::conversation::{Ask, Watch};
 use super::error::ClientError;
 use super::response::{LogMessage, Progress, Response};
+use super::running::{GiveUp, Running};
 use super::session::Client;
 
 /// How often a server may ask for more input before it answers.

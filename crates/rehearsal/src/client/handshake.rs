@@ -19,8 +19,9 @@ use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 
 use super::builder::ClientBuilder;
-use super::conversation::{Answered, Ask, Conversation, GiveUp, Running};
+use super::conversation::{Answered, Ask, Conversation};
 use super::error::ClientError;
+use super::running::{GiveUp, Running};
 use super::session::{Client, Negotiated};
 use super::target::Protocol;
 
