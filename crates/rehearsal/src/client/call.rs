@@ -160,7 +160,9 @@ impl Call {
 
     fn http_headers(&self, message: &Message) -> Result<HeaderMap, ClientError> {
         let mut headers = HeaderMap::new();
-        let request = message.as_request().filter(|_| self.client.revision().has_request_headers());
+        let wanted =
+            self.client.revision().has_request_headers() && self.client.inner.conversation.sender.takes_headers();
+        let request = message.as_request().filter(|_| wanted);
         let schema = request.and_then(|request| {
             let tool = (request.method == Method::TOOLS_CALL).then(|| self.params.get("name")?.as_str())??;
             self.client.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner).get(tool).cloned()
