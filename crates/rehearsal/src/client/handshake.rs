@@ -58,7 +58,7 @@ pub(super) async fn connect(builder: ClientBuilder) -> Result<Client, ClientErro
     };
     let Handshake { capabilities, .. } = handshake;
     let ClientBuilder { timeout, answers, client_info, .. } = builder;
-    Ok(Client::new(begun, negotiated, timeout, answers, capabilities, client_info))
+    Ok(Client::new(begun, negotiated, timeout, answers, &capabilities, &client_info))
 }
 
 impl Handshake<'_> {
