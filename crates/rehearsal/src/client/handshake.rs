@@ -123,7 +123,9 @@ impl Handshake<'_> {
             Protocol::Auto | Protocol::Modern => Revision::LATEST_LEGACY,
         };
         let begun = self.begin(true).await.map_err(|error| {
-            let what = format!("the server speaks neither Streamable HTTP: {refused}\nnor HTTP+SSE: {error}");
+            let what = format!(
+                "the server speaks neither Streamable HTTP nor HTTP+SSE\n  Streamable HTTP: {refused}\n  HTTP+SSE: {error}"
+            );
             ClientError::BadTarget { what }
         })?;
         let negotiated = self.initialize(&begun, revision).await?;
