@@ -80,9 +80,14 @@ pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// One of our small servers on another SDK, which say `listening on URL`.
+/// One of our small servers on another SDK.
 pub(crate) async fn sdk_server(program: &Path, script: &str, transport: &str) -> HttpServer {
     let mut command = Command::new(program);
     command.arg(folder().join("servers").join(script)).arg(transport);
-    http_server(&mut command, "listening on", |line| line.rsplit(' ').next().unwrap().to_owned()).await
+    listening(&mut command).await
+}
+
+/// A server that says `listening on URL`.
+pub(crate) async fn listening(command: &mut Command) -> HttpServer {
+    http_server(command, "listening on", |line| line.rsplit(' ').next().unwrap().to_owned()).await
 }

@@ -4,7 +4,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod clients;
 mod everything;
 mod installed;
 mod misbehaving;
+mod rmcp_client;
 mod servers;

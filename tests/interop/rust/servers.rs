@@ -1,14 +1,14 @@
 //! Real servers that nobody here wrote, in both eras.
 
 use std::path::Path;
-use std::process::Command;
 
 use rehearsal::Client;
 use rehearsal::client::{Answers, ClientBuilder};
 use rehearsal::core::protocol::{Era, Revision};
 use serde_json::json;
+use tokio::process::Command;
 
-use crate::installed::{TIMEOUT, node, npm_server, python, script, sdk_server};
+use crate::installed::{TIMEOUT, listening, node, npm_server, python, script, sdk_server};
 
 fn answers() -> Answers {
     Answers::new()
@@ -67,7 +67,8 @@ async fn time_converts_in_both_eras() {
 
 fn git(folder: &Path, arguments: &[&str]) {
     let identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com"];
-    let status = Command::new("git").args(identity).arg("-C").arg(folder).args(arguments).status().unwrap();
+    let status =
+        std::process::Command::new("git").args(identity).arg("-C").arg(folder).args(arguments).status().unwrap();
     assert!(status.success());
 }
 
@@ -116,12 +117,26 @@ async fn typescript_over_every_transport_and_era() {
     }
 }
 
-/// Everything that our two small servers on other SDKs can do.
+#[tokio::test]
+async fn rmcp_over_every_transport_and_era() {
+    let program = env!("CARGO_BIN_EXE_rmcp-server");
+    let http = listening(Command::new(program).arg("http")).await;
+    for (builder, era) in in_both_eras(|| Client::url(&http.url)) {
+        sdk_tour(builder, era, "-32602").await;
+    }
+    for (builder, era) in in_both_eras(|| Client::command(program).arguments(["stdio"])) {
+        sdk_tour(builder, era, "-32602").await;
+    }
+}
+
+/// Everything that our three small servers on other SDKs can do.
 async fn sdk_tour(builder: ClientBuilder, era: Era, unknown_tool: &str) {
     let client = builder.timeout(TIMEOUT).answers(answers()).connect().await.unwrap();
     assert_eq!(client.revision().era(), era);
-    let tools: Vec<String> = client.list_tools().await.unwrap().into_iter().map(|tool| tool.name).collect();
-    assert_eq!(tools, ["echo", "add", "slow", "fail", "ask", "sample", "roots"]);
+    let mut tools: Vec<String> = client.list_tools().await.unwrap().into_iter().map(|tool| tool.name).collect();
+    // The Rust SDK lists them by name, the others in the order in which they were added.
+    tools.sort();
+    assert_eq!(tools, ["add", "ask", "echo", "fail", "roots", "sample", "slow"]);
     assert_eq!(client.call_tool("echo", json!({"message": "hello"})).await.unwrap().content(), "hello");
     let sum = client.call_tool("add", json!({"a": 2, "b": 40})).await.unwrap();
     assert_eq!((sum.content().as_str(), sum.structured_content()), ("42", Some(&json!({"result": 42}))));

@@ -1,0 +1,244 @@
+//! The official Rust SDK as a client, with somebody at its end who answers everything.
+
+#![expect(deprecated, reason = "sampling and roots are deprecated since 2026-07-28; that we use them is the point")]
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResult, ClientCapabilities, ClientConfig, ClientRequest, CreateMessageRequestParams,
+    CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationAction, GetPromptRequestParams, Implementation,
+    ListRootsResult, ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams, Request, ResourceContents,
+    ResourceUpdatedNotificationParam, Root, SamplingMessage, ServerNotification, SubscribeRequestParams,
+    SubscriptionFilter,
+};
+use rmcp::service::{
+    NotificationContext, PeerRequestOptions, RequestContext, RoleClient, RunningService, ServiceError, Subscription,
+};
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, ErrorData};
+use serde_json::{Value, json};
+use tokio::process::Command;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::clients::Era;
+use crate::installed::TIMEOUT;
+
+/// Something that a server said without being asked.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Heard {
+    Progress,
+    ToolsChanged,
+    Updated(String),
+}
+
+/// Who answers, and writes down what is heard.
+struct Person {
+    version: ProtocolVersion,
+    heard: mpsc::UnboundedSender<Heard>,
+}
+
+impl ClientHandler for Person {
+    fn get_info(&self) -> ClientConfig {
+        let capabilities = ClientCapabilities::builder().enable_elicitation().enable_sampling().enable_roots().build();
+        ClientConfig::new(capabilities, Implementation::new("rmcp-client", "1.0"))
+            .with_protocol_version(self.version.clone())
+    }
+
+    async fn create_message(
+        &self,
+        _: CreateMessageRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        Ok(CreateMessageResult::new(SamplingMessage::assistant_text("sampled"), "none".to_owned())
+            .with_stop_reason(CreateMessageResult::STOP_REASON_END_TURN))
+    }
+
+    async fn create_elicitation(
+        &self,
+        _: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        Ok(ElicitResult::new(ElicitationAction::Accept).with_content(json!({"name": "Ada"})))
+    }
+
+    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        Ok(ListRootsResult::new(vec![Root::new("file:///work")]))
+    }
+
+    async fn on_progress(&self, _: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        let _ = self.heard.send(Heard::Progress); // nobody may be listening any more
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        let _ = self.heard.send(Heard::ToolsChanged);
+    }
+
+    async fn on_resource_updated(&self, params: ResourceUpdatedNotificationParam, _: NotificationContext<RoleClient>) {
+        let _ = self.heard.send(Heard::Updated(params.uri));
+    }
+}
+
+/// A client that is connected.
+pub(crate) struct RustClient {
+    service: Arc<RunningService<RoleClient, Person>>,
+    heard: mpsc::UnboundedReceiver<Heard>,
+    subscription: Option<Subscription>,
+}
+
+/// Connects to a URL; `version` is what the handshake asks for, if not what the SDK asks for by itself.
+pub(crate) async fn over_http(url: &str, era: Era, version: Option<&str>) -> RustClient {
+    let (person, heard) = person(version);
+    let connecting = person.serve_with_lifecycle(StreamableHttpClientTransport::from_uri(url), lifecycle(era));
+    RustClient::new(timeout(TIMEOUT, connecting).await.expect("the handshake hangs").unwrap(), heard)
+}
+
+/// Starts a server and connects to it.
+pub(crate) async fn over_stdio(command: Command, era: Era, version: Option<&str>) -> RustClient {
+    let (person, heard) = person(version);
+    let connecting = person.serve_with_lifecycle(TokioChildProcess::new(command).unwrap(), lifecycle(era));
+    RustClient::new(timeout(TIMEOUT, connecting).await.expect("the handshake hangs").unwrap(), heard)
+}
+
+fn person(version: Option<&str>) -> (Person, mpsc::UnboundedReceiver<Heard>) {
+    let version =
+        version.map_or_else(ProtocolVersion::default, |version| serde_json::from_value(json!(version)).unwrap());
+    let (sender, heard) = mpsc::unbounded_channel();
+    (Person { version, heard: sender }, heard)
+}
+
+fn lifecycle(era: Era) -> ClientLifecycleMode {
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    match era {
+        Era::Auto => ClientLifecycleMode::Auto { preferred_versions, legacy_version: None },
+        Era::Legacy => ClientLifecycleMode::Initialize,
+        Era::Modern => ClientLifecycleMode::Discover { preferred_versions },
+    }
+}
+
+fn request(tool: &str, arguments: Value) -> CallToolRequestParams {
+    CallToolRequestParams::new(tool.to_owned()).with_arguments(serde_json::from_value(arguments).unwrap())
+}
+
+fn text(result: CallToolResult) -> String {
+    assert_ne!(result.is_error, Some(true), "{result:?}");
+    result.content.iter().filter_map(|block| block.as_text()).map(|block| block.text.as_str()).collect()
+}
+
+impl RustClient {
+    fn new(service: RunningService<RoleClient, Person>, heard: mpsc::UnboundedReceiver<Heard>) -> RustClient {
+        RustClient { service: Arc::new(service), heard, subscription: None }
+    }
+
+    /// The version that both ends speak.
+    pub(crate) fn version(&self) -> String {
+        self.service.peer_info().unwrap().protocol_version.to_string()
+    }
+
+    /// The names of the tools, on all pages.
+    pub(crate) async fn tools(&self) -> Vec<String> {
+        self.service.list_all_tools().await.unwrap().into_iter().map(|tool| tool.name.into_owned()).collect()
+    }
+
+    /// The text that a tool returns, or why there is none.
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Result<String, String> {
+        let calling = self.service.call_tool(request(tool, arguments));
+        let result = timeout(TIMEOUT, calling).await.expect("the call hangs");
+        result.map(text).map_err(|error| error.to_string())
+    }
+
+    /// Calls `add` that many times at once.
+    pub(crate) async fn adds_many_numbers(&self, count: u64) {
+        let mut calls = JoinSet::new();
+        for number in 0..count {
+            let service = Arc::clone(&self.service);
+            calls.spawn(async move {
+                let sum = service.call_tool(request("add", json!({"a": number, "b": 1}))).await.unwrap();
+                assert_eq!(sum.structured_content, Some(json!({"sum": number + 1})));
+            });
+        }
+        timeout(TIMEOUT, calls.join_all()).await.expect("the calls hang");
+    }
+
+    /// Begins a call, and cancels it once the server has said that it is at work.
+    pub(crate) async fn begin_and_cancel(&mut self, tool: &str, arguments: Value) {
+        let request = ClientRequest::CallToolRequest(Request::new(request(tool, arguments)));
+        let handle = self.service.send_cancellable_request(request, PeerRequestOptions::no_options()).await.unwrap();
+        assert_eq!(timeout(TIMEOUT, self.heard.recv()).await.expect("nothing is heard"), Some(Heard::Progress));
+        handle.cancel(Some("changed my mind".to_owned())).await.unwrap();
+    }
+
+    /// Wants to hear about a resource and about the list of tools.
+    pub(crate) async fn subscribe(&mut self, uri: &str) {
+        if self.version().as_str() < "2026-07-28" {
+            self.service.subscribe(SubscribeRequestParams::new(uri)).await.unwrap();
+            return;
+        }
+        let wanted = SubscriptionFilter::builder().tools_list_changed().resource_subscription(uri).build();
+        let subscription = self.service.listen(wanted.clone()).await.unwrap();
+        assert_eq!(*subscription.acknowledged(), wanted);
+        self.subscription = Some(subscription);
+    }
+
+    /// The next thing that changed.
+    pub(crate) async fn change(&mut self) -> Heard {
+        let Some(subscription) = &mut self.subscription else {
+            return timeout(TIMEOUT, self.heard.recv()).await.expect("nothing is heard").unwrap();
+        };
+        let notification = timeout(TIMEOUT, subscription.next()).await.expect("nothing is heard").unwrap();
+        match notification.expect("the subscription goes on") {
+            ServerNotification::ToolListChangedNotification(_) => Heard::ToolsChanged,
+            ServerNotification::ResourceUpdatedNotification(updated) => Heard::Updated(updated.params.uri),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Says goodbye.
+    pub(crate) async fn close(mut self) {
+        if let Some(subscription) = &mut self.subscription {
+            subscription.cancel().await.unwrap();
+        }
+        let service = Arc::into_inner(self.service).expect("all calls are over");
+        timeout(TIMEOUT, service.cancel()).await.expect("the goodbye hangs").unwrap();
+    }
+}
+
+/// Does what `clients/python_client.py` does, and says it in the same words.
+pub(crate) async fn tour(mut client: RustClient) -> Value {
+    let mut seen = json!({"protocol_version": client.version(), "tools": client.tools().await});
+    seen["echo"] = json!(client.call("echo", json!({"message": "hello"})).await.unwrap());
+    seen["add"] = json!(client.call("add", json!({"a": 2, "b": 40})).await.unwrap());
+    seen["unknown"] = match client.service.call_tool(request("no_such_tool", json!({}))).await {
+        Err(ServiceError::McpError(error)) => {
+            json!({"kind": "protocol_error", "code": error.code.0, "message": error.message})
+        }
+        other => json!({"kind": "is_error", "code": null, "message": format!("{other:?}")}),
+    };
+    client.call("slow", json!({"steps": 3, "delay_ms": 1})).await.unwrap();
+    let mut progress = 0;
+    // The SDK may deliver what was said on the way after the answer.
+    while progress < 3 && timeout(TIMEOUT, client.heard.recv()).await.expect("nothing is heard").is_some() {
+        progress += 1;
+    }
+    seen["progress"] = json!(progress);
+    seen["ask"] = json!(client.call("ask", json!({"question": "name?"})).await.unwrap());
+    seen["sample"] = json!(client.call("sample", json!({"prompt": "hi"})).await.unwrap());
+    seen["roots"] = json!(client.call("roots", json!({})).await.unwrap());
+
+    let resources = client.service.list_all_resources().await.unwrap();
+    assert!(resources.iter().any(|resource| resource.uri == "tiny://greeting"), "{resources:?}");
+    let greeting = client.service.read_resource(ReadResourceRequestParams::new("tiny://greeting")).await.unwrap();
+    let ResourceContents::TextResourceContents { text, .. } = &greeting.contents[0] else { panic!("{greeting:?}") };
+    seen["resource"] = json!(text);
+    let prompts = client.service.list_all_prompts().await.unwrap();
+    assert!(prompts.iter().any(|prompt| prompt.name == "greet"), "{prompts:?}");
+    let mut greet = GetPromptRequestParams::new("greet");
+    greet.arguments = Some(serde_json::from_value(json!({"who": "Ada"})).unwrap());
+    let prompt = client.service.get_prompt(greet).await.unwrap();
+    seen["prompt"] = json!(prompt.messages[0].content.as_text().unwrap().text);
+    seen["completion"] = json!(client.service.complete_prompt_simple("greet", "who", "A").await.unwrap());
+    seen["error"] = Value::Null;
+    client.close().await;
+    seen
+}
