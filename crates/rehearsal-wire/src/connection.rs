@@ -36,6 +36,11 @@ pub trait Sender: fmt::Debug + Send + Sync {
     /// Sending succeeds when the transport has the bytes. What the peer made of them arrives as an [`Event`].
     fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>>;
 
+    /// Whether the headers of a message go anywhere; where they do not, nobody needs to make them.
+    fn takes_headers(&self) -> bool {
+        true
+    }
+
     /// Puts bytes on the wire exactly as they are, without the framing of a message: over a pipe not even a line end,
     /// over HTTP as the body of a POST.
     fn send_bytes(&self, channel: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>>;

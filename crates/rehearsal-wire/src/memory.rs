@@ -47,6 +47,10 @@ impl Sender for MemorySender {
         Box::pin(self.deliver(Message::parse(outgoing.message.raw().clone())))
     }
 
+    fn takes_headers(&self) -> bool {
+        false
+    }
+
     fn send_bytes(&self, _: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {
         Box::pin(self.deliver(Message::parse(bytes)))
     }

@@ -230,6 +230,10 @@ impl Sender for Shared {
         })
     }
 
+    fn takes_headers(&self) -> bool {
+        false
+    }
+
     fn send_bytes(&self, _: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {
         Box::pin(async move { self.writer.bytes(&bytes).await })
     }

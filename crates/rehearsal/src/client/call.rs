@@ -1,5 +1,6 @@
 //! One request and everything that can be said about it.
 
+use std::borrow::Cow;
 use std::future::IntoFuture;
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
@@ -10,12 +11,14 @@ use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Message, Method, Reply, RequestId};
 use rehearsal_core::protocol::{Era, code, header, meta};
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::answers::Asked;
-use super::conversation::{Ask, GiveUp, Running, Watch};
+use super::conversation::{Ask, Watch};
 use super::error::ClientError;
 use super::response::{LogMessage, Progress, Response};
+use super::running::{GiveUp, Running};
 use super::session::Client;
 
 /// How often a server may ask for more input before it answers.
@@ -78,22 +81,21 @@ impl Call {
 
     /// Sends the request and returns while the server works on it. Rounds of `input_required` are not followed.
     pub async fn start(self) -> Result<InFlight, ClientError> {
-        Ok(InFlight { running: self.begin(&self.params)?.started().await? })
+        Ok(InFlight { running: self.begin()?.started().await? })
     }
 
-    async fn run(self) -> Result<Response, ClientError> {
+    async fn run(mut self) -> Result<Response, ClientError> {
         if self.client.revision().era() == Era::Legacy {
-            return self.once(&self.params).await;
+            return self.once().await;
         }
-        let mut params = self.params.clone();
         for _ in 0..ROUNDS {
-            let response = self.once(&params).await?;
+            let response = self.once().await?;
             if response.error_code() == Some(code::HEADER_MISMATCH) && self.learn_schema().await {
                 continue;
             }
             match self.fulfilled(&response) {
                 Some((inputs, state)) => {
-                    let Value::Object(params) = &mut params else { return Ok(response) };
+                    let Value::Object(params) = &mut self.params else { return Ok(response) };
                     params.insert("inputResponses".into(), Value::Object(inputs));
                     match state {
                         Some(state) => params.insert("requestState".into(), state),
@@ -107,21 +109,14 @@ impl Call {
         Err(ClientError::BadResult { method: self.method, what })
     }
 
-    async fn once(&self, params: &Value) -> Result<Response, ClientError> {
-        Ok(Response::new(self.begin(params)?.answered().await?))
+    async fn once(&self) -> Result<Response, ClientError> {
+        Ok(Response::new(self.begin()?.answered().await?))
     }
 
-    fn begin(&self, params: &Value) -> Result<Running, ClientError> {
+    fn begin(&self) -> Result<Running, ClientError> {
         let inner = &self.client.inner;
         let number = inner.conversation.next_id();
-        let mut meta = match self.client.revision().era() {
-            Era::Legacy => Map::new(),
-            Era::Modern => self.client.modern_meta(),
-        };
-        if self.wants_progress {
-            meta.insert(meta::PROGRESS_TOKEN.into(), number.into());
-        }
-        let whole = Params { params, meta };
+        let whole = Params { params: &self.params, meta: self.meta(number) };
         let message = Message::request(number.into(), self.method.clone(), whole.is_some().then_some(&whole));
         let message = message.map_err(|cause| ClientError::BadParams { method: self.method.clone(), cause })?;
         Ok(inner.conversation.begin(Ask {
@@ -132,6 +127,20 @@ impl Call {
             watch: self.watch(),
             on_give_up: self.give_up(),
         }))
+    }
+
+    /// What we have to say in `_meta`, already as text.
+    fn meta(&self, number: i64) -> Vec<MetaField<'_>> {
+        let inner = &self.client.inner;
+        let mut fields: Vec<_> = inner.meta.iter().map(|(key, text)| (*key, Cow::Borrowed(&**text))).collect();
+        if let Some(level) = &*inner.log_level.lock().unwrap_or_else(PoisonError::into_inner) {
+            fields.push((meta::LOG_LEVEL, Cow::Owned(level.clone())));
+        }
+        if self.wants_progress {
+            let token = to_raw_value(&number).expect("an integer can always be written");
+            fields.push((meta::PROGRESS_TOKEN, Cow::Owned(token)));
+        }
+        fields
     }
 
     fn give_up(&self) -> GiveUp {
@@ -159,7 +168,9 @@ impl Call {
 
     fn http_headers(&self, message: &Message) -> Result<HeaderMap, ClientError> {
         let mut headers = HeaderMap::new();
-        let request = message.as_request().filter(|_| self.client.revision().has_request_headers());
+        let wanted =
+            self.client.revision().has_request_headers() && self.client.inner.conversation.sender.takes_headers();
+        let request = message.as_request().filter(|_| wanted);
         let schema = request.and_then(|request| {
             let tool = (request.method == Method::TOOLS_CALL).then(|| self.params.get("name")?.as_str())??;
             self.client.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner).get(tool).cloned()
@@ -248,10 +259,13 @@ impl IntoFuture for InFlight {
     }
 }
 
+/// One of our fields of `_meta`.
+type MetaField<'a> = (&'static str, Cow<'a, RawValue>);
+
 /// The caller's params with our `_meta`; what the caller put there counts.
 struct Params<'a> {
     params: &'a Value,
-    meta: Map<String, Value>,
+    meta: Vec<MetaField<'a>>,
 }
 
 impl Params<'_> {
@@ -273,9 +287,30 @@ impl Serialize for Params<'_> {
         for (key, value) in params.into_iter().flatten().filter(|(key, _)| *key != "_meta") {
             map.serialize_entry(key, value)?;
         }
-        let mut meta = self.meta.clone();
-        meta.extend(theirs.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
-        map.serialize_entry("_meta", &meta)?;
+        map.serialize_entry("_meta", &Meta { ours: &self.meta, theirs })?;
+        map.end()
+    }
+}
+
+/// Our `_meta` and the caller's as one object.
+struct Meta<'a> {
+    ours: &'a [MetaField<'a>],
+    theirs: Option<&'a Map<String, Value>>,
+}
+
+impl Serialize for Meta<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (key, ours) in self.ours {
+            match self.theirs.and_then(|theirs| theirs.get(*key)) {
+                Some(theirs) => map.serialize_entry(key, theirs)?,
+                None => map.serialize_entry(key, ours)?,
+            }
+        }
+        let is_ours = |key: &str| self.ours.iter().any(|(ours, _)| *ours == key);
+        for (key, theirs) in self.theirs.into_iter().flatten().filter(|(key, _)| !is_ours(key)) {
+            map.serialize_entry(key, theirs)?;
+        }
         map.end()
     }
 }

@@ -64,7 +64,7 @@ pub enum ClientError {
         evidence: Box<Evidence>,
     },
     /// The stream that the answer should have come on broke off.
-    #[error("the answer to {method} was lost: {why}{evidence}")]
+    #[error("no answer to {method}: {why}{evidence}")]
     Lost {
         /// What was asked.
         method: Method,

@@ -19,8 +19,9 @@ use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 
 use super::builder::ClientBuilder;
-use super::conversation::{Answered, Ask, Conversation, GiveUp, Running};
+use super::conversation::{Answered, Ask, Conversation};
 use super::error::ClientError;
+use super::running::{GiveUp, Running};
 use super::session::{Client, Negotiated};
 use super::target::Protocol;
 
@@ -57,7 +58,7 @@ pub(super) async fn connect(builder: ClientBuilder) -> Result<Client, ClientErro
     };
     let Handshake { capabilities, .. } = handshake;
     let ClientBuilder { timeout, answers, client_info, .. } = builder;
-    Ok(Client::new(begun, negotiated, timeout, answers, capabilities, client_info))
+    Ok(Client::new(begun, negotiated, timeout, answers, &capabilities, &client_info))
 }
 
 impl Handshake<'_> {
@@ -122,7 +123,9 @@ impl Handshake<'_> {
             Protocol::Auto | Protocol::Modern => Revision::LATEST_LEGACY,
         };
         let begun = self.begin(true).await.map_err(|error| {
-            let what = format!("the server speaks neither Streamable HTTP: {refused}\nnor HTTP+SSE: {error}");
+            let what = format!(
+                "the server speaks neither Streamable HTTP nor HTTP+SSE\n  Streamable HTTP: {refused}\n  HTTP+SSE: {error}"
+            );
             ClientError::BadTarget { what }
         })?;
         let negotiated = self.initialize(&begun, revision).await?;

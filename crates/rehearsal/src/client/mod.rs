@@ -29,6 +29,7 @@ mod error;
 mod handshake;
 mod listing;
 mod response;
+mod running;
 mod session;
 mod subscription;
 mod target;

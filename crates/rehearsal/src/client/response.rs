@@ -85,7 +85,9 @@ impl Response {
 
     /// Whether the server wants input before it goes on (2026-07-28) and no answer to that was scripted.
     pub fn is_input_required(&self) -> bool {
-        self.result().get("resultType").and_then(Value::as_str) == Some("input_required")
+        // Every call of the stateless era asks this, so it must not cost reading the whole result.
+        let Some(Reply::Result(result)) = self.reply() else { return false };
+        result.field("resultType").and_then(|kind| kind.text()).is_some_and(|kind| kind == "input_required")
     }
 
     /// The result; `null` for an error, and for a result that a [`Value`] cannot hold.

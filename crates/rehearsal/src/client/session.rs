@@ -8,9 +8,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Message, Method};
-use rehearsal_core::protocol::{Era, Revision};
+use rehearsal_core::protocol::{Era, Revision, meta};
 use rehearsal_wire::{SendError, Stopped};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 
 use super::answers::Answers;
 use super::call::Call;
@@ -35,12 +37,12 @@ pub(super) struct Inner {
     pub(super) negotiated: Negotiated,
     pub(super) timeout: Duration,
     pub(super) answers: Answers,
-    pub(super) capabilities: Value,
-    pub(super) client_info: Value,
+    /// The `_meta` that every request carries in the stateless era; empty before that.
+    pub(super) meta: Vec<(&'static str, Box<RawValue>)>,
     /// The input schemas of the tools that were listed, for the headers that repeat arguments.
     pub(super) schemas: Mutex<HashMap<String, Arc<Value>>>,
     /// In the stateless era every request says which log messages it wants.
-    pub(super) log_level: Mutex<Option<String>>,
+    pub(super) log_level: Mutex<Option<Box<RawValue>>>,
     pub(super) subscriptions: Mutex<HashMap<String, Subscription>>,
 }
 
@@ -69,9 +71,17 @@ impl Client {
         negotiated: Negotiated,
         timeout: Duration,
         answers: Answers,
-        capabilities: Value,
-        client_info: Value,
+        capabilities: &Value,
+        client_info: &Value,
     ) -> Client {
+        let meta = match negotiated.revision.era() {
+            Era::Legacy => Vec::new(),
+            Era::Modern => vec![
+                (meta::PROTOCOL_VERSION, text(negotiated.revision.as_str())),
+                (meta::CLIENT_CAPABILITIES, text(capabilities)),
+                (meta::CLIENT_INFO, text(client_info)),
+            ],
+        };
         let (schemas, log_level, subscriptions) = Default::default();
         let inner = Inner {
             conversation: begun.conversation.clone(),
@@ -79,8 +89,7 @@ impl Client {
             negotiated,
             timeout,
             answers,
-            capabilities,
-            client_info,
+            meta,
             schemas,
             log_level,
             subscriptions,
@@ -120,7 +129,7 @@ impl Client {
 
     /// Calls a tool.
     pub async fn call_tool(&self, tool: &str, arguments: Value) -> Result<Response, ClientError> {
-        self.call(tool).arguments(arguments).await
+        self.request(Method::TOOLS_CALL, json!({"name": tool})).arguments(arguments).await
     }
 
     /// Reads a resource.
@@ -163,7 +172,7 @@ impl Client {
             }
             Era::Modern => {
                 let mut slot = self.inner.log_level.lock().unwrap_or_else(PoisonError::into_inner);
-                *slot = Some(level.to_owned());
+                *slot = Some(text(level));
             }
         }
         Ok(())
@@ -226,19 +235,11 @@ impl Client {
     pub async fn close(&self) -> Stopped {
         self.inner.conversation.sender.close().await
     }
+}
 
-    /// The `_meta` that every request of the stateless era carries.
-    pub(super) fn modern_meta(&self) -> Map<String, Value> {
-        use rehearsal_core::protocol::meta;
-        let mut fields = Map::new();
-        fields.insert(meta::PROTOCOL_VERSION.into(), self.revision().as_str().into());
-        fields.insert(meta::CLIENT_CAPABILITIES.into(), self.inner.capabilities.clone());
-        fields.insert(meta::CLIENT_INFO.into(), self.inner.client_info.clone());
-        if let Some(level) = &*self.inner.log_level.lock().unwrap_or_else(PoisonError::into_inner) {
-            fields.insert(meta::LOG_LEVEL.into(), level.as_str().into());
-        }
-        fields
-    }
+/// As JSON.
+fn text(value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
+    to_raw_value(value).expect("a string or a JSON value can always be written")
 }
 
 impl fmt::Debug for Client {

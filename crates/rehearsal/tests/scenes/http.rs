@@ -31,15 +31,18 @@ tiny-server [VERSION], protocol 2025-11-25
 #[test]
 fn a_server_that_does_not_listen_is_told_apart_from_one_that_says_no() {
     let stage = Stage::with_http_server();
-    rehearse!(stage, "rehearse list --url http://$ADDRESS/elsewhere", @r"
-exit: 1
+    rehearse!(stage, "rehearse list --url http://$ADDRESS/elsewhere", @r#"
+exit: 3
 ----- stderr -----
-error: initialize was refused: -32000: Not Found: /elsewhere
-");
+error: the server speaks neither Streamable HTTP nor HTTP+SSE
+  Streamable HTTP: initialize was refused with HTTP status 404: -32000: Not Found: /elsewhere
+  HTTP+SSE: the server answered 404 Not Found: {"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Not Found: /elsewhere"}}
+hint: is the server running, and is its URL right?
+"#);
     rehearse!(stage, "rehearse list --url http://127.0.0.1:1/mcp", @r"
 exit: 3
 ----- stderr -----
-error: the answer to server/discover was lost: cannot connect to 127.0.0.1:1: tcp connect error: Connection refused (os error 111)
+error: no answer to server/discover: cannot connect to 127.0.0.1:1: tcp connect error: Connection refused (os error 111)
 hint: is the server running, and is its URL right?
 ");
     rehearse!(stage, "rehearse list --transport sse --url http://127.0.0.1:1/sse", @r"

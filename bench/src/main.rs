@@ -1,0 +1,84 @@
+//! Rehearsal beside the bare loop that does the same, in one run.
+//!
+//! ```text
+//! round:  ours ─ bare ─ ours ─ bare ─ …  ──► medians ──► what, ours, bare, ratio
+//! ```
+//!
+//! Both ends of every conversation share one CPU: waking an idle one costs more than everything that is measured here.
+//! The figures of two machines say nothing about each other, the ratios do.
+
+mod echo;
+mod measure;
+mod pairing;
+mod parsing;
+#[cfg(feature = "peers")]
+mod peer;
+mod stdio;
+mod table;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+
+use measure::Plan;
+use table::Table;
+
+const USAGE: &str = "usage: bench [--json] [--rounds N] [--only stdio|parsing|pairing]";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.first().map(String::as_str) {
+        Some(echo::ARGUMENT) => echo::echo().map_err(Into::into),
+        _ => bench(&arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn bench(arguments: &[String]) -> Result<(), Box<dyn Error>> {
+    let (mut json, mut plan, mut only) = (false, Plan { rounds: 9 }, None);
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--json" => json = true,
+            "--rounds" => plan.rounds = arguments.next().ok_or(USAGE)?.parse().map_err(|_| USAGE)?,
+            "--only" => only = Some(arguments.next().ok_or(USAGE)?.as_str()),
+            _ => return Err(USAGE.into()),
+        }
+    }
+    let wanted = |group: &str| only.is_none_or(|only| only == group);
+    let mut table = Table { cpu: pin()?, rounds: plan.rounds, rows: Vec::new() };
+    if wanted("stdio") {
+        table.rows.extend(stdio::measure(plan)?);
+    }
+    if wanted("parsing") {
+        table.rows.extend(parsing::measure(plan));
+    }
+    if wanted("pairing") {
+        table.rows.extend(pairing::measure(plan));
+    }
+    if json {
+        println!("{}", table.json())
+    } else {
+        print!("{table}")
+    }
+    Ok(())
+}
+
+/// Stays on the last CPU that we may use, and with us every thread and process that we start.
+fn pin() -> Result<usize, Box<dyn Error>> {
+    let us = Pid::from_raw(0);
+    let allowed = sched_getaffinity(us)?;
+    let cpu = (0..CpuSet::count()).rev().find(|cpu| allowed.is_set(*cpu).unwrap_or(false)).ok_or("no CPU to run on")?;
+    let mut only = CpuSet::new();
+    only.set(cpu)?;
+    sched_setaffinity(us, &only)?;
+    Ok(cpu)
+}

@@ -1,0 +1,159 @@
+//! Calls over the pipes of a child process.
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{FcntlArg, fcntl};
+use rehearsal::Client;
+use rehearsal::client::Protocol;
+use rehearsal::core::protocol::Revision;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+
+use crate::echo;
+use crate::measure::{Plan, per};
+use crate::table::Row;
+
+/// How many calls one turn makes.
+const CALLS: u32 = 20_000;
+/// How many calls are in flight at once.
+const WINDOWS: [u32; 2] = [64, 1000];
+
+const BARE: &str = "a blocking loop that writes and reads the same bytes";
+const BARE_WINDOW: &str = "one write for a whole window, then reads until all answers are there";
+
+pub(crate) fn measure(plan: Plan) -> Result<Vec<Row>, Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut rows = Vec::new();
+    let eras = [("2025-11-25", Protocol::Legacy(Revision::LATEST_LEGACY)), ("2026-07-28", Protocol::Modern)];
+    for (version, protocol) in eras {
+        let (client, request) = runtime.block_on(connect(protocol))?;
+        let mut bare = Bare::start(request)?;
+        let beside = plan.beside(|| sequential(&runtime, &client), || bare.sequential())?;
+        rows.push(Row { what: format!("call_tool over stdio, {version}"), bare: BARE, beside, bytes: None });
+        for window in WINDOWS {
+            let beside = plan.beside(|| pipelined(&runtime, &client, window), || bare.pipelined(window))?;
+            let what = format!("the same, {window} in flight");
+            rows.push(Row { what, bare: BARE_WINDOW, beside, bytes: None });
+        }
+        runtime.block_on(client.close());
+    }
+    #[cfg(feature = "peers")]
+    rows.extend(crate::peer::measure(plan, &runtime, CALLS)?);
+    Ok(rows)
+}
+
+pub(crate) fn arguments() -> Value {
+    json!({"message": "hello"})
+}
+
+/// A client, and the bytes of one of its calls.
+async fn connect(protocol: Protocol) -> Result<(Client, Vec<u8>), Box<dyn Error>> {
+    let program = std::env::current_exe()?;
+    let client = Client::command(program).arguments([echo::ARGUMENT]).protocol(protocol).connect().await?;
+    let response = client.call_tool("echo", arguments()).await?;
+    if response.content() != "hello" {
+        return Err("the server that the benchmark talks to is not its own".into());
+    }
+    Ok((client, response.exchange().request.message.raw().to_vec()))
+}
+
+fn sequential(runtime: &Runtime, client: &Client) -> Result<Duration, Box<dyn Error>> {
+    runtime.block_on(async {
+        let started = Instant::now();
+        for _ in 0..CALLS {
+            client.call_tool("echo", arguments()).await?;
+        }
+        Ok(per(started.elapsed(), CALLS))
+    })
+}
+
+fn pipelined(runtime: &Runtime, client: &Client, window: u32) -> Result<Duration, Box<dyn Error>> {
+    runtime.block_on(async {
+        let started = Instant::now();
+        let mut callers = JoinSet::new();
+        for _ in 0..window {
+            let client = client.clone();
+            callers.spawn(async move {
+                for _ in 0..CALLS / window {
+                    client.call_tool("echo", arguments()).await?;
+                }
+                Ok::<_, rehearsal::client::ClientError>(())
+            });
+        }
+        while let Some(done) = callers.join_next().await {
+            done??;
+        }
+        Ok(per(started.elapsed(), CALLS / window * window))
+    })
+}
+
+/// The same conversation with nothing around it.
+pub(crate) struct Bare {
+    child: Child,
+    stdin: File,
+    stdout: File,
+    /// One request and its line end.
+    request: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+impl Bare {
+    pub(crate) fn start(mut request: Vec<u8>) -> Result<Bare, Box<dyn Error>> {
+        request.push(b'\n');
+        let mut command = Command::new(std::env::current_exe()?);
+        let mut child = command.arg(echo::ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let stdin: OwnedFd = child.stdin.take().ok_or("no stdin")?.into();
+        let stdout: OwnedFd = child.stdout.take().ok_or("no stdout")?.into();
+        // A whole window must fit, because this loop does not read while it writes.
+        for pipe in [&stdin, &stdout] {
+            fcntl(pipe, FcntlArg::F_SETPIPE_SZ(1024 * 1024))?;
+        }
+        let mut bare = Bare { child, stdin: stdin.into(), stdout: stdout.into(), request, buffer: vec![0; 256 * 1024] };
+        bare.exchange(1)?; // the handshake
+        Ok(bare)
+    }
+
+    /// Writes that many requests and reads as many answers.
+    fn exchange(&mut self, count: u32) -> Result<(), Box<dyn Error>> {
+        if count == 1 {
+            self.stdin.write_all(&self.request)?;
+        } else {
+            self.stdin.write_all(&self.request.repeat(count as usize))?;
+        }
+        let mut answers = 0;
+        while answers < count {
+            let read = self.stdout.read(&mut self.buffer)?;
+            if read == 0 {
+                return Err("the server ended".into());
+            }
+            answers += self.buffer[..read].iter().map(|byte| u32::from(*byte == b'\n')).sum::<u32>();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn sequential(&mut self) -> Result<Duration, Box<dyn Error>> {
+        self.pipelined(1)
+    }
+
+    fn pipelined(&mut self, window: u32) -> Result<Duration, Box<dyn Error>> {
+        let started = Instant::now();
+        for _ in 0..CALLS / window {
+            self.exchange(window)?;
+        }
+        Ok(per(started.elapsed(), CALLS / window * window))
+    }
+}
+
+impl Drop for Bare {
+    fn drop(&mut self) {
+        // The only errors are that it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

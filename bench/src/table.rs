@@ -1,0 +1,94 @@
+//! What was measured, for people and for programs.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::measure::Beside;
+
+/// Everything that one run measured.
+pub(crate) struct Table {
+    pub(crate) cpu: usize,
+    pub(crate) rounds: usize,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// One measurement.
+pub(crate) struct Row {
+    /// What was done.
+    pub(crate) what: String,
+    /// What the bare loop is.
+    pub(crate) bare: &'static str,
+    /// What one operation takes.
+    pub(crate) beside: Beside,
+    /// How many bytes one operation is about, where that matters.
+    pub(crate) bytes: Option<usize>,
+}
+
+impl Table {
+    /// One object; times in nanoseconds.
+    pub(crate) fn json(&self) -> Value {
+        let rows = self.rows.iter().map(|row| {
+            json!({
+                "what": row.what,
+                "bare": row.bare,
+                "ours_ns": nanoseconds(row.beside.ours),
+                "bare_ns": nanoseconds(row.beside.bare),
+                "ratio": (row.beside.ratio * 1000.0).round() / 1000.0,
+                "bytes": row.bytes,
+            })
+        });
+        json!({"cpu": self.cpu, "rounds": self.rounds, "rows": rows.collect::<Vec<_>>()})
+    }
+}
+
+fn nanoseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e10).round() / 10.0
+}
+
+impl fmt::Display for Table {
+    /// ```text
+    /// what                     ours        bare  ratio       ours/s  bare is
+    /// call_tool over stdio   6.9 µs      5.0 µs   1.38      144,928  a blocking loop
+    /// ```
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let head = ["what", "ours", "bare", "ratio", "ours/s", "bare is"].map(str::to_owned);
+        let rows: Vec<_> = std::iter::once(head).chain(self.rows.iter().map(cells)).collect();
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: [usize; 6] = std::array::from_fn(width);
+        for [what, ours, bare, ratio, rate, limit] in &rows {
+            let [first, second, third, fourth, fifth, _] = widths;
+            write!(f, "{what:first$}  {ours:>second$}  {bare:>third$}  {ratio:>fourth$}  ")?;
+            writeln!(f, "{rate:>fifth$}  {limit}")?;
+        }
+        writeln!(f, "\none CPU (number {}) for both ends, medians of {} rounds", self.cpu, self.rounds)
+    }
+}
+
+fn cells(row: &Row) -> [String; 6] {
+    let Beside { ours, bare, ratio } = row.beside;
+    let rate = match row.bytes {
+        Some(bytes) => format!("{:.0} MB", bytes as f64 / ours.as_secs_f64() / 1e6),
+        None => thousands(1.0 / ours.as_secs_f64()),
+    };
+    [row.what.clone(), time(ours), time(bare), format!("{ratio:.2}"), rate, row.bare.to_owned()]
+}
+
+/// `312 ns`, `6.9 µs`, `1.20 ms`
+fn time(time: Duration) -> String {
+    let nanoseconds = time.as_secs_f64() * 1e9;
+    match nanoseconds {
+        ..1e3 => format!("{nanoseconds:.0} ns"),
+        ..1e6 => format!("{:.2} µs", nanoseconds / 1e3),
+        _ => format!("{:.2} ms", nanoseconds / 1e6),
+    }
+}
+
+/// `144,928`
+fn thousands(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    groups.join(",")
+}

@@ -1,0 +1,163 @@
+//! A request whose answer is waited for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rehearsal_core::exchange::{Channel, Key, Side, Step};
+use rehearsal_core::message::{Message, Method, Reason};
+use rehearsal_wire::{ChannelEnd, Ending, Outgoing, SendError};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::conversation::{Answered, Conversation, EVIDENCE_WIDTH, Settled};
+use super::error::ClientError;
+
+/// How long a cancellation may take to be sent.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// What to do when nobody waits for the answer any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GiveUp {
+    /// Say nothing: `initialize` must not be cancelled.
+    Silently,
+    /// Send `notifications/cancelled`.
+    Notify,
+    /// Close the response stream, which is how 2026-07-28 cancels over HTTP; over a pipe, notify.
+    CloseStream,
+}
+
+/// A request whose answer is waited for; dropping it gives up.
+pub(super) struct Running {
+    pub(super) conversation: Arc<Conversation>,
+    pub(super) key: Key,
+    pub(super) method: Method,
+    /// `None` once it was sent.
+    pub(super) outgoing: Option<Outgoing>,
+    pub(super) settled: oneshot::Receiver<Settled>,
+    pub(super) limit: Duration,
+    pub(super) on_give_up: GiveUp,
+    /// Whether there is nothing left to give up.
+    pub(super) over: bool,
+}
+
+impl Running {
+    /// Sends the request, if that has not been done; a server that reads nothing runs into the time-out.
+    pub(super) async fn started(mut self) -> Result<Running, ClientError> {
+        let limit = self.limit;
+        match tokio::time::timeout(limit, self.sent()).await {
+            Ok(sent) => sent.map(|()| self),
+            Err(_) => Err(self.timed_out()),
+        }
+    }
+
+    fn timed_out(&self) -> ClientError {
+        let evidence = self.conversation.evidence();
+        ClientError::TimedOut { method: self.method.clone(), after: self.limit, evidence }
+    }
+
+    async fn sent(&mut self) -> Result<(), ClientError> {
+        let Some(outgoing) = self.outgoing.take() else { return Ok(()) };
+        self.conversation.tapped(Side::Client, &outgoing.message);
+        match self.conversation.sender.send(outgoing).await {
+            // The reader will say how the server ended, which is the better news.
+            Ok(()) | Err(SendError::Closed) => Ok(()),
+            Err(cause) => {
+                let evidence = self.conversation.evidence();
+                Err(ClientError::NotSent { method: self.method.clone(), cause, evidence })
+            }
+        }
+    }
+
+    /// Sends the request, if that has not been done, and waits for the answer, as long as it may take.
+    pub(super) async fn answered(mut self) -> Result<Answered, ClientError> {
+        let limit = self.limit;
+        let settled = match tokio::time::timeout(limit, self.settle()).await {
+            Ok(settled) => settled?,
+            Err(_) => return Err(self.timed_out()),
+        };
+        self.over = true;
+        let (method, evidence) = (self.method.clone(), || self.conversation.evidence());
+        match settled {
+            Settled::Answered(answered) => match answered.exchange.answer().map(|answer| &answer.message) {
+                Some(message) if message.as_garbled().is_some() => {
+                    let reason = message.as_garbled().map(|garbled| garbled.reason.clone());
+                    let found = message.text().chars().take(EVIDENCE_WIDTH).collect();
+                    let reason = reason.unwrap_or(Reason::Purposeless);
+                    Err(ClientError::Garbled { method, reason, found, evidence: evidence() })
+                }
+                _ => Ok(answered),
+            },
+            Settled::ChannelEnded(ChannelEnd::Refused { head, body }) => {
+                let status = head.status.map_or(0, |status| status.as_u16());
+                let body = String::from_utf8_lossy(&body).chars().take(EVIDENCE_WIDTH).collect();
+                Err(ClientError::Refused { method, status, body, evidence: evidence() })
+            }
+            Settled::ChannelEnded(ChannelEnd::Broken { why }) => {
+                Err(ClientError::Lost { method, why, evidence: evidence() })
+            }
+            Settled::ChannelEnded(ChannelEnd::Done) => {
+                let why = "the stream ended without an answer".to_owned();
+                Err(ClientError::Lost { method, why, evidence: evidence() })
+            }
+            Settled::Ended(ending) => Err(ClientError::ServerGone { method, ending, evidence: evidence() }),
+        }
+    }
+
+    async fn settle(&mut self) -> Result<Settled, ClientError> {
+        self.sent().await?;
+        // The waiter is dropped without a word only when the reader itself is gone.
+        Ok((&mut self.settled).await.unwrap_or(Settled::Ended(Ending::Closed)))
+    }
+
+    /// Takes the request back.
+    pub(super) async fn cancel(mut self, reason: Option<&str>) {
+        self.over = true;
+        if let Some(message) = self.give_up(reason) {
+            let _ = tokio::time::timeout(LAST_WORDS, self.conversation.tell(self.key.channel, message)).await;
+        }
+    }
+
+    /// Ends the exchange; what must be said about that, if anything.
+    fn give_up(&mut self, reason: Option<&str>) -> Option<Message> {
+        let unsent = self.outgoing.is_some();
+        let has_stream = self.key.channel != Channel::MAIN;
+        match self.on_give_up {
+            GiveUp::CloseStream if has_stream => {
+                self.conversation.state().pairing.abandon(&self.key);
+                self.conversation.sender.close_channel(self.key.channel);
+                None
+            }
+            GiveUp::Notify | GiveUp::CloseStream if !unsent => {
+                let params = match reason {
+                    Some(reason) => serde_json::json!({"requestId": &self.key.id, "reason": reason}),
+                    None => serde_json::json!({"requestId": &self.key.id}),
+                };
+                let message = Message::notification(Method::CANCELLED, Some::<&Value>(&params)).ok()?;
+                let mut state = self.conversation.state();
+                let at = self.conversation.started.elapsed();
+                // `None` where the answer came in this very moment: then there is nothing to take back.
+                let step = state.pairing.step(Side::Client, self.key.channel, at, message.clone());
+                matches!(step, Step::Cancelled { .. }).then_some(message)
+            }
+            GiveUp::Silently | GiveUp::Notify | GiveUp::CloseStream => {
+                self.conversation.state().pairing.abandon(&self.key);
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.over {
+            return;
+        }
+        let message = self.give_up(None);
+        if let (Some(message), Ok(runtime)) = (message, tokio::runtime::Handle::try_current()) {
+            let (conversation, channel) = (self.conversation.clone(), self.key.channel);
+            runtime.spawn(async move {
+                let _ = tokio::time::timeout(LAST_WORDS, conversation.tell(channel, message)).await;
+            });
+        }
+    }
+}
