@@ -5,8 +5,9 @@
 //! ```
 //!
 //! Over HTTP it says on stderr where it listens: `listening on http://127.0.0.1:43121/mcp`.
-//! Both eras are served, or only one of them. The tools `ask`, `sample` and `roots` need something from the client. Before 2026-07-28
-//! they send it a request; since then they return `input_required` and are called again with the answer.
+//! Both eras are served, or only one of them. The tools `ask`, `sample` and `roots` need something from the client.
+//! Before 2026-07-28 they send it a request; since then they return `input_required` and are called again with the
+//! answer.
 
 #![expect(deprecated, reason = "sampling and roots are deprecated since 2026-07-28; that we use them is the point")]
 
@@ -43,8 +44,9 @@ use tokio::net::TcpListener;
 
 const NAMES: [&str; 3] = ["Ada", "Alan", "Barbara"];
 
-/// How long a client whose stream broke is told to wait. The SDK's own 3 s would be longer than the calls take, and what
-/// is answered in the meantime is lost.
+/// How long a client whose stream broke is told to wait.
+///
+/// The SDK's own 3 s would be longer than the calls take, and what is answered in the meantime is lost.
 const RETRY: Duration = Duration::from_millis(100);
 
 #[tokio::main]
