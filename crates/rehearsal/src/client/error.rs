@@ -4,6 +4,7 @@ use std::fmt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use rehearsal_core::json::excerpt;
 use rehearsal_core::message::{ErrorReply, Method, Reason};
 use rehearsal_core::protocol::Revision;
 use rehearsal_wire::stdio::SpawnError;
@@ -86,7 +87,7 @@ pub enum ClientError {
         evidence: Box<Evidence>,
     },
     /// The server answered with an error where the caller wanted a result.
-    #[error("{method} was refused{}: {error}", http_status(*.status))]
+    #[error("{method} was refused{}: {error}{}", http_status(*.status), data(.error))]
     ErrorReply {
         /// What was asked.
         method: Method,
@@ -240,6 +241,12 @@ fn started(error: &SpawnError) -> String {
 
 fn quoted(text: &str) -> String {
     if text.trim().is_empty() { String::new() } else { format!("\n  {}", text.trim().replace('\n', "\n  ")) }
+}
+
+/// What else the error says.
+fn data(error: &ErrorReply) -> String {
+    let data = error.data.as_ref().and_then(|data| data.value().ok());
+    data.map(|data| format!("\n  {}", excerpt(&data, 300))).unwrap_or_default()
 }
 
 /// ` with HTTP status 404`; nothing where it says nothing.

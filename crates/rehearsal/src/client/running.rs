@@ -113,7 +113,7 @@ impl Running {
     pub(super) async fn cancel(mut self, reason: Option<&str>) {
         self.over = true;
         if let Some(message) = self.give_up(reason) {
-            let _ = tokio::time::timeout(LAST_WORDS, self.conversation.tell(self.key.channel, message)).await;
+            farewell(&self.conversation, self.key.channel, message).await;
         }
     }
 
@@ -147,6 +147,15 @@ impl Running {
     }
 }
 
+/// Says that a request is taken back, then stops to listen: whoever is cancelled need not answer, and over HTTP a stream
+/// that nobody waits for must not be resumed for ever.
+async fn farewell(conversation: &Conversation, channel: Channel, message: Message) {
+    let _ = tokio::time::timeout(LAST_WORDS, conversation.tell(channel, message)).await;
+    if channel != Channel::MAIN {
+        conversation.sender.close_channel(channel);
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         if self.over {
@@ -155,9 +164,7 @@ impl Drop for Running {
         let message = self.give_up(None);
         if let (Some(message), Ok(runtime)) = (message, tokio::runtime::Handle::try_current()) {
             let (conversation, channel) = (self.conversation.clone(), self.key.channel);
-            runtime.spawn(async move {
-                let _ = tokio::time::timeout(LAST_WORDS, conversation.tell(channel, message)).await;
-            });
+            runtime.spawn(async move { farewell(&conversation, channel, message).await });
         }
     }
 }

@@ -189,7 +189,10 @@ impl Call {
         while let Some(pause) = resumption.pause() {
             tokio::time::sleep(pause).await;
             match self.context.listen(Some(&last_event)).await {
-                Listening::Stream(answer) => return Ok(answer),
+                Listening::Stream(answer) => {
+                    resumption.reached();
+                    return Ok(answer);
+                }
                 Listening::Refused(answer) => {
                     let (head, body) = answer.into_refusal().await;
                     return Err(lost(&refusal(&head, &body)));

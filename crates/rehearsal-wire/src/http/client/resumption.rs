@@ -7,6 +7,9 @@ use crate::http::sse;
 /// However often a stream breaks, the next try is not further away than this, unless the server says so.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// A server that says `retry: 0` and ends every stream at once is not asked more often than this.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+
 /// When and where a broken stream goes on: after the last event that was seen, and not before the server's `retry`.
 #[derive(Clone, Debug)]
 pub(super) struct Resumption {
@@ -32,6 +35,11 @@ impl Resumption {
         }
     }
 
+    /// The server let us in again. It may have nothing to say yet and let us poll; how long is for the caller to decide.
+    pub(super) fn reached(&mut self) {
+        self.tried = 0;
+    }
+
     /// The last event that has an id.
     pub(super) fn last_event(&self) -> Option<&str> {
         self.last_event.as_deref()
@@ -51,7 +59,7 @@ impl Resumption {
         }
         let doubled = self.retry.saturating_mul(1 << self.tried.min(16));
         self.tried += 1;
-        Some(doubled.min(LONGEST_PAUSE).max(self.retry))
+        Some(doubled.min(LONGEST_PAUSE).max(self.retry).max(SHORTEST_PAUSE))
     }
 }
 
@@ -77,6 +85,15 @@ mod tests {
         assert_eq!(pauses(&mut resumption), [60_000; 3], "longer than our longest, but the server said so");
         resumption.note(&event(None, Some(20_000)));
         assert_eq!(pauses(&mut resumption), [20_000, 30_000, 30_000]);
+    }
+
+    #[test]
+    fn a_server_that_lets_us_poll_is_polled_at_its_own_pace() {
+        let mut resumption = Resumption::new(Duration::from_millis(200), 2);
+        for _ in 0..10 {
+            assert_eq!(resumption.pause(), Some(Duration::from_millis(200)));
+            resumption.reached();
+        }
     }
 
     #[test]

@@ -104,12 +104,13 @@ async fn a_server_that_does_not_know_the_event_ends_the_call() {
 }
 
 #[tokio::test]
-async fn tries_without_progress_are_counted() {
+async fn failed_tries_are_counted_and_a_stream_without_news_is_not_one() {
     let mut stage = Stage::with(|options| options.tries = 2).await;
     let _standing = stage.begin_session("2025-11-25").await;
     stage.ask(CALL).await;
     stage.arrives().await.events("id: e1\ndata: \n\n").await;
     stage.arrives().await.events(": nothing new\n\n").await;
+    stage.arrives().await.answer("500 Internal Server Error", "", "").await;
     stage.arrives().await.answer("500 Internal Server Error", "", "").await;
     stage.happens().await;
     assert_snapshot!(stage.transcript(), @r#"
@@ -117,6 +118,10 @@ async fn tries_without_progress_are_counted() {
       mcp-protocol-version: 2025-11-25
       mcp-session-id: s1
       {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"slow"}}
+    > GET /mcp
+      last-event-id: e1
+      mcp-protocol-version: 2025-11-25
+      mcp-session-id: s1
     > GET /mcp
       last-event-id: e1
       mcp-protocol-version: 2025-11-25
