@@ -15,7 +15,8 @@ use crate::protocol::meta;
 /// `T` is whatever the caller keeps beside an open request, such as who waits for the answer.
 #[derive(Debug)]
 pub struct Pairing<T = ()> {
-    open: BTreeMap<Key, Open<T>>,
+    /// Boxed, so that finding and moving keys touches nothing else.
+    open: BTreeMap<Key, Box<Open<T>>>,
     tokens: HashMap<(Side, Bytes), Vec<Key>>,
     cancelled: VecDeque<Key>,
     notifications_limit: usize,
@@ -124,7 +125,8 @@ impl<T> Pairing<T> {
         if let Some(token) = &token {
             self.tokens.entry((key.asker, token.clone())).or_default().push(key.clone());
         }
-        self.open.insert(key, Open { request, notifications: Vec::new(), cancelled_at: None, token, tag });
+        let open = Open { request, notifications: Vec::new(), cancelled_at: None, token, tag };
+        self.open.insert(key, Box::new(open));
         displaced
     }
 
@@ -152,7 +154,7 @@ impl<T> Pairing<T> {
         std::mem::take(&mut self.open).into_iter().map(|(key, open)| open.settle(key, None)).collect()
     }
 
-    fn remove(&mut self, key: &Key) -> Option<Open<T>> {
+    fn remove(&mut self, key: &Key) -> Option<Box<Open<T>>> {
         let open = self.open.remove(key)?;
         if let Some(token) = &open.token {
             let slot = (key.asker, token.clone());
