@@ -84,7 +84,7 @@ impl Call {
         Ok(InFlight { running: self.begin()?.started().await? })
     }
 
-    async fn run(mut self) -> Result<Response, ClientError> {
+    async fn run(&mut self) -> Result<Response, ClientError> {
         if self.client.revision().era() == Era::Legacy {
             return self.once().await;
         }
@@ -106,7 +106,7 @@ impl Call {
             }
         }
         let what = format!("the server asked for input {ROUNDS} times and never answered");
-        Err(ClientError::BadResult { method: self.method, what })
+        Err(ClientError::BadResult { method: self.method.clone(), what })
     }
 
     async fn once(&self) -> Result<Response, ClientError> {
@@ -227,8 +227,8 @@ impl IntoFuture for Call {
     type Output = Result<Response, ClientError>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.run())
+    fn into_future(mut self) -> Self::IntoFuture {
+        Box::pin(async move { self.run().await })
     }
 }
 

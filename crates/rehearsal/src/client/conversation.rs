@@ -63,10 +63,10 @@ pub(super) struct Answered {
     pub(super) status: Option<u16>,
 }
 
-/// What a waiter is told. The large one is the common one, so it is not boxed.
-#[expect(clippy::large_enum_variant, reason = "answers are the hot path and losses the exception")]
+/// What a waiter is told.
 pub(super) enum Settled {
-    Answered(Answered),
+    /// Boxed, because it passes through many hands.
+    Answered(Box<Answered>),
     ChannelEnded(ChannelEnd),
     Ended(Ending),
 }
@@ -145,7 +145,7 @@ impl Conversation {
                 }
             }
         }
-        let outgoing = Some(Outgoing { channel, message, headers });
+        let outgoing = Some(Box::new(Outgoing { channel, message, headers }));
         Running { conversation: self.clone(), key, method, outgoing, settled, limit, on_give_up, over: false }
     }
 
@@ -198,7 +198,7 @@ impl Conversation {
         match step {
             Step::Settled { exchange, tag: Some(waiter) } => {
                 // Nobody listens if the caller gave up in this very moment.
-                let _ = waiter.done.send(Settled::Answered(Answered { exchange, status }));
+                let _ = waiter.done.send(Settled::Answered(Box::new(Answered { exchange, status })));
             }
             Step::Attached { key } => {
                 let mut state = self.state();

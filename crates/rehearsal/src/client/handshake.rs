@@ -194,7 +194,7 @@ enum Verdict {
     Failed(ClientError),
 }
 
-fn era(answer: Result<Answered, ClientError>) -> Verdict {
+fn era(answer: Result<Box<Answered>, ClientError>) -> Verdict {
     let answered = match answer {
         Ok(answered) => answered,
         Err(error @ ClientError::ServerGone { .. }) => return Verdict::Died(error),

@@ -18,16 +18,14 @@ use super::conversation::Answered;
 /// [success](Response::success).
 #[derive(Debug)]
 pub struct Response {
-    exchange: Exchange,
-    status: Option<u16>,
+    answered: Box<Answered>,
     /// `Err` where a `Value` cannot hold it.
     result: OnceLock<Result<Value, String>>,
 }
 
 impl Response {
-    pub(super) fn new(answered: Answered) -> Response {
-        let Answered { exchange, status } = answered;
-        Response { exchange, status, result: OnceLock::new() }
+    pub(super) fn new(answered: Box<Answered>) -> Response {
+        Response { answered, result: OnceLock::new() }
     }
 
     /// Whether the request did what it was asked to: a result, complete, and not a tool's failure.
@@ -127,45 +125,45 @@ impl Response {
 
     /// From question to answer.
     pub fn took(&self) -> Duration {
-        self.exchange.took().unwrap_or_default()
+        self.answered.exchange.took().unwrap_or_default()
     }
 
     /// The HTTP status that the answer came with, where there was one.
     pub fn http_status(&self) -> Option<u16> {
-        self.status
+        self.answered.status
     }
 
     /// What was asked.
     pub fn method(&self) -> Option<&Method> {
-        self.exchange.request.message.method()
+        self.answered.exchange.request.message.method()
     }
 
     /// The notifications that came before the answer and belong to it, in order.
     pub fn notifications(&self) -> &[Stamped] {
-        &self.exchange.notifications
+        &self.answered.exchange.notifications
     }
 
     /// The progress that was told before the answer.
     pub fn progress(&self) -> Vec<Progress> {
-        self.exchange.notifications.iter().filter_map(|stamped| Progress::read(&stamped.message)).collect()
+        self.answered.exchange.notifications.iter().filter_map(|stamped| Progress::read(&stamped.message)).collect()
     }
 
     /// The log messages that came before the answer.
     pub fn logs(&self) -> Vec<LogMessage> {
-        self.exchange.notifications.iter().filter_map(|stamped| LogMessage::read(&stamped.message)).collect()
+        self.answered.exchange.notifications.iter().filter_map(|stamped| LogMessage::read(&stamped.message)).collect()
     }
 
     /// The question and everything that became of it.
     pub fn exchange(&self) -> &Exchange {
-        &self.exchange
+        &self.answered.exchange
     }
 
     fn reply(&self) -> Option<&Reply> {
-        self.exchange.reply()
+        self.answered.exchange.reply()
     }
 
     fn message(&self) -> &Message {
-        self.exchange.answer().map_or(&self.exchange.request.message, |answer| &answer.message)
+        self.answered.exchange.answer().map_or(&self.answered.exchange.request.message, |answer| &answer.message)
     }
 }
 
@@ -229,7 +227,7 @@ mod tests {
         pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, ask);
         let message = Message::parse(answer.to_string());
         match pairing.step(Side::Server, Channel::MAIN, Duration::from_millis(7), message) {
-            Step::Settled { exchange, .. } => Response::new(Answered { exchange, status: None }),
+            Step::Settled { exchange, .. } => Response::new(Box::new(Answered { exchange, status: None })),
             other => panic!("{other:?}"),
         }
     }
@@ -267,7 +265,7 @@ mod tests {
         let Step::Settled { exchange, .. } = pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, message) else {
             panic!("not settled")
         };
-        let response = Response::new(Answered { exchange, status: None });
+        let response = Response::new(Box::new(Answered { exchange, status: None }));
         assert!(!response.success());
         let told = response.error_message().unwrap();
         assert!(told.starts_with("the result cannot be read, though it is JSON: number out of range"), "{told}");

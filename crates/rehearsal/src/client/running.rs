@@ -31,8 +31,8 @@ pub(super) struct Running {
     pub(super) conversation: Arc<Conversation>,
     pub(super) key: Key,
     pub(super) method: Method,
-    /// `None` once it was sent.
-    pub(super) outgoing: Option<Outgoing>,
+    /// `None` once it was sent. Boxed, like everything large that a future would carry along.
+    pub(super) outgoing: Option<Box<Outgoing>>,
     pub(super) settled: oneshot::Receiver<Settled>,
     pub(super) limit: Duration,
     pub(super) on_give_up: GiveUp,
@@ -58,7 +58,7 @@ impl Running {
     async fn sent(&mut self) -> Result<(), ClientError> {
         let Some(outgoing) = self.outgoing.take() else { return Ok(()) };
         self.conversation.tapped(Side::Client, &outgoing.message);
-        match self.conversation.sender.send(outgoing).await {
+        match self.conversation.sender.send(*outgoing).await {
             // The reader will say how the server ended, which is the better news.
             Ok(()) | Err(SendError::Closed) => Ok(()),
             Err(cause) => {
@@ -69,13 +69,23 @@ impl Running {
     }
 
     /// Sends the request, if that has not been done, and waits for the answer, as long as it may take.
-    pub(super) async fn answered(mut self) -> Result<Answered, ClientError> {
-        let limit = self.limit;
-        let settled = match tokio::time::timeout(limit, self.settle()).await {
-            Ok(settled) => settled?,
-            Err(_) => return Err(self.timed_out()),
-        };
-        self.over = true;
+    #[expect(clippy::manual_async_fn, reason = "an `async fn` keeps two places for `self`, and moves it between them")]
+    pub(super) fn answered(mut self) -> impl Future<Output = Result<Box<Answered>, ClientError>> + Send {
+        async move {
+            let limit = self.limit;
+            match tokio::time::timeout(limit, self.settle()).await {
+                Ok(settled) => {
+                    let settled = settled?;
+                    self.over = true;
+                    self.outcome(settled)
+                }
+                Err(_) => Err(self.timed_out()),
+            }
+        }
+    }
+
+    /// What that means for whoever waits.
+    fn outcome(&self, settled: Settled) -> Result<Box<Answered>, ClientError> {
         let (method, evidence) = (self.method.clone(), || self.conversation.evidence());
         match settled {
             Settled::Answered(answered) => match answered.exchange.answer().map(|answer| &answer.message) {
