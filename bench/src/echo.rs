@@ -9,10 +9,10 @@ pub(crate) const ARGUMENT: &str = "echo";
 const ID: &[u8] = b"\"id\":";
 
 /// Satisfies `initialize` and `server/discover` alike.
-const WELCOME: &[u8] = br#"{"protocolVersion":"2025-11-25","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1"},"resultType":"complete","ttlMs":0,"cacheScope":"private"}"#;
+pub(crate) const WELCOME: &[u8] = br#"{"protocolVersion":"2025-11-25","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1"},"resultType":"complete","ttlMs":0,"cacheScope":"private"}"#;
 
 /// What every call is answered with.
-const ANSWER: &[u8] = br#"{"content":[{"type":"text","text":"hello"}],"resultType":"complete"}"#;
+pub(crate) const ANSWER: &[u8] = br#"{"content":[{"type":"text","text":"hello"}],"resultType":"complete"}"#;
 
 /// Answers every line that has an id until stdin ends; the first is taken for the handshake.
 pub(crate) fn echo() -> io::Result<()> {
@@ -27,12 +27,8 @@ pub(crate) fn echo() -> io::Result<()> {
         filled += read;
         let mut rest = &input[..filled];
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-            if let Some(id) = id(&rest[..end]) {
-                output.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-                output.extend_from_slice(id);
-                output.extend_from_slice(br#","result":"#);
-                output.extend_from_slice(result);
-                output.extend_from_slice(b"}\n");
+            if answer(&rest[..end], result, &mut output) {
+                output.push(b'\n');
                 result = ANSWER;
             }
             rest = &rest[end + 1..];
@@ -44,6 +40,15 @@ pub(crate) fn echo() -> io::Result<()> {
         stdout.flush()?;
         output.clear();
     }
+}
+
+/// Writes the answer to a request; `false` for what has no id.
+pub(crate) fn answer(request: &[u8], result: &[u8], output: &mut Vec<u8>) -> bool {
+    let Some(id) = id(request) else { return false };
+    for piece in [br#"{"jsonrpc":"2.0","id":"#, id, br#","result":"#, result, b"}"] {
+        output.extend_from_slice(piece);
+    }
+    true
 }
 
 /// The digits of the id, which stand within the first few bytes.

@@ -8,6 +8,7 @@
 //! The figures of two machines say nothing about each other, the ratios do.
 
 mod echo;
+mod http;
 mod measure;
 mod pairing;
 mod parsing;
@@ -22,15 +23,15 @@ use std::process::ExitCode;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
-use measure::Plan;
 use table::Table;
 
-const USAGE: &str = "usage: bench [--json] [--rounds N] [--only stdio|parsing|pairing]";
+const USAGE: &str = "usage: bench [--json] [--rounds N] [--only PART_OF_A_NAME]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.first().map(String::as_str) {
         Some(echo::ARGUMENT) => echo::echo().map_err(Into::into),
+        Some(http::ARGUMENT) => http::echo().map_err(Into::into),
         _ => bench(&arguments),
     };
     match done {
@@ -43,27 +44,21 @@ fn main() -> ExitCode {
 }
 
 fn bench(arguments: &[String]) -> Result<(), Box<dyn Error>> {
-    let (mut json, mut plan, mut only) = (false, Plan { rounds: 9 }, None);
+    let mut json = false;
+    let mut table = Table { cpu: pin()?, rounds: 9, only: None, rows: Vec::new() };
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--json" => json = true,
-            "--rounds" => plan.rounds = arguments.next().ok_or(USAGE)?.parse().map_err(|_| USAGE)?,
-            "--only" => only = Some(arguments.next().ok_or(USAGE)?.as_str()),
+            "--rounds" => table.rounds = arguments.next().ok_or(USAGE)?.parse().map_err(|_| USAGE)?,
+            "--only" => table.only = Some(arguments.next().ok_or(USAGE)?.clone()),
             _ => return Err(USAGE.into()),
         }
     }
-    let wanted = |group: &str| only.is_none_or(|only| only == group);
-    let mut table = Table { cpu: pin()?, rounds: plan.rounds, rows: Vec::new() };
-    if wanted("stdio") {
-        table.rows.extend(stdio::measure(plan)?);
-    }
-    if wanted("parsing") {
-        table.rows.extend(parsing::measure(plan));
-    }
-    if wanted("pairing") {
-        table.rows.extend(pairing::measure(plan));
-    }
+    stdio::measure(&mut table)?;
+    http::measure(&mut table)?;
+    parsing::measure(&mut table);
+    pairing::measure(&mut table);
     if json {
         println!("{}", table.json())
     } else {

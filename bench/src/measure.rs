@@ -2,40 +2,53 @@
 
 use std::time::{Duration, Instant};
 
-/// How thoroughly to measure.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
-    /// How often each side has its turn.
-    pub(crate) rounds: usize,
+use crate::table::{Row, Table};
+
+/// Two ways to the same end.
+pub(crate) struct Contest {
+    /// What is done.
+    pub(crate) what: String,
+    /// What the bare way is.
+    pub(crate) bare: &'static str,
+    /// How many bytes one operation is about, where that matters.
+    pub(crate) bytes: Option<usize>,
 }
 
-/// What the rounds gave: the time that one operation takes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Beside {
-    pub(crate) ours: Duration,
-    pub(crate) bare: Duration,
-    /// The median of the ratios, not the ratio of the medians: what slows a round down slows both sides of it.
-    pub(crate) ratio: f64,
+impl Contest {
+    pub(crate) fn new(what: impl Into<String>, bare: &'static str) -> Contest {
+        Contest { what: what.into(), bare, bytes: None }
+    }
 }
 
-impl Plan {
-    /// Turns of ours and of the bare loop, one after the other; each returns what one operation took.
-    pub(crate) fn beside<E>(
-        self,
+impl Table {
+    /// Whether anybody wants to know; for those who have much to prepare.
+    pub(crate) fn wants(&self, what: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| what.contains(only.as_str()))
+    }
+
+    /// Turns of ours and of the bare way, one after the other; each returns what one operation took.
+    pub(crate) fn measure<E>(
+        &mut self,
+        contest: Contest,
         mut ours: impl FnMut() -> Result<Duration, E>,
         mut bare: impl FnMut() -> Result<Duration, E>,
-    ) -> Result<Beside, E> {
+    ) -> Result<(), E> {
+        if !self.wants(&contest.what) {
+            return Ok(());
+        }
         // The first turn of each only warms up.
         (ours()?, bare()?);
         let mut rounds = Vec::new();
         for _ in 0..self.rounds.max(1) {
-            rounds.push((ours()?, bare()?));
+            rounds.push((ours()?.as_secs_f64(), bare()?.as_secs_f64()));
         }
-        Ok(Beside {
-            ours: Duration::from_secs_f64(median(rounds.iter().map(|(ours, _)| ours.as_secs_f64()))),
-            bare: Duration::from_secs_f64(median(rounds.iter().map(|(_, bare)| bare.as_secs_f64()))),
-            ratio: median(rounds.iter().map(|(ours, bare)| ours.as_secs_f64() / bare.as_secs_f64())),
-        })
+        self.rows.push(Row {
+            contest,
+            ours: Duration::from_secs_f64(median(rounds.iter().map(|(ours, _)| *ours))),
+            bare: Duration::from_secs_f64(median(rounds.iter().map(|(_, bare)| *bare))),
+            ratio: median(rounds.iter().map(|(ours, bare)| ours / bare)),
+        });
+        Ok(())
     }
 }
 
@@ -43,12 +56,7 @@ impl Plan {
 pub(crate) fn each(times: u32, mut operation: impl FnMut()) -> Duration {
     let started = Instant::now();
     (0..times).for_each(|_| operation());
-    per(started.elapsed(), times)
-}
-
-/// A share of a time; finer than `Duration`'s own division, which counts whole nanoseconds, would be if it were summed.
-pub(crate) fn per(whole: Duration, times: u32) -> Duration {
-    Duration::from_secs_f64(whole.as_secs_f64() / f64::from(times))
+    started.elapsed() / times
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

@@ -9,16 +9,20 @@ use rehearsal::core::exchange::{Channel, Pairing, Side};
 use rehearsal::core::message::{Message, Method};
 use serde_json::json;
 
-use crate::measure::{Plan, per};
-use crate::table::Row;
+use crate::measure::Contest;
+use crate::table::Table;
 
 /// How many requests are open while others come and go.
 const OPEN: [i64; 3] = [1, 1_000, 100_000];
 /// How many exchanges one turn makes.
 const EXCHANGES: u32 = 50_000;
 
-pub(crate) fn measure(plan: Plan) -> Vec<Row> {
-    OPEN.map(|open| {
+pub(crate) fn measure(table: &mut Table) {
+    for open in OPEN {
+        let what = format!("pair a message, {open} open");
+        if !table.wants(&what) {
+            continue;
+        }
         let mut pairing = Pairing::<()>::default();
         let mut map = HashMap::new();
         for id in 0..open {
@@ -33,7 +37,7 @@ pub(crate) fn measure(plan: Plan) -> Vec<Row> {
                 black_box(pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, request));
                 black_box(pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, answer));
             }
-            Ok::<_, Infallible>(per(started.elapsed(), 2 * EXCHANGES))
+            Ok::<_, Infallible>(started.elapsed() / (2 * EXCHANGES))
         };
         let bare = || {
             let messages = messages.clone();
@@ -42,13 +46,11 @@ pub(crate) fn measure(plan: Plan) -> Vec<Row> {
                 map.insert(id, request);
                 black_box((map.remove(&id), answer));
             }
-            Ok(per(started.elapsed(), 2 * EXCHANGES))
+            Ok(started.elapsed() / (2 * EXCHANGES))
         };
-        let Ok(beside) = plan.beside(ours, bare);
-        let what = format!("pair a message, {open} open");
-        Row { what, bare: "a hash map by number", beside, bytes: None }
-    })
-    .into()
+        let contest = Contest::new(what, "a hash map by number");
+        let Ok(()) = table.measure(contest, ours, bare);
+    }
 }
 
 fn exchange(id: i64) -> (i64, Message, Message) {

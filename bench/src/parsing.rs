@@ -5,15 +5,16 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use rehearsal::core::message::{Message, Method};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
-use crate::measure::{Plan, each};
-use crate::table::Row;
+use crate::measure::{Contest, each};
+use crate::table::Table;
 
 /// How many bytes one turn reads, about.
 const BYTES: usize = 32 * 1024 * 1024;
 
-pub(crate) fn measure(plan: Plan) -> Vec<Row> {
+pub(crate) fn measure(table: &mut Table) {
     let call = json!({"name": "echo", "arguments": {"message": "hello"}});
     let request = Message::request(1.into(), Method::TOOLS_CALL, Some(&call));
     let inputs = [
@@ -21,18 +22,16 @@ pub(crate) fn measure(plan: Plan) -> Vec<Row> {
         ("a result of 64 KiB", Message::result(1.into(), &result(64 * 1024))),
         ("a result of 1 MiB", Message::result(1.into(), &result(1024 * 1024))),
     ];
-    let mut rows = Vec::new();
     for (name, message) in inputs {
         let raw = message.expect("a JSON value can always be written").raw().clone();
         let times = u32::try_from((BYTES / raw.len()).min(200_000)).unwrap_or(u32::MAX);
         let ours = || turn(times, || drop(black_box(Message::parse(black_box(&raw).clone()))));
-        let skip = || turn(times, || drop(black_box(serde_json::from_slice::<serde::de::IgnoredAny>(black_box(&raw)))));
+        let skip = || turn(times, || drop(black_box(serde_json::from_slice::<IgnoredAny>(black_box(&raw)))));
         let read = || turn(times, || drop(black_box(serde_json::from_slice::<Value>(black_box(&raw)))));
-        let row = |what, bare, Ok::<_, Infallible>(beside)| Row { what, bare, beside, bytes: Some(raw.len()) };
-        rows.push(row(format!("parse {name}"), "serde_json, everything ignored", plan.beside(ours, skip)));
-        rows.push(row(format!("parse {name}"), "serde_json into a Value", plan.beside(ours, read)));
+        let contest = |bare| Contest { what: format!("parse {name}"), bare, bytes: Some(raw.len()) };
+        let Ok(()) = table.measure(contest("serde_json, everything ignored"), ours, skip);
+        let Ok(()) = table.measure(contest("serde_json into a Value"), ours, read);
     }
-    rows
 }
 
 fn turn(times: u32, operation: impl FnMut()) -> Result<Duration, Infallible> {

@@ -11,15 +11,15 @@ use tokio::process::Command;
 use tokio::runtime::Runtime;
 
 use crate::echo;
-use crate::measure::{Plan, per};
-use crate::stdio::{Bare, arguments};
-use crate::table::Row;
+use crate::measure::Contest;
+use crate::stdio::{BARE, Bare, arguments};
+use crate::table::Table;
 
 /// What rmcp writes for the call.
 const REQUEST: &[u8] =
     br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello"}}}"#;
 
-pub(crate) fn measure(plan: Plan, runtime: &Runtime, calls: u32) -> Result<Vec<Row>, Box<dyn Error>> {
+pub(crate) fn measure(table: &mut Table, runtime: &Runtime, calls: u32) -> Result<(), Box<dyn Error>> {
     let _entered = runtime.enter();
     let mut command = Command::new(std::env::current_exe()?);
     let command = command.arg(echo::ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
@@ -27,9 +27,8 @@ pub(crate) fn measure(plan: Plan, runtime: &Runtime, calls: u32) -> Result<Vec<R
     let pipes = (child.stdout.take().ok_or("no stdout")?, child.stdin.take().ok_or("no stdin")?);
     let client = runtime.block_on(().serve(pipes))?;
     let mut bare = Bare::start(REQUEST.to_vec())?;
-    let beside = plan.beside(|| sequential(runtime, &client, calls), || bare.sequential())?;
-    let bare = "a blocking loop that writes and reads the same bytes";
-    Ok(vec![Row { what: "rmcp 3.8 over stdio".to_owned(), bare, beside, bytes: None }])
+    let contest = Contest::new("rmcp 3.8 over stdio, 2025-11-25", BARE);
+    table.measure(contest, || sequential(runtime, &client, calls), || bare.sequential())
 }
 
 fn sequential(
@@ -43,6 +42,6 @@ fn sequential(
             let arguments = arguments().as_object().cloned().unwrap_or_default();
             client.call_tool(CallToolRequestParams::new("echo").with_arguments(arguments)).await?;
         }
-        Ok(per(started.elapsed(), calls))
+        Ok(started.elapsed() / calls)
     })
 }

@@ -16,36 +16,38 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
 use crate::echo;
-use crate::measure::{Plan, per};
-use crate::table::Row;
+use crate::measure::Contest;
+use crate::table::Table;
 
 /// How many calls one turn makes.
 const CALLS: u32 = 20_000;
 /// How many calls are in flight at once.
 const WINDOWS: [u32; 2] = [64, 1000];
 
-const BARE: &str = "a blocking loop that writes and reads the same bytes";
-const BARE_WINDOW: &str = "one write for a whole window, then reads until all answers are there";
+pub(crate) const BARE: &str = "a blocking loop: write, read";
 
-pub(crate) fn measure(plan: Plan) -> Result<Vec<Row>, Box<dyn Error>> {
+pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut rows = Vec::new();
     let eras = [("2025-11-25", Protocol::Legacy(Revision::LATEST_LEGACY)), ("2026-07-28", Protocol::Modern)];
     for (version, protocol) in eras {
         let (client, request) = runtime.block_on(connect(protocol))?;
         let mut bare = Bare::start(request)?;
-        let beside = plan.beside(|| sequential(&runtime, &client), || bare.sequential())?;
-        rows.push(Row { what: format!("call_tool over stdio, {version}"), bare: BARE, beside, bytes: None });
+        let what = format!("call_tool over stdio, {version}");
+        let one = format!("{what}, one by one");
+        table.measure(Contest::new(one, BARE), || sequential(&runtime, &client, CALLS), || bare.sequential())?;
         for window in WINDOWS {
-            let beside = plan.beside(|| pipelined(&runtime, &client, window), || bare.pipelined(window))?;
-            let what = format!("the same, {window} in flight");
-            rows.push(Row { what, bare: BARE_WINDOW, beside, bytes: None });
+            let name = format!("{what}, {window} in flight");
+            let contest = Contest::new(&name, "a write for each request, then reads");
+            let ours = || pipelined(&runtime, &client, window);
+            table.measure(contest, ours, || bare.pipelined(window, Writes::Each))?;
+            let contest = Contest::new(&name, "one write for all of them, then reads");
+            table.measure(contest, ours, || bare.pipelined(window, Writes::One))?;
         }
         runtime.block_on(client.close());
     }
     #[cfg(feature = "peers")]
-    rows.extend(crate::peer::measure(plan, &runtime, CALLS)?);
-    Ok(rows)
+    crate::peer::measure(table, &runtime, CALLS)?;
+    Ok(())
 }
 
 pub(crate) fn arguments() -> Value {
@@ -63,13 +65,14 @@ async fn connect(protocol: Protocol) -> Result<(Client, Vec<u8>), Box<dyn Error>
     Ok((client, response.exchange().request.message.raw().to_vec()))
 }
 
-fn sequential(runtime: &Runtime, client: &Client) -> Result<Duration, Box<dyn Error>> {
+/// One call after the other.
+pub(crate) fn sequential(runtime: &Runtime, client: &Client, calls: u32) -> Result<Duration, Box<dyn Error>> {
     runtime.block_on(async {
         let started = Instant::now();
-        for _ in 0..CALLS {
+        for _ in 0..calls {
             client.call_tool("echo", arguments()).await?;
         }
-        Ok(per(started.elapsed(), CALLS))
+        Ok(started.elapsed() / calls)
     })
 }
 
@@ -89,8 +92,17 @@ fn pipelined(runtime: &Runtime, client: &Client, window: u32) -> Result<Duration
         while let Some(done) = callers.join_next().await {
             done??;
         }
-        Ok(per(started.elapsed(), CALLS / window * window))
+        Ok(started.elapsed() / (CALLS / window * window))
     })
+}
+
+/// How the requests of a window are written.
+#[derive(Clone, Copy)]
+enum Writes {
+    /// As they come, which is what a client must do that delays nobody.
+    Each,
+    /// All at once, which takes a caller that has them all at once.
+    One,
 }
 
 /// The same conversation with nothing around it.
@@ -115,16 +127,15 @@ impl Bare {
             fcntl(pipe, FcntlArg::F_SETPIPE_SZ(1024 * 1024))?;
         }
         let mut bare = Bare { child, stdin: stdin.into(), stdout: stdout.into(), request, buffer: vec![0; 256 * 1024] };
-        bare.exchange(1)?; // the handshake
+        bare.exchange(1, Writes::Each)?; // the handshake
         Ok(bare)
     }
 
     /// Writes that many requests and reads as many answers.
-    fn exchange(&mut self, count: u32) -> Result<(), Box<dyn Error>> {
-        if count == 1 {
-            self.stdin.write_all(&self.request)?;
-        } else {
-            self.stdin.write_all(&self.request.repeat(count as usize))?;
+    fn exchange(&mut self, count: u32, writes: Writes) -> Result<(), Box<dyn Error>> {
+        match writes {
+            Writes::Each => (0..count).try_for_each(|_| self.stdin.write_all(&self.request))?,
+            Writes::One => self.stdin.write_all(&self.request.repeat(count as usize))?,
         }
         let mut answers = 0;
         while answers < count {
@@ -138,15 +149,15 @@ impl Bare {
     }
 
     pub(crate) fn sequential(&mut self) -> Result<Duration, Box<dyn Error>> {
-        self.pipelined(1)
+        self.pipelined(1, Writes::Each)
     }
 
-    fn pipelined(&mut self, window: u32) -> Result<Duration, Box<dyn Error>> {
+    fn pipelined(&mut self, window: u32, writes: Writes) -> Result<Duration, Box<dyn Error>> {
         let started = Instant::now();
         for _ in 0..CALLS / window {
-            self.exchange(window)?;
+            self.exchange(window, writes)?;
         }
-        Ok(per(started.elapsed(), CALLS / window * window))
+        Ok(started.elapsed() / (CALLS / window * window))
     }
 }
 

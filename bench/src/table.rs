@@ -5,25 +5,29 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::measure::Beside;
+use crate::measure::Contest;
 
-/// Everything that one run measured.
+/// Everything that one run measures.
 pub(crate) struct Table {
+    /// The CPU that it all runs on.
     pub(crate) cpu: usize,
+    /// How often each side has its turn.
     pub(crate) rounds: usize,
+    /// Only what has this in its name.
+    pub(crate) only: Option<String>,
+    /// What is known so far.
     pub(crate) rows: Vec<Row>,
 }
 
 /// One measurement.
 pub(crate) struct Row {
-    /// What was done.
-    pub(crate) what: String,
-    /// What the bare loop is.
-    pub(crate) bare: &'static str,
-    /// What one operation takes.
-    pub(crate) beside: Beside,
-    /// How many bytes one operation is about, where that matters.
-    pub(crate) bytes: Option<usize>,
+    pub(crate) contest: Contest,
+    /// What one operation takes us.
+    pub(crate) ours: Duration,
+    /// What it takes the bare way.
+    pub(crate) bare: Duration,
+    /// The median of the ratios, not the ratio of the medians: what slows a round down slows both sides of it.
+    pub(crate) ratio: f64,
 }
 
 impl Table {
@@ -31,12 +35,12 @@ impl Table {
     pub(crate) fn json(&self) -> Value {
         let rows = self.rows.iter().map(|row| {
             json!({
-                "what": row.what,
-                "bare": row.bare,
-                "ours_ns": nanoseconds(row.beside.ours),
-                "bare_ns": nanoseconds(row.beside.bare),
-                "ratio": (row.beside.ratio * 1000.0).round() / 1000.0,
-                "bytes": row.bytes,
+                "what": row.contest.what,
+                "bare": row.contest.bare,
+                "ours_ns": nanoseconds(row.ours),
+                "bare_ns": nanoseconds(row.bare),
+                "ratio": (row.ratio * 1000.0).round() / 1000.0,
+                "bytes": row.contest.bytes,
             })
         });
         json!({"cpu": self.cpu, "rounds": self.rounds, "rows": rows.collect::<Vec<_>>()})
@@ -67,12 +71,12 @@ impl fmt::Display for Table {
 }
 
 fn cells(row: &Row) -> [String; 6] {
-    let Beside { ours, bare, ratio } = row.beside;
-    let rate = match row.bytes {
+    let Row { contest, ours, bare, ratio } = row;
+    let rate = match contest.bytes {
         Some(bytes) => format!("{:.0} MB", bytes as f64 / ours.as_secs_f64() / 1e6),
         None => thousands(1.0 / ours.as_secs_f64()),
     };
-    [row.what.clone(), time(ours), time(bare), format!("{ratio:.2}"), rate, row.bare.to_owned()]
+    [contest.what.clone(), time(*ours), time(*bare), format!("{ratio:.2}"), rate, contest.bare.to_owned()]
 }
 
 /// `312 ns`, `6.9 µs`, `1.20 ms`

@@ -1,0 +1,154 @@
+//! Calls over Streamable HTTP on the loopback.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self as client, SendRequest};
+use hyper::server::conn::http1 as server;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use rehearsal::Client;
+use rehearsal::client::{HttpTransport, Protocol};
+use rehearsal::core::protocol::Revision;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::echo::{ANSWER, WELCOME, answer};
+use crate::measure::Contest;
+use crate::stdio::{arguments, sequential};
+use crate::table::Table;
+
+/// What makes this program the server instead of the benchmark.
+pub(crate) const ARGUMENT: &str = "echo-http";
+
+/// How many calls one turn makes.
+const CALLS: u32 = 5_000;
+
+pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let server = Server::start()?;
+    let eras = [("2025-11-25", Protocol::Legacy(Revision::LATEST_LEGACY)), ("2026-07-28", Protocol::Modern)];
+    for (version, protocol) in eras {
+        let url = format!("http://{}/mcp", server.at);
+        let connect = Client::url(url).transport(HttpTransport::Streamable).protocol(protocol).connect();
+        let client = runtime.block_on(connect)?;
+        let response = runtime.block_on(client.call_tool("echo", arguments()))?;
+        let mut bare = runtime.block_on(Bare::connect(server.at, response.exchange().request.message.raw().clone()))?;
+        let contest = Contest::new(format!("call_tool over HTTP, {version}"), "hyper alone, at both ends");
+        table.measure(contest, || sequential(&runtime, &client, CALLS), || bare.sequential(&runtime))?;
+        runtime.block_on(client.close());
+    }
+    Ok(())
+}
+
+/// The same POST with nothing around it.
+struct Bare {
+    at: SocketAddr,
+    sender: SendRequest<Full<Bytes>>,
+    request: Bytes,
+}
+
+impl Bare {
+    async fn connect(at: SocketAddr, request: Bytes) -> Result<Bare, Box<dyn Error>> {
+        let stream = TcpStream::connect(at).await?;
+        stream.set_nodelay(true)?;
+        let (sender, connection) = client::handshake(TokioIo::new(stream)).await?;
+        tokio::spawn(connection);
+        Ok(Bare { at, sender, request })
+    }
+
+    fn sequential(&mut self, runtime: &Runtime) -> Result<Duration, Box<dyn Error>> {
+        runtime.block_on(async {
+            let started = Instant::now();
+            for _ in 0..CALLS {
+                let request = Request::post("/mcp")
+                    .header("host", self.at.to_string())
+                    .header("content-type", "application/json")
+                    .header("accept", "application/json, text/event-stream")
+                    .body(Full::new(self.request.clone()))?;
+                self.sender.ready().await?;
+                let response = self.sender.send_request(request).await?;
+                response.into_body().collect().await?.to_bytes();
+            }
+            Ok(started.elapsed() / CALLS)
+        })
+    }
+}
+
+/// This program in its other role; ends when it is dropped.
+struct Server {
+    child: Child,
+    at: SocketAddr,
+}
+
+impl Server {
+    fn start() -> Result<Server, Box<dyn Error>> {
+        let mut command = Command::new(std::env::current_exe()?);
+        let mut child = command.arg(ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
+        Ok(Server { child, at: line.trim().parse()? })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The only errors are that it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Serves on a port of its own, and says on stdout which; until stdin ends.
+pub(crate) fn echo() -> io::Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    std::thread::spawn(|| {
+        // Whoever started us is gone.
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        std::process::exit(0);
+    });
+    runtime.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        writeln!(io::stdout(), "{}", listener.local_addr()?)?;
+        loop {
+            let (stream, _) = listener.accept().await?;
+            stream.set_nodelay(true)?;
+            tokio::spawn(server::Builder::new().serve_connection(TokioIo::new(stream), service_fn(respond)));
+        }
+    })
+}
+
+async fn respond(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let refused = |status| {
+        let mut response = Response::new(Full::new(Bytes::new()));
+        *response.status_mut() = status;
+        Ok(response)
+    };
+    if request.method() != Method::POST {
+        return refused(StatusCode::METHOD_NOT_ALLOWED);
+    }
+    let Ok(body) = request.into_body().collect().await else { return refused(StatusCode::BAD_REQUEST) };
+    let body = body.to_bytes();
+    // Looked for in the method's place only: where a call would have it, the body of a handshake is long over.
+    let head = &body[..body.len().min(64)];
+    let is_handshake = [&b"initialize\""[..], b"server/discover\""].iter().any(|method| contains(head, method));
+    let mut output = Vec::with_capacity(256);
+    if !answer(&body, if is_handshake { WELCOME } else { ANSWER }, &mut output) {
+        return refused(StatusCode::ACCEPTED);
+    }
+    let mut response = Response::new(Full::new(output.into()));
+    response.headers_mut().insert("content-type", hyper::header::HeaderValue::from_static("application/json"));
+    Ok(response)
+}
+
+fn contains(bytes: &[u8], what: &[u8]) -> bool {
+    bytes.windows(what.len()).any(|window| window == what)
+}
