@@ -302,3 +302,338 @@ fn is_cut_answer(message: &Message) -> bool {
 fn first(channel: Channel, asker: Side) -> Key {
     Key { channel, asker, id: RequestId::Number(i64::MIN) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A conversation under test: every step gets the next millisecond.
+    #[derive(Default)]
+    struct Talk {
+        pairing: Pairing,
+        now: u64,
+    }
+
+    impl Talk {
+        fn on(&mut self, channel: u64, from: Side, text: &str) -> Step<()> {
+            self.now += 1;
+            self.pairing.step(from, Channel(channel), Duration::from_millis(self.now), Message::parse(text.to_owned()))
+        }
+
+        fn client(&mut self, text: &str) -> Step<()> {
+            self.on(0, Side::Client, text)
+        }
+
+        fn server(&mut self, text: &str) -> Step<()> {
+            self.on(0, Side::Server, text)
+        }
+    }
+
+    fn call(id: &str) -> String {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call"}}"#)
+    }
+
+    fn call_with_token(id: &str, token: &str) -> String {
+        let params = format!(r#"{{"_meta":{{"progressToken":{token}}}}}"#);
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#)
+    }
+
+    fn result(id: &str) -> String {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)
+    }
+
+    fn progress(token: &str) -> String {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":1}}}}"#
+        )
+    }
+
+    fn cancel(id: &str) -> String {
+        format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#)
+    }
+
+    const LOG: &str = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;
+    const UNREADABLE: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}"#;
+
+    #[track_caller]
+    fn settled(step: Step<()>) -> Exchange {
+        match step {
+            Step::Settled { exchange, tag: () } => exchange,
+            other => panic!("not settled: {other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn loose(step: Step<()>) -> Loose {
+        match step {
+            Step::Loose { why, .. } => why,
+            other => panic!("not loose: {other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn attached(step: Step<()>) -> RequestId {
+        match step {
+            Step::Attached { key } => key.id,
+            other => panic!("not attached: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_same_id_from_both_sides_does_not_collide() {
+        let mut talk = Talk::default();
+        talk.client(&call("1"));
+        talk.server(r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#);
+        let ours = settled(talk.client(&result("1")));
+        assert_eq!((ours.key.asker, ours.request.message.method()), (Side::Server, Some(&Method::ROOTS_LIST)));
+        let theirs = settled(talk.server(&result("1")));
+        assert_eq!((theirs.key.asker, theirs.request.message.method()), (Side::Client, Some(&Method::TOOLS_CALL)));
+    }
+
+    #[test]
+    fn a_number_and_its_text_are_different_ids() {
+        let mut talk = Talk::default();
+        talk.client(&call("1"));
+        assert_eq!(loose(talk.server(&result(r#""1""#))), Loose::UnaskedAnswer);
+        settled(talk.server(&result("1")));
+    }
+
+    #[test]
+    fn answers_out_of_order_find_their_requests() {
+        let mut talk = Talk::default();
+        for id in ["1", r#""b""#, "3"] {
+            talk.client(&call(id));
+        }
+        for (id, took) in [("3", 1), ("1", 4), (r#""b""#, 4)] {
+            let exchange = settled(talk.server(&result(id)));
+            assert_eq!(exchange.key.id.to_string(), id);
+            assert_eq!(exchange.took(), Some(Duration::from_millis(took)));
+            assert!(matches!(exchange.reply(), Some(crate::message::Reply::Result(_))));
+        }
+        assert_eq!(loose(talk.server(&result("3"))), Loose::UnaskedAnswer, "a second answer");
+        assert_eq!(talk.pairing.open_count(), 0);
+    }
+
+    #[test]
+    fn progress_finds_its_request_by_token() {
+        let mut talk = Talk::default();
+        talk.client(&call_with_token("1", r#""a""#));
+        talk.client(&call_with_token("2", "7"));
+        assert_eq!(attached(talk.server(&progress("7"))), RequestId::Number(2));
+        assert_eq!(attached(talk.server(&progress(r#""a""#))), RequestId::Number(1));
+        assert_eq!(loose(talk.server(&progress(r#""7""#))), Loose::Notification, "a text is no number");
+        assert_eq!(loose(talk.client(&progress("7"))), Loose::Notification, "the asker does not make progress");
+        assert_eq!(settled(talk.server(&result("2"))).notifications.len(), 1);
+        assert_eq!(loose(talk.server(&progress("7"))), Loose::Notification, "too late");
+    }
+
+    #[test]
+    fn a_log_message_goes_to_the_only_open_request() {
+        let mut talk = Talk::default();
+        assert_eq!(loose(talk.server(LOG)), Loose::Notification, "nothing is open");
+        talk.client(&call("1"));
+        assert_eq!(attached(talk.server(LOG)), RequestId::Number(1));
+        talk.client(&call("2"));
+        assert_eq!(loose(talk.server(LOG)), Loose::Notification, "it could be either's");
+        talk.on(5, Side::Client, &call("3"));
+        assert_eq!(attached(talk.on(5, Side::Server, LOG)), RequestId::Number(3), "alone on its channel");
+    }
+
+    #[test]
+    fn the_same_id_on_two_channels_is_two_requests() {
+        let mut talk = Talk::default();
+        talk.on(1, Side::Client, &call("1"));
+        talk.on(2, Side::Client, &call("1"));
+        assert_eq!(settled(talk.on(2, Side::Server, &result("1"))).key.channel, Channel(2));
+        assert_eq!(loose(talk.on(2, Side::Server, &result("1"))), Loose::UnaskedAnswer);
+        assert_eq!(settled(talk.on(1, Side::Server, &result("1"))).key.channel, Channel(1));
+    }
+
+    #[test]
+    fn a_channel_that_ends_takes_only_its_own_requests_along() {
+        let mut talk = Talk::default();
+        talk.on(1, Side::Client, &call("1"));
+        talk.on(1, Side::Server, &call(r#""x""#));
+        talk.on(2, Side::Client, &call("1"));
+        let lost = talk.pairing.abandon_channel(Channel(1));
+        assert_eq!(lost.len(), 2);
+        assert!(lost.iter().all(|(exchange, ())| exchange.outcome == Outcome::Unanswered));
+        settled(talk.on(2, Side::Server, &result("1")));
+    }
+
+    #[test]
+    fn progress_on_the_standing_stream_finds_a_request_of_any_channel() {
+        let mut talk = Talk::default();
+        talk.on(4, Side::Client, &call_with_token("1", "9"));
+        assert_eq!(attached(talk.server(&progress("9"))), RequestId::Number(1));
+        assert_eq!(loose(talk.on(5, Side::Server, &progress("9"))), Loose::Notification);
+    }
+
+    #[test]
+    fn a_cancelled_request_waits_for_its_late_answer() {
+        let mut talk = Talk::default();
+        talk.client(&call("1"));
+        assert!(matches!(talk.client(&cancel("1")), Step::Cancelled { expired: None, .. }));
+        let exchange = settled(talk.server(&result("1")));
+        let Outcome::Cancelled { at, late: Some(late) } = &exchange.outcome else { panic!("{exchange:?}") };
+        assert_eq!((*at, late.at), (Duration::from_millis(2), Duration::from_millis(3)));
+        assert_eq!(exchange.notifications.len(), 1, "the cancellation itself");
+    }
+
+    #[test]
+    fn a_cancellation_from_another_channel_finds_the_only_request_with_that_id() {
+        let mut talk = Talk::default();
+        talk.on(1, Side::Client, &call("1"));
+        assert!(matches!(talk.on(9, Side::Client, &cancel("1")), Step::Cancelled { .. }));
+        talk.on(2, Side::Client, &call("2"));
+        talk.on(3, Side::Client, &call("2"));
+        assert_eq!(loose(talk.on(9, Side::Client, &cancel("2"))), Loose::Notification, "it could be either's");
+        assert_eq!(loose(talk.on(2, Side::Server, &cancel("2"))), Loose::Notification, "only the asker takes it back");
+    }
+
+    #[test]
+    fn cancelled_requests_are_forgotten_in_order_when_there_are_too_many() {
+        let mut talk = Talk::default();
+        for id in 0..=CANCELLED_LIMIT {
+            talk.client(&call(&id.to_string()));
+            let Step::Cancelled { expired, .. } = talk.client(&cancel(&id.to_string())) else { panic!("{id}") };
+            let expired = expired.map(|(exchange, ())| exchange.key.id);
+            assert_eq!(expired, (id == CANCELLED_LIMIT).then_some(RequestId::Number(0)));
+        }
+        assert_eq!(talk.pairing.open_count(), CANCELLED_LIMIT);
+    }
+
+    #[test]
+    fn a_reused_id_displaces_the_first_request() {
+        let mut talk = Talk::default();
+        talk.client(&call_with_token("1", "5"));
+        let Step::Opened { displaced, .. } = talk.client(&call("1")) else { panic!("not opened") };
+        let (displaced, ()) = displaced.unwrap();
+        assert_eq!((displaced.request.at, displaced.outcome), (Duration::from_millis(1), Outcome::Unanswered));
+        assert_eq!(loose(talk.server(&progress("5"))), Loose::Notification, "its token went with it");
+        assert_eq!(settled(talk.server(&result("1"))).request.at, Duration::from_millis(2));
+    }
+
+    #[test]
+    fn an_error_for_null_settles_the_only_open_request() {
+        let mut talk = Talk::default();
+        assert_eq!(loose(talk.server(UNREADABLE)), Loose::UnaskedAnswer);
+        talk.client(&call("1"));
+        talk.client(&call("2"));
+        assert_eq!(loose(talk.server(UNREADABLE)), Loose::UnaskedAnswer, "it could be either's");
+        settled(talk.server(&result("1")));
+        assert_eq!(settled(talk.server(UNREADABLE)).key.id, RequestId::Number(2));
+    }
+
+    #[test]
+    fn a_garbled_answer_with_an_id_settles_its_request() {
+        let mut talk = Talk::default();
+        talk.client(&call("1"));
+        let exchange = settled(talk.server(r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#));
+        assert!(exchange.reply().is_none());
+        assert!(exchange.answer().unwrap().message.as_garbled().is_some());
+        assert_eq!(loose(talk.server(r#"{"id":1,"result":{}}"#)), Loose::Garbled, "nobody waits any more");
+        assert_eq!(loose(talk.server("Server running on stdio")), Loose::Garbled);
+    }
+
+    #[test]
+    fn an_answer_that_was_cut_off_settles_the_only_open_request() {
+        let cut = |text: &'static str| Message::garbled(text, Reason::TooLong { limit: 10 });
+        let mut talk = Talk::default();
+        talk.client(&call("1"));
+        let request = cut(r#"{"jsonrpc":"2.0","method":"no"#);
+        let step = talk.pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, request);
+        assert_eq!(loose(step), Loose::Garbled, "it is no answer");
+        let answer = cut(r#"{"jsonrpc":"2.0","id":1,"resu"#);
+        settled(talk.pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, answer));
+    }
+
+    #[test]
+    fn each_message_of_a_batch_goes_its_own_way() {
+        let mut talk = Talk::default();
+        let Step::Batch(steps) = talk.client(&format!("[{},{},5]", call("1"), call("2"))) else { panic!("no batch") };
+        assert!(matches!(
+            &steps[..],
+            [Step::Opened { .. }, Step::Opened { .. }, Step::Loose { why: Loose::Garbled, .. }]
+        ));
+        let Step::Batch(steps) = talk.server(&format!("[{},{}]", result("2"), result("1"))) else { panic!("no batch") };
+        let ids: Vec<_> = steps.into_iter().map(|step| settled(step).key.id).collect();
+        assert_eq!(ids, [RequestId::Number(2), RequestId::Number(1)]);
+    }
+
+    #[test]
+    fn notifications_beyond_the_limit_are_loose() {
+        let mut talk = Talk { pairing: Pairing::new(2), now: 0 };
+        talk.client(&call("1"));
+        attached(talk.server(LOG));
+        attached(talk.server(LOG));
+        assert_eq!(loose(talk.server(LOG)), Loose::Notification);
+        assert_eq!(settled(talk.server(&result("1"))).notifications.len(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn pairing_loses_nothing(said in proptest::collection::vec(said(), 0..60), limit in 0..4usize) {
+            let mut pairing = Pairing::<()>::new(limit);
+            let (mut told, mut found) = (Vec::new(), Vec::new());
+            for (number, (from, channel, text)) in said.into_iter().enumerate() {
+                let message = Message::parse(text);
+                let at = Duration::from_millis(number as u64);
+                match message.body() {
+                    Body::Batch(messages) => told.extend(messages.iter().map(|message| (at, message.raw().clone()))),
+                    _ => told.push((at, message.raw().clone())),
+                }
+                collect(pairing.step(from, channel, at, message), &mut found);
+            }
+            pairing.finish().into_iter().for_each(|(exchange, ())| collect_exchange(exchange, &mut found));
+            prop_assert_eq!(pairing.open_count(), 0);
+            let mut found: Vec<_> = found.into_iter().map(|item| (item.at, item.message.raw().clone())).collect();
+            told.sort();
+            found.sort();
+            prop_assert_eq!(told, found);
+        }
+    }
+
+    /// Who says what where; few ids, tokens and channels, so that they meet.
+    fn said() -> impl Strategy<Value = (Side, Channel, String)> {
+        let side = prop_oneof![Just(Side::Client), Just(Side::Server)];
+        let id = proptest::sample::select(vec!["1", "2", r#""1""#]);
+        let one = (0..10, id.clone(), id).prop_map(|(kind, id, token)| match kind {
+            0 => call(id),
+            1 => call_with_token(id, token),
+            2 | 3 => result(id),
+            4 => progress(token),
+            5 => cancel(id),
+            6 => LOG.to_owned(),
+            7 => UNREADABLE.to_owned(),
+            8 => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}},"error":{{}}}}"#),
+            _ => "noise".to_owned(),
+        });
+        let batch =
+            proptest::collection::vec(one.clone(), 1..4).prop_map(|messages| format!("[{}]", messages.join(",")));
+        (side, (0..3u64).prop_map(Channel), prop_oneof![8 => one, 1 => batch])
+    }
+
+    fn collect(step: Step<()>, found: &mut Vec<Stamped>) {
+        match step {
+            Step::Opened { displaced: ended, .. } | Step::Cancelled { expired: ended, .. } => {
+                ended.into_iter().for_each(|(exchange, ())| collect_exchange(exchange, found));
+            }
+            Step::Settled { exchange, tag: () } => collect_exchange(exchange, found),
+            Step::Attached { .. } => {}
+            Step::Loose { message, .. } => found.push(message),
+            Step::Batch(steps) => steps.into_iter().for_each(|step| collect(step, found)),
+        }
+    }
+
+    fn collect_exchange(exchange: Exchange, found: &mut Vec<Stamped>) {
+        found.push(exchange.request);
+        found.extend(exchange.notifications);
+        match exchange.outcome {
+            Outcome::Replied(answer) => found.push(answer),
+            Outcome::Cancelled { late, .. } => found.extend(late),
+            Outcome::Unanswered => {}
+        }
+    }
+}
