@@ -37,7 +37,8 @@ impl Table {
             return Ok(());
         }
         // The first turn of each only warms up.
-        (ours()?, bare()?);
+        ours()?;
+        bare()?;
         let mut rounds = Vec::new();
         for _ in 0..self.rounds.max(1) {
             rounds.push((ours()?.as_secs_f64(), bare()?.as_secs_f64()));

@@ -53,6 +53,9 @@ pub trait Sender: fmt::Debug + Send + Sync {
     /// Ends the conversation politely first, firmly after that; returns when it is over. Safe to call again.
     fn close(&self) -> BoxFuture<'_, Stopped>;
 
+    /// Ends the conversation at once, without a word and without waiting: a process is killed, sockets are closed.
+    fn abort(&self);
+
     /// The last lines that the peer wrote to its stderr, oldest first, where there is such a thing.
     fn last_stderr(&self) -> Vec<String> {
         Vec::new()

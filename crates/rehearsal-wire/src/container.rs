@@ -164,6 +164,10 @@ impl Sender for ContainerSender {
         })
     }
 
+    fn abort(&self) {
+        self.client.abort();
+    }
+
     fn last_stderr(&self) -> Vec<String> {
         self.client.last_stderr()
     }

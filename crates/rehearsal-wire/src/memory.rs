@@ -32,7 +32,7 @@ struct MemorySender {
 
 impl MemorySender {
     async fn deliver(&self, message: Message) -> Result<(), SendError> {
-        let to = self.to.lock().expect("nobody panics while holding this lock").clone();
+        let to = self.to.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         to.ok_or(SendError::Closed)?.send(message).await.map_err(|_| SendError::Closed)
     }
 }
@@ -55,8 +55,12 @@ impl Sender for MemorySender {
         Box::pin(self.deliver(Message::parse(bytes)))
     }
 
+    fn abort(&self) {
+        self.to.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+    }
+
     fn close(&self) -> BoxFuture<'_, Stopped> {
-        self.to.lock().expect("nobody panics while holding this lock").take();
+        self.abort();
         Box::pin(async { Stopped::Gone })
     }
 }

@@ -11,4 +11,4 @@ mod pairing;
 
 pub use channel::{Channel, Side};
 pub use outcome::{Exchange, Key, Outcome, Stamped};
-pub use pairing::{Loose, Pairing, Step};
+pub use pairing::{Limit, Loose, Pairing, Step};

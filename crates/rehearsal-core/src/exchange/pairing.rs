@@ -19,13 +19,29 @@ pub struct Pairing<T = ()> {
     open: BTreeMap<Key, Box<Open<T>>>,
     tokens: HashMap<(Side, Bytes), Vec<Key>>,
     cancelled: VecDeque<Key>,
-    notifications_limit: usize,
+    limit: Limit,
+}
+
+/// How much is kept with one exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// How many notifications.
+    pub notifications: usize,
+    /// How many bytes of them.
+    pub bytes: usize,
+}
+
+impl Limit {
+    /// As much as comes.
+    pub const NONE: Limit = Limit { notifications: usize::MAX, bytes: usize::MAX };
 }
 
 #[derive(Debug)]
 struct Open<T> {
     request: Stamped,
     notifications: Vec<Stamped>,
+    /// How much they are together.
+    bytes: usize,
     cancelled_at: Option<Duration>,
     token: Option<Bytes>,
     tag: T,
@@ -87,15 +103,15 @@ const CANCELLED_LIMIT: usize = 1024;
 
 impl<T> Default for Pairing<T> {
     fn default() -> Self {
-        Pairing::new(usize::MAX)
+        Pairing::new(Limit::NONE)
     }
 }
 
 impl<T> Pairing<T> {
-    /// At most `notifications_limit` notifications are kept in one exchange; further ones come back as loose.
-    pub fn new(notifications_limit: usize) -> Pairing<T> {
+    /// What is beyond the limit of one exchange comes back as loose.
+    pub fn new(limit: Limit) -> Pairing<T> {
         let (open, tokens, cancelled) = Default::default();
-        Pairing { open, tokens, cancelled, notifications_limit }
+        Pairing { open, tokens, cancelled, limit }
     }
 
     /// How many requests wait for an answer.
@@ -125,7 +141,7 @@ impl<T> Pairing<T> {
         if let Some(token) = &token {
             self.tokens.entry((key.asker, token.clone())).or_default().push(key.clone());
         }
-        let open = Open { request, notifications: Vec::new(), cancelled_at: None, token, tag };
+        let open = Open { request, notifications: Vec::new(), bytes: 0, cancelled_at: None, token, tag };
         self.open.insert(key, Box::new(open));
         displaced
     }
@@ -233,10 +249,12 @@ impl<T: Default> Pairing<T> {
             let oldest = if self.cancelled.len() > CANCELLED_LIMIT { self.cancelled.pop_front() } else { None };
             return Step::Cancelled { key, expired: oldest.and_then(|key| self.abandon(&key)) };
         }
-        if open.notifications.len() >= self.notifications_limit {
+        let bytes = open.bytes.saturating_add(message.message.raw().len());
+        if open.notifications.len() >= self.limit.notifications || bytes > self.limit.bytes {
             return Step::Loose { message, why: Loose::Notification };
         }
         open.notifications.push(message);
+        open.bytes = bytes;
         Step::Attached { key }
     }
 
@@ -274,10 +292,12 @@ impl<T: Default> Pairing<T> {
 impl<T> Pairing<T> {
     /// The one request that `asker` has open on `channel`, if there is exactly one.
     pub fn only_open(&self, channel: Channel, asker: Side) -> Option<Key> {
-        let mut open = self.open.range(first(channel, asker)..).map(|(key, _)| key);
-        let here = |key: &&Key| key.channel == channel && key.asker == asker;
-        let only = open.next().filter(here)?;
-        open.next().filter(here).is_none().then(|| only.clone())
+        let here = |key: &Key| key.channel == channel && key.asker == asker;
+        let open = self.open.range(first(channel, asker)..).take_while(|(key, _)| here(key));
+        // One that was cancelled only waits for a late answer; nothing else is about it.
+        let mut waiting = open.filter(|(_, open)| open.cancelled_at.is_none()).map(|(key, _)| key);
+        let only = waiting.next()?;
+        waiting.next().is_none().then(|| only.clone())
     }
 }
 
@@ -564,7 +584,7 @@ mod tests {
 
     #[test]
     fn notifications_beyond_the_limit_are_loose() {
-        let mut talk = Talk { pairing: Pairing::new(2), now: 0 };
+        let mut talk = Talk { pairing: Pairing::new(Limit { notifications: 2, ..Limit::NONE }), now: 0 };
         talk.client(&call("1"));
         attached(talk.server(LOG));
         attached(talk.server(LOG));
@@ -575,7 +595,7 @@ mod tests {
     proptest! {
         #[test]
         fn pairing_loses_nothing(said in proptest::collection::vec(said(), 0..60), limit in 0..4usize) {
-            let mut pairing = Pairing::<()>::new(limit);
+            let mut pairing = Pairing::<()>::new(Limit { notifications: limit, ..Limit::NONE });
             let (mut told, mut found) = (Vec::new(), Vec::new());
             for (number, (from, channel, text)) in said.into_iter().enumerate() {
                 let message = Message::parse(text);

@@ -250,6 +250,10 @@ impl Sender for Shared {
         })
     }
 
+    fn abort(&self) {
+        self.process.kill();
+    }
+
     fn last_stderr(&self) -> Vec<String> {
         self.tail.lines()
     }

@@ -103,6 +103,9 @@ impl Sender for OwnSender {
         Box::pin(async move { self.writer.bytes(&bytes).await })
     }
 
+    /// Our own stdout stays open: it is closed when the process ends.
+    fn abort(&self) {}
+
     fn close(&self) -> BoxFuture<'_, Stopped> {
         Box::pin(async {
             self.writer.close().await;

@@ -56,6 +56,11 @@ impl Process {
         stopped
     }
 
+    /// Kills the whole group without waiting.
+    pub(super) fn kill(&self) {
+        self.signal(Signal::SIGKILL);
+    }
+
     fn signal(&self, signal: Signal) {
         // The only error is that nobody is left.
         let _ = killpg(self.group, signal);
@@ -64,6 +69,6 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.signal(Signal::SIGKILL);
+        self.kill();
     }
 }

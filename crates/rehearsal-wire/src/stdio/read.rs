@@ -45,8 +45,11 @@ impl LineReader {
     }
 
     pub(super) fn poll_line(&mut self, context: &mut Context<'_>) -> Poll<Line> {
+        // Lines that are already here cost no system call, so a flood of them would never let anybody else run.
+        let budget = std::task::ready!(tokio::task::coop::poll_proceed(context));
         loop {
             if let Some(message) = self.take_line() {
+                budget.made_progress();
                 return Poll::Ready(Line::Message(message));
             }
             if self.state == State::End {

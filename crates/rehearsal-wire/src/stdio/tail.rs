@@ -47,12 +47,16 @@ impl Tail {
 
     fn push(&self, line: &[u8], also: &impl Fn(&str)) {
         let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned();
-        also(&line);
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == LINES {
-            lines.pop_front();
+        let shown = line.clone();
+        {
+            let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+            if lines.len() == LINES {
+                lines.pop_front();
+            }
+            lines.push_back(line);
         }
-        lines.push_back(line);
+        // If whoever looks on panics, the server must not be left with a pipe that nobody reads.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| also(&shown)));
     }
 }
 

@@ -7,19 +7,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use http::HeaderMap;
-use rehearsal_core::exchange::{Channel, Exchange, Key, Loose, Pairing, Side, Stamped, Step};
+use rehearsal_core::exchange::{Channel, Exchange, Key, Limit, Loose, Pairing, Side, Stamped, Step};
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Body, Message, Reason, Request};
 use rehearsal_wire::{ChannelEnd, Connection, Ending, Event, Outgoing, Receiver, SendError, Sender};
 use tokio::sync::{Notify, oneshot};
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use super::answers::{Answers, Asked};
 use super::error::Evidence;
 use super::running::{GiveUp, Running};
 
-/// How many notifications one answer carries, and how many wait unread.
-const NOTIFICATIONS_LIMIT: usize = 10_000;
+/// What one answer carries, and what waits unread.
+const NOTIFICATIONS: Limit = Limit { notifications: 10_000, bytes: 64 * 1024 * 1024 };
+/// How many questions of the server's are answered at once; a server that asks more waits until one is.
+const QUESTIONS_LIMIT: usize = 256;
+/// How long the server may take to read the answer to a question of its own.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// How many lines of noise and how many stray answers are kept as evidence.
 const EVIDENCE_LIMIT: usize = 20;
 /// How much of each.
@@ -45,6 +49,7 @@ pub(super) struct Conversation {
 pub(super) struct State {
     pub(super) pairing: Pairing<Option<Waiter>>,
     inbox: VecDeque<Message>,
+    inbox_bytes: usize,
     noise: VecDeque<String>,
     strays: VecDeque<String>,
     ended: Option<Ending>,
@@ -96,8 +101,9 @@ impl Conversation {
             answers,
             tap,
             state: Mutex::new(State {
-                pairing: Pairing::new(NOTIFICATIONS_LIMIT),
+                pairing: Pairing::new(NOTIFICATIONS),
                 inbox: VecDeque::new(),
+                inbox_bytes: 0,
                 noise: VecDeque::new(),
                 strays: VecDeque::new(),
                 ended: None,
@@ -162,7 +168,9 @@ impl Conversation {
             {
                 let mut state = self.state();
                 if let Some(at) = state.inbox.iter().position(&wanted) {
-                    return state.inbox.remove(at).ok_or(Ending::PeerClosed);
+                    let found = state.inbox.remove(at).ok_or(Ending::PeerClosed)?;
+                    state.inbox_bytes -= found.raw().len();
+                    return Ok(found);
                 }
                 if let Some(ending) = &state.ended {
                     return Err(ending.clone());
@@ -174,7 +182,9 @@ impl Conversation {
 
     /// Takes all unread notifications.
     pub(super) fn take_notifications(&self) -> Vec<Message> {
-        self.state().inbox.drain(..).collect()
+        let mut state = self.state();
+        state.inbox_bytes = 0;
+        state.inbox.drain(..).collect()
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -187,14 +197,15 @@ impl Conversation {
         }
     }
 
-    fn hear(self: &Arc<Self>, channel: Channel, message: Message, status: Option<u16>) {
+    /// Takes what the server said; a question of its own is put to `asked`.
+    fn hear(&self, channel: Channel, message: Message, status: Option<u16>, asked: &mut Vec<Key>) {
         self.tapped(Side::Server, &message);
         let at = self.started.elapsed();
         let step = self.state().pairing.step(Side::Server, channel, at, message);
-        self.take(step, status);
+        self.take(step, status, asked);
     }
 
-    fn take(self: &Arc<Self>, step: Step<Option<Waiter>>, status: Option<u16>) {
+    fn take(&self, step: Step<Option<Waiter>>, status: Option<u16>, asked: &mut Vec<Key>) {
         match step {
             Step::Settled { exchange, tag: Some(waiter) } => {
                 // Nobody listens if the caller gave up in this very moment.
@@ -209,11 +220,9 @@ impl Conversation {
                     harmlessly(|| watch(&told));
                 }
             }
-            Step::Opened { key, .. } => {
-                tokio::spawn(self.clone().answer(key));
-            }
+            Step::Opened { key, .. } => asked.push(key),
             Step::Loose { message, why } => self.keep(message.message, why),
-            Step::Batch(steps) => steps.into_iter().for_each(|step| self.take(step, status)),
+            Step::Batch(steps) => steps.into_iter().for_each(|step| self.take(step, status, asked)),
             Step::Settled { tag: None, .. } | Step::Cancelled { .. } => {}
         }
     }
@@ -229,8 +238,8 @@ impl Conversation {
         let message = Message::reply(key.id.clone(), &self.answers.answer(&asked));
         let at = self.started.elapsed();
         self.state().pairing.step(Side::Client, key.channel, at, message.clone());
-        // The server hears nothing if it is gone; whoever waits for it is told by the reader.
-        let _ = self.tell(key.channel, message).await;
+        // The server hears nothing if it is gone or does not read; whoever waits for it is told by the reader.
+        let _ = tokio::time::timeout(ANSWER_LIMIT, self.tell(key.channel, message)).await;
     }
 
     fn keep(&self, message: Message, why: Loose) {
@@ -238,10 +247,12 @@ impl Conversation {
         let shown: String = message.text().chars().take(EVIDENCE_WIDTH).collect();
         let (ring, item) = match why {
             Loose::Notification => {
-                if state.inbox.len() == NOTIFICATIONS_LIMIT {
-                    state.inbox.pop_front();
-                }
+                state.inbox_bytes += message.raw().len();
                 state.inbox.push_back(message);
+                while state.inbox.len() > NOTIFICATIONS.notifications || state.inbox_bytes > NOTIFICATIONS.bytes {
+                    let Some(oldest) = state.inbox.pop_front() else { break };
+                    state.inbox_bytes -= oldest.raw().len();
+                }
                 drop(state);
                 self.arrived.notify_waiters();
                 return;
@@ -302,14 +313,24 @@ fn harmlessly(call: impl FnOnce()) {
 }
 
 async fn read(conversation: Arc<Conversation>, mut receiver: Box<dyn Receiver>) {
+    // Ends with this task, so that nobody who still answers keeps the conversation alive.
+    let mut answering = JoinSet::new();
+    let mut asked = Vec::new();
     loop {
         match receiver.receive().await {
             Event::Message { channel, message, head } => {
                 let status = head.and_then(|head| head.status).map(|status| status.as_u16());
-                conversation.hear(channel, message, status);
+                conversation.hear(channel, message, status, &mut asked);
             }
             Event::ChannelEnded { channel, end } => conversation.channel_ended(channel, &end),
             Event::Ended(ending) => return conversation.ended(&ending),
+        }
+        for key in asked.drain(..) {
+            while answering.try_join_next().is_some() {}
+            if answering.len() >= QUESTIONS_LIMIT {
+                answering.join_next().await;
+            }
+            answering.spawn(conversation.clone().answer(key));
         }
     }
 }

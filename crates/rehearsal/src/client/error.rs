@@ -53,14 +53,14 @@ pub enum ClientError {
         evidence: Box<Evidence>,
     },
     /// An HTTP server answered with a status and no message.
-    #[error("{method} was refused with HTTP status {status}{}{evidence}", quoted(.body))]
+    #[error("{method} was refused: {said}{evidence}")]
     Refused {
         /// What was asked.
         method: Method,
         /// The status.
         status: u16,
-        /// The beginning of the body.
-        body: String,
+        /// The status and the beginning of the body, in words.
+        said: String,
         /// What else is known.
         evidence: Box<Evidence>,
     },
@@ -227,11 +227,16 @@ impl fmt::Display for Evidence {
         for (title, lines) in kinds.into_iter().filter(|(_, lines)| !lines.is_empty()) {
             write!(f, "\n  {title}:")?;
             for line in &lines[lines.len().saturating_sub(SHOWN)..] {
-                write!(f, "\n    {line}")?;
+                write!(f, "\n    {}", harmless(line))?;
             }
         }
         Ok(())
     }
+}
+
+/// A server's words without what would change the terminal that shows them.
+fn harmless(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() && letter != '\t' { '�' } else { letter }).collect()
 }
 
 fn started(error: &SpawnError) -> String {
@@ -240,7 +245,7 @@ fn started(error: &SpawnError) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    if text.trim().is_empty() { String::new() } else { format!("\n  {}", text.trim().replace('\n', "\n  ")) }
+    if text.trim().is_empty() { String::new() } else { format!("\n  {}", harmless(text.trim())) }
 }
 
 /// What else the error says.

@@ -39,6 +39,8 @@ pub(super) struct Begun {
 
 impl Drop for Begun {
     fn drop(&mut self) {
+        // At once, and not when the runtime gets round to ending the task.
+        self.conversation.sender.abort();
         self.reading.abort();
     }
 }
@@ -72,12 +74,16 @@ impl Handshake<'_> {
     /// The era by its probe, then as that era does it.
     async fn auto(&self) -> Result<(Begun, Negotiated), ClientError> {
         let begun = self.begin(false).await?;
-        match self.probe(&begun).await {
+        let verdict = match self.probe(&begun).await {
+            Verdict::Legacy => outcome(self.initialize(&begun, Revision::LATEST_LEGACY).await),
+            verdict => verdict,
+        };
+        match verdict {
             Verdict::Agreed(negotiated) => Ok((begun, negotiated)),
-            Verdict::Legacy => match self.initialize(&begun, Revision::LATEST_LEGACY).await {
-                Err(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => self.sse(&error).await,
-                negotiated => Ok((begun, negotiated?)),
-            },
+            Verdict::Failed(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => {
+                self.sse(&error).await
+            }
+            Verdict::Legacy => Err(ClientError::NoCommonVersion { theirs: Vec::new(), ours: None }),
             // Some old servers die of a request before `initialize`; they get a second life without the probe.
             Verdict::Died(_) if self.builder.target.can_reopen() => {
                 drop(begun);
@@ -96,14 +102,13 @@ impl Handshake<'_> {
         let mut handshake = Box::pin(self.initialize(begun, Revision::LATEST_LEGACY));
         tokio::select! {
             answer = &mut probe => match era(answer) {
-                Verdict::Legacy => handshake.await.map_or_else(Verdict::Failed, Verdict::Agreed),
+                Verdict::Legacy => outcome(handshake.await),
                 verdict => verdict,
             },
             negotiated = &mut handshake => match negotiated {
-                Ok(negotiated) => Verdict::Agreed(negotiated),
                 // A server that has seen a request of the stateless era may refuse the handshake for it.
                 Err(ClientError::ErrorReply { error, .. }) if code::is_modern(error.code) => era(probe.await),
-                Err(error) => Verdict::Failed(error),
+                negotiated => outcome(negotiated),
             },
         }
     }
@@ -159,11 +164,14 @@ impl Handshake<'_> {
         };
         let initialized = Message::notification(Method::INITIALIZED, None::<&()>);
         let initialized = initialized.map_err(|cause| ClientError::BadParams { method: Method::INITIALIZED, cause })?;
-        let sent = begun.conversation.tell(Channel::MAIN, initialized).await;
-        sent.map_err(|cause| {
-            let evidence = begun.conversation.evidence();
-            ClientError::NotSent { method: Method::INITIALIZED, cause, evidence }
-        })?;
+        let (method, after) = (Method::INITIALIZED, self.builder.timeout);
+        match tokio::time::timeout(after, begun.conversation.tell(Channel::MAIN, initialized)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(cause)) => {
+                return Err(ClientError::NotSent { method, cause, evidence: begun.conversation.evidence() });
+            }
+            Err(_) => return Err(ClientError::TimedOut { method, after, evidence: begun.conversation.evidence() }),
+        }
         let server_info = result.get("serverInfo").cloned().unwrap_or_default();
         Ok(Negotiated::new(revision, server_info, &result))
     }
@@ -192,6 +200,15 @@ enum Verdict {
     Died(ClientError),
     /// It said neither yes nor no.
     Failed(ClientError),
+}
+
+/// What the end of a handshake means.
+fn outcome(negotiated: Result<Negotiated, ClientError>) -> Verdict {
+    match negotiated {
+        Ok(negotiated) => Verdict::Agreed(negotiated),
+        Err(error @ ClientError::ServerGone { .. }) => Verdict::Died(error),
+        Err(error) => Verdict::Failed(error),
+    }
 }
 
 fn era(answer: Result<Box<Answered>, ClientError>) -> Verdict {

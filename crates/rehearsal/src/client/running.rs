@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rehearsal_core::exchange::{Channel, Key, Side, Step};
 use rehearsal_core::message::{Message, Method, Reason};
+use rehearsal_wire::http::client::refusal;
 use rehearsal_wire::{ChannelEnd, Ending, Outgoing, SendError};
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -14,6 +15,14 @@ use super::error::ClientError;
 
 /// How long a cancellation may take to be sent.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Whether a request could be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sent {
+    Yes,
+    /// The server takes nothing any more.
+    Closed,
+}
 
 /// What to do when nobody waits for the answer any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +54,7 @@ impl Running {
     pub(super) async fn started(mut self) -> Result<Running, ClientError> {
         let limit = self.limit;
         match tokio::time::timeout(limit, self.sent()).await {
-            Ok(sent) => sent.map(|()| self),
+            Ok(sent) => sent.map(|_| self),
             Err(_) => Err(self.timed_out()),
         }
     }
@@ -55,12 +64,12 @@ impl Running {
         ClientError::TimedOut { method: self.method.clone(), after: self.limit, evidence }
     }
 
-    async fn sent(&mut self) -> Result<(), ClientError> {
-        let Some(outgoing) = self.outgoing.take() else { return Ok(()) };
+    async fn sent(&mut self) -> Result<Sent, ClientError> {
+        let Some(outgoing) = self.outgoing.take() else { return Ok(Sent::Yes) };
         self.conversation.tapped(Side::Client, &outgoing.message);
         match self.conversation.sender.send(*outgoing).await {
-            // The reader will say how the server ended, which is the better news.
-            Ok(()) | Err(SendError::Closed) => Ok(()),
+            Ok(()) => Ok(Sent::Yes),
+            Err(SendError::Closed) => Ok(Sent::Closed),
             Err(cause) => {
                 let evidence = self.conversation.evidence();
                 Err(ClientError::NotSent { method: self.method.clone(), cause, evidence })
@@ -99,8 +108,7 @@ impl Running {
             },
             Settled::ChannelEnded(ChannelEnd::Refused { head, body }) => {
                 let status = head.status.map_or(0, |status| status.as_u16());
-                let body = String::from_utf8_lossy(&body).chars().take(EVIDENCE_WIDTH).collect();
-                Err(ClientError::Refused { method, status, body, evidence: evidence() })
+                Err(ClientError::Refused { method, status, said: refusal(&head, &body), evidence: evidence() })
             }
             Settled::ChannelEnded(ChannelEnd::Broken { why }) => {
                 Err(ClientError::Lost { method, why, evidence: evidence() })
@@ -114,9 +122,17 @@ impl Running {
     }
 
     async fn settle(&mut self) -> Result<Settled, ClientError> {
-        self.sent().await?;
+        let sent = self.sent().await?;
         // The waiter is dropped without a word only when the reader itself is gone.
-        Ok((&mut self.settled).await.unwrap_or(Settled::Ended(Ending::Closed)))
+        let settled = async { (&mut self.settled).await.unwrap_or(Settled::Ended(Ending::Closed)) };
+        match sent {
+            Sent::Yes => Ok(settled.await),
+            // The reader will say how the server ended, which is the better news; but it may only have closed its stdin.
+            Sent::Closed => tokio::time::timeout(LAST_WORDS, settled).await.map_err(|_| {
+                let evidence = self.conversation.evidence();
+                ClientError::NotSent { method: self.method.clone(), cause: SendError::Closed, evidence }
+            }),
+        }
     }
 
     /// Takes the request back.
@@ -151,6 +167,9 @@ impl Running {
             }
             GiveUp::Silently | GiveUp::Notify | GiveUp::CloseStream => {
                 self.conversation.state().pairing.abandon(&self.key);
+                if has_stream {
+                    self.conversation.sender.close_channel(self.key.channel);
+                }
                 None
             }
         }

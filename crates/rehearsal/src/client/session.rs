@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use rehearsal_core::exchange::Channel;
+use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::{Message, Method};
 use rehearsal_core::protocol::{Era, Revision, meta};
 use rehearsal_wire::{SendError, Stopped};
@@ -191,8 +191,9 @@ impl Client {
     /// they are the body of a POST. What comes back is among the [notifications](Client::take_notifications) or in the
     /// [evidence](Client::evidence).
     pub async fn send_bytes(&self, bytes: impl Into<Bytes>) -> Result<(), ClientError> {
-        let sender = &self.inner.conversation.sender;
-        self.in_time("bytes".into(), sender.send_bytes(sender.open_channel(), bytes.into())).await
+        let (sender, bytes) = (&self.inner.conversation.sender, bytes.into());
+        self.inner.conversation.tapped(Side::Client, &Message::parse(bytes.clone()));
+        self.in_time("bytes".into(), sender.send_bytes(sender.open_channel(), bytes)).await
     }
 
     /// Sends something; a server that reads nothing runs into the time-out.

@@ -94,6 +94,8 @@ impl Target {
                 let mut options = http_client::Options::new(url).map_err(|error| bad(error.to_string()))?;
                 options.headers = header_map(headers)?;
                 options.connect_timeout = limit;
+                options.accept_timeout = limit;
+                options.endpoint_timeout = limit;
                 options.root_certificates = root_certificates.clone();
                 let connection = if sse || *transport == HttpTransport::Sse {
                     http_client::connect_sse(options).await

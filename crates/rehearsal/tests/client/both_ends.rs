@@ -100,6 +100,21 @@ async fn many_clients_of_both_eras_at_one_endpoint() {
     }
 }
 
+#[tokio::test]
+async fn calls_that_nobody_waits_for_take_nobodys_place() {
+    let server = listening(HttpAnswers::Lazy).await;
+    let client = prepared(Client::url(&server.url), Revision::V2025_11_25).connect().await.unwrap();
+    let endless = json!({"steps": 100, "delay_ms": 10_000});
+    let calls = (0..300).map(|_| {
+        let call = client.call("slow").arguments(endless.clone()).timeout(Duration::from_millis(100));
+        tokio::spawn(async move { assert!(call.await.is_err()) })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        call.await.unwrap();
+    }
+    assert_eq!(client.call_tool("echo", json!({"message": "still"})).await.unwrap().content(), "still");
+}
+
 async fn tour(client: Client, revision: Revision) {
     assert_eq!(client.revision(), revision);
     assert_eq!(client.server_info()["name"], "tiny-server");

@@ -77,3 +77,71 @@ async fn a_container_without_an_engine_says_what_was_looked_for() {
     let error = Client::container(container).connect().await.unwrap_err();
     assert_eq!(error.to_string(), "the server could not be started: there is no program \"no-such-engine\" in PATH");
 }
+
+fn is_alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(std::path::Path::new("/proc").join(pid).join("stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+#[tokio::test]
+async fn a_flood_of_noise_stops_neither_the_clock_nor_anybody_else() {
+    let started = std::time::Instant::now();
+    let builder = Client::command("yes").legacy(Revision::V2025_11_25).timeout(Duration::from_millis(200));
+    let error = builder.connect().await.unwrap_err();
+    assert!(matches!(error, ClientError::TimedOut { .. }), "{error}");
+    assert!(started.elapsed() < Duration::from_secs(20), "it took {:?}", started.elapsed());
+}
+
+#[test]
+fn a_dropped_client_ends_its_server_at_once_even_where_nothing_runs_any_more() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let client = runtime.block_on(server("echo $$ >&2; exec sleep 1000").connect()).unwrap();
+    let pid = runtime.block_on(async {
+        loop {
+            if let Some(pid) = client.evidence().last_stderr.first() {
+                return pid.clone();
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    assert!(is_alive(&pid));
+    drop(client);
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    while is_alive(&pid) && std::time::Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    assert!(!is_alive(&pid));
+}
+
+#[tokio::test]
+async fn a_server_that_asks_without_end_and_never_reads_ends_with_its_client() {
+    let question = r#"{"jsonrpc":"2.0","id":'$i',"method":"roots/list"}"#;
+    let flood = format!("echo $$ >&2; i=0; while :; do i=$((i+1)); echo '{question}'; done");
+    let answers = rehearsal::client::Answers::new().roots([("file:///x".repeat(1000), "x")]);
+    let client = server(&flood).answers(answers).timeout(Duration::from_millis(300)).connect().await.unwrap();
+    assert!(client.ping().await.is_err());
+    let pid = client.evidence().last_stderr[0].clone();
+    assert!(is_alive(&pid));
+    drop(client);
+    let deadline = std::time::Instant::now() + Duration::from_secs(10);
+    while is_alive(&pid) && std::time::Instant::now() < deadline {
+        tokio::task::yield_now().await;
+    }
+    assert!(!is_alive(&pid));
+}
+
+#[tokio::test]
+async fn a_server_that_closed_its_stdin_is_said_to_have() {
+    let client = server("exec <&-; exec sleep 1000").connect().await.unwrap();
+    let error = client.call_tool("echo", json!({"text": "x".repeat(1_000_000)})).await.unwrap_err();
+    assert!(matches!(error, ClientError::NotSent { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn an_onlooker_that_panics_does_not_stop_the_server() {
+    let builder =
+        server("yes line | head -200 >&2; read call; echo '{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}'; cat");
+    let client = builder.on_stderr(|_| panic!("on purpose")).connect().await.unwrap();
+    assert!(client.ping().await.unwrap().success());
+    assert_eq!(client.evidence().last_stderr.len(), 100);
+}

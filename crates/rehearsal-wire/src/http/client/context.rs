@@ -40,7 +40,7 @@ impl Context {
     }
 
     pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().expect("nobody panics while holding this lock")
+        self.memory.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     pub(super) fn resumption(&self) -> Resumption {

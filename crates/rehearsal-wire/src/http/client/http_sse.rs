@@ -136,7 +136,7 @@ struct HttpSseSender {
 
 impl HttpSseSender {
     fn events(&self) -> Result<mpsc::Sender<Event>, SendError> {
-        let events = self.events.lock().expect("nobody panics while holding this lock");
+        let events = self.events.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         events.clone().ok_or(SendError::Closed)
     }
 
@@ -187,8 +187,13 @@ impl Sender for HttpSseSender {
         Box::pin(self.post(bytes, HeaderMap::new()))
     }
 
+    fn abort(&self) {
+        self.events.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        self.tasks.close();
+    }
+
     fn close(&self) -> BoxFuture<'_, Stopped> {
-        self.events.lock().expect("nobody panics while holding this lock").take();
+        self.events.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         self.tasks.close();
         Box::pin(async { Stopped::Gone })
     }

@@ -8,7 +8,7 @@ use crate::http::sse;
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// A server that says `retry: 0` and ends every stream at once is not asked more often than this.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// When and where a broken stream goes on: after the last event that was seen, and not before the server's `retry`.
 #[derive(Clone, Debug)]
@@ -80,7 +80,9 @@ mod tests {
         let mut resumption = Resumption::new(Duration::from_secs(1), 3);
         assert_eq!(pauses(&mut resumption), [1000, 2000, 4000]);
         resumption.note(&event(Some("a"), Some(10)));
-        assert_eq!(pauses(&mut resumption), [10, 20, 40]);
+        assert_eq!(pauses(&mut resumption), [50, 50, 50], "never more often than that");
+        resumption.note(&event(Some("a"), Some(100)));
+        assert_eq!(pauses(&mut resumption), [100, 200, 400]);
         resumption.note(&event(None, Some(60_000)));
         assert_eq!(pauses(&mut resumption), [60_000; 3], "longer than our longest, but the server said so");
         resumption.note(&event(None, Some(20_000)));

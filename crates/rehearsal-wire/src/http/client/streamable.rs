@@ -77,7 +77,7 @@ enum Verdict {
 
 impl StreamableSender {
     fn events(&self) -> Result<mpsc::Sender<Event>, SendError> {
-        let events = self.events.lock().expect("nobody panics while holding this lock");
+        let events = self.events.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         events.clone().ok_or(SendError::Closed)
     }
 
@@ -172,7 +172,7 @@ impl StreamableSender {
 
     async fn end(&self) {
         self.slots.close();
-        let events = self.events.lock().expect("nobody panics while holding this lock").take();
+        let events = self.events.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         let (has_session, headers) = {
             let memory = self.context.memory();
             (memory.has_session(), memory.headers())
@@ -218,6 +218,11 @@ impl Sender for StreamableSender {
 
     fn close_channel(&self, channel: Channel) {
         self.tasks.stop(channel);
+    }
+
+    fn abort(&self) {
+        self.events.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        self.tasks.close();
     }
 
     fn close(&self) -> BoxFuture<'_, Stopped> {

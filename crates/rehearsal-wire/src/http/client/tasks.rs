@@ -71,7 +71,7 @@ impl Tasks {
     }
 
     fn lock(&self) -> MutexGuard<'_, Running> {
-        self.running.lock().expect("nobody panics while holding this lock")
+        self.running.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 

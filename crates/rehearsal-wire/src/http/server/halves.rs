@@ -52,8 +52,12 @@ impl Sender for SessionSender {
         self.held.0.close_channel(channel);
     }
 
-    fn close(&self) -> BoxFuture<'_, Stopped> {
+    fn abort(&self) {
         self.held.0.end(Ending::Closed);
+    }
+
+    fn close(&self) -> BoxFuture<'_, Stopped> {
+        self.abort();
         Box::pin(async { Stopped::Gone })
     }
 }

@@ -149,7 +149,7 @@ impl Outlet {
     }
 
     fn flow(&self) -> MutexGuard<'_, Flow> {
-        self.flow.lock().expect("nobody panics while holding this lock")
+        self.flow.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Takes a message, and waits while a client that listens does not read.
@@ -277,7 +277,7 @@ impl Outlet {
         let next =
             flow.queue.iter().find(|frame| frame.kind != Kind::Raw).map_or(flow.position + 1, |frame| frame.position);
         let first = missed.first().map_or(next, |(id, _)| id.position);
-        (first == last.position + 1).then(|| Resumed { missed, reader: flow.attach() })
+        (last.position.checked_add(1) == Some(first)).then(|| Resumed { missed, reader: flow.attach() })
     }
 
     /// The next event for a stream; `None` at its end.
@@ -359,7 +359,7 @@ impl Outlet {
 
     fn history(&self) -> Option<MutexGuard<'_, History>> {
         let history = self.terms.history.as_ref()?;
-        Some(history.lock().expect("nobody panics while holding this lock"))
+        Some(history.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     fn keep(&self, frame: &Frame) -> Option<EventId> {

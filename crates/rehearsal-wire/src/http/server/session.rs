@@ -130,7 +130,7 @@ impl Session {
     }
 
     fn tell(&self, event: Event, place: Option<OwnedSemaphorePermit>) -> Result<(), Over> {
-        let events = self.events.lock().expect("nobody panics while holding this lock");
+        let events = self.events.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         events.as_ref().ok_or(Over)?.send(Queued { event, _place: place }).map_err(|_| Over)
     }
 
@@ -166,10 +166,10 @@ impl Session {
 
     /// A channel that is over: the events after `last` that are still kept; `None` if some are not.
     pub(super) fn replay(&self, last: EventId) -> Option<Vec<(EventId, bytes::Bytes)>> {
-        let history = self.history.as_ref()?.lock().expect("nobody panics while holding this lock");
+        let history = self.history.as_ref()?.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let missed = history.after(last);
         match missed.first() {
-            Some((first, _)) => (first.position == last.position + 1).then_some(missed),
+            Some((first, _)) => (last.position.checked_add(1) == Some(first.position)).then_some(missed),
             None => (history.newest(last.channel) == Some(last.position)).then_some(missed),
         }
     }
@@ -301,7 +301,7 @@ impl Session {
         if self.ending.set(ending).is_err() {
             return;
         }
-        self.events.lock().expect("nobody panics while holding this lock").take();
+        self.events.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         self.places.close();
         let outlets = std::mem::take(&mut *self.outlets());
         outlets.values().for_each(|outlet| outlet.end());
@@ -350,11 +350,11 @@ impl Session {
     }
 
     fn outlets(&self) -> MutexGuard<'_, HashMap<Channel, Arc<Outlet>>> {
-        self.outlets.lock().expect("nobody panics while holding this lock")
+        self.outlets.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     fn asked(&self) -> MutexGuard<'_, HashMap<RequestId, Channel>> {
-        self.asked.lock().expect("nobody panics while holding this lock")
+        self.asked.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
