@@ -98,6 +98,12 @@ pub enum SpawnError {
         /// What was looked for.
         program: String,
     },
+    /// It is there, but what should run it is not.
+    #[error("{program:?} is there, but what its first line names to run it is not")]
+    NoInterpreter {
+        /// What was found.
+        program: String,
+    },
     /// There is no such directory to run it in.
     #[error("there is no directory {} to run it in", path.display())]
     NoWorkingDir {
@@ -130,6 +136,7 @@ pub async fn spawn(server: &ServerCommand) -> Result<Connection, SpawnError> {
     }
     let program = || server.program.to_string_lossy().into_owned();
     let refused = |cause: io::Error| match cause.kind() {
+        io::ErrorKind::NotFound if resolved(server).is_file() => SpawnError::NoInterpreter { program: program() },
         io::ErrorKind::NotFound => SpawnError::NoProgram { program: program() },
         io::ErrorKind::PermissionDenied => SpawnError::NotExecutable { program: program() },
         _ => SpawnError::Refused { program: program(), cause },

@@ -12,6 +12,7 @@ mod process;
 mod read;
 mod spawner;
 mod tail;
+mod watchdog;
 mod write;
 
 pub use child::{ServerCommand, SpawnError, StderrSink, spawn};

@@ -8,6 +8,7 @@ use nix::unistd::Pid;
 use tokio::process::Child;
 use tokio::sync::watch;
 
+use super::watchdog;
 use crate::Stopped;
 
 /// A child that leads a process group of its own; dropping it kills the whole group.
@@ -21,6 +22,7 @@ impl Process {
     /// Takes charge of a child that was started with `process_group(0)`.
     pub(super) fn keep(mut child: Child) -> Option<Process> {
         let group = Pid::from_raw(i32::try_from(child.id()?).ok()?);
+        watchdog::watch(group);
         let (ended, status) = watch::channel(None);
         tokio::spawn(async move {
             // An error means that somebody else reaped it: it is gone, and nobody will ever know how.
@@ -70,5 +72,6 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
+        watchdog::forget(self.group);
     }
 }

@@ -167,6 +167,12 @@ async fn what_cannot_start_says_why() {
     assert_eq!(error.to_string(), "there is no program \"no-such-program\" in PATH");
     let command = ServerCommand { working_dir: Some("/no/such/folder".into()), ..shell("true") };
     assert!(matches!(spawn(&command).await.unwrap_err(), SpawnError::NoWorkingDir { .. }));
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("server");
+    std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let error = spawn(&ServerCommand::new(&script)).await.unwrap_err();
+    assert!(matches!(error, SpawnError::NoInterpreter { .. }), "{error}");
     let error = spawn(&ServerCommand::new("/etc/passwd")).await.unwrap_err();
     assert!(matches!(error, SpawnError::NotExecutable { .. }), "{error}");
 }

@@ -80,7 +80,10 @@ fn client_exit(error: &ClientError) -> Exit {
         // The options were checked before, so a target that is still bad is one that cannot be reached.
         ClientError::BadTarget { .. }
         | ClientError::Start(
-            SpawnError::NoProgram { .. } | SpawnError::NotExecutable { .. } | SpawnError::Refused { .. },
+            SpawnError::NoProgram { .. }
+            | SpawnError::NoInterpreter { .. }
+            | SpawnError::NotExecutable { .. }
+            | SpawnError::Refused { .. },
         )
         | ClientError::ServerGone { .. }
         | ClientError::TimedOut { .. }
@@ -107,13 +110,14 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
         ClientError::Start(SpawnError::NoProgram { .. }) => {
             hints.push("check how it is spelled, and that its directory is in PATH");
         }
+        ClientError::Start(SpawnError::NoInterpreter { .. }) => {
+            hints.push("look at the line that begins with #!, or name the interpreter: -- python3 server.py");
+        }
         ClientError::Start(SpawnError::NotExecutable { .. }) => {
             hints.push("make it executable with chmod +x, or name the interpreter that runs it");
         }
         ClientError::TimedOut { method, .. } if is_first(method) => {
-            hints.push(
-                "does it speak MCP on its stdin and stdout? `-v` shows what it says, `--timeout 60` waits longer",
-            );
+            hints.push("does it speak MCP here? `-v` shows what it says, `--timeout 60` waits longer");
         }
         ClientError::TimedOut { .. } => hints.push("`--timeout 60` waits longer"),
         ClientError::Refused { status: 401 | 403, .. } => {

@@ -142,7 +142,11 @@ impl Reader<'_> {
                 let sse = self.text(at, entry, "type")?.as_deref() == Some("sse");
                 Ok(ServerEntry::Url { url, headers: self.map(at, entry, "headers")?, sse })
             }
-            (None, None) => Err(self.shape(at, "neither `command` nor `url`")),
+            (None, None) => {
+                let meant = |key: &str| rehearsal_core::suggest::closest(key, ["command", "url"]);
+                let hint = entry.keys().find_map(|key| Some(format!("; `{key}` should be `{}`", meant(key)?)));
+                Err(self.shape(at, &format!("neither `command` nor `url`{}", hint.unwrap_or_default())))
+            }
             (Some(_), Some(_)) => Err(self.shape(at, "both `command` and `url`; which one is meant?")),
         }
     }
@@ -230,6 +234,10 @@ mod tests {
             (r#"{"mcpServers":{}}"#, ".mcp.json has no server \"local\"; it has none at all"),
             (r#"{"mcpServers":{"locale":{}}}"#, ".mcp.json has no server \"local\"; did you mean \"locale\"?"),
             (r#"{"mcpServers":{"local":{}}}"#, ".mcp.json: $.mcpServers.local: neither `command` nor `url`"),
+            (
+                r#"{"mcpServers":{"local":{"comand":"x"}}}"#,
+                ".mcp.json: $.mcpServers.local: neither `command` nor `url`; `comand` should be `command`",
+            ),
             (
                 r#"{"mcpServers":{"local":{"command":"x","args":"y"}}}"#,
                 ".mcp.json: $.mcpServers.local.args: must be a list of strings",

@@ -41,7 +41,7 @@ fn a_server_that_is_silent_is_not_waited_for_for_ever() {
 exit: 3
 ----- stderr -----
 error: no answer to initialize within 0.3 s
-hint: does it speak MCP on its stdin and stdout? `-v` shows what it says, `--timeout 60` waits longer
+hint: does it speak MCP here? `-v` shows what it says, `--timeout 60` waits longer
 ");
 }
 
@@ -63,7 +63,7 @@ exit: 3
 error: no answer to initialize within 1 s
   on its stdout, but not a message:
     Listening on port 3000
-hint: does it speak MCP on its stdin and stdout? `-v` shows what it says, `--timeout 60` waits longer
+hint: does it speak MCP here? `-v` shows what it says, `--timeout 60` waits longer
 hint: only messages belong on a server's stdout; what it logs belongs on its stderr
 ");
 }

@@ -84,6 +84,15 @@ fn a_second_signal_does_not_wait_for_a_stubborn_server() {
 }
 
 #[test]
+fn what_a_server_started_does_not_outlive_a_rehearse_that_is_killed() {
+    let stage = Stage::new();
+    let server = "echo ready >&2; sh -c 'trap \"\" TERM HUP; sleep 600; true'; true";
+    let run = Run::until(&stage, "rehearse list -v -- sh server", server, |line| line == "! ready");
+    run.kill(Signal::SIGKILL);
+    assert_eq!(run.end(), None);
+}
+
+#[test]
 fn a_server_that_ignores_everything_does_not_outlive_a_rehearse_that_is_killed() {
     let stage = Stage::new();
     let server = "trap '' TERM HUP; echo ready >&2; exec sleep 600";
