@@ -1,8 +1,9 @@
 //! Drive, record, mock and rehearse MCP servers, clients and agents.
 //!
-//! What exists: [`client`] drives any server from a test.
+//! [`client`] drives any server; [`testing`] has what a test of one needs beside it.
 
 pub mod client;
+pub mod testing;
 
 pub use client::Client;
 pub use rehearsal_core as core;

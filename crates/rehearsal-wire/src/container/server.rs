@@ -1,24 +1,18 @@
-//! A server in a container, by the command line of whichever engine is there.
+//! A server in a container.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use rehearsal_core::exchange::Channel;
 
-use crate::stdio::{self, ServerCommand, SpawnError, StderrSink};
+use super::engine::{Engine, EngineError, label, unique_name};
+use crate::stdio::{self, SpawnError, StderrSink};
 use crate::{BoxFuture, Connection, Outgoing, SendError, Sender, Stopped};
-
-/// The engines that are looked for, in this order; they share one command line.
-const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
-/// On every container that we start, so that those left by a crash can be found.
-const LABEL: &str = "rehearsal";
 
 /// How to start a server in a container.
 #[derive(Clone)]
@@ -71,56 +65,43 @@ impl fmt::Debug for Container {
 
 /// Starts the server and connects to its stdin and stdout.
 pub async fn spawn(container: &Container) -> Result<Connection, SpawnError> {
-    let engine = container.engine.clone().or_else(found_engine);
-    let engine = engine.ok_or_else(|| SpawnError::NoProgram { program: ENGINES.join(" or ") })?;
+    let engine = Engine::find(container.engine.as_deref()).map_err(EngineError::into_spawn_error)?;
     let name = unique_name();
-    let mut command = ServerCommand::new(engine.clone());
+    let mut command = engine.server();
     command.stderr = container.stderr.clone();
+    command.environment = container.environment.clone();
     match &container.place {
         Place::Image(_) => {
-            let label = format!("{LABEL}={}", std::process::id());
-            command = command.arguments(["run", "-i", "--rm", "--name", &name, "--label", &label]);
+            let sweeping = engine.clone();
+            let _ = tokio::task::spawn_blocking(move || sweeping.sweep()).await;
+            command = command.arguments(["run", "--interactive", "--rm", "--name", &name, "--label", &label()]);
         }
-        Place::Running(_) => command = command.arguments(["exec", "-i"]),
+        Place::Running(_) => command = command.arguments(["exec", "--interactive"]),
     }
     for variable in container.environment.keys() {
         // By name only: a value on the command line could be read by everybody on the machine.
         command = command.arguments([OsStr::new("--env"), variable]);
     }
-    command.environment = container.environment.clone();
     let (Place::Image(place) | Place::Running(place)) = &container.place;
     let command = command.arguments(&container.options).arguments([place]).arguments(&container.arguments);
     let connection = stdio::spawn(&command).await?;
     let Place::Image(_) = container.place else { return Ok(connection) };
-    let removal = Removal { engine, name, done: AtomicBool::new(false) };
+    let removal = Arc::new(Removal { engine, name, done: AtomicBool::new(false) });
     let sender = Arc::new(ContainerSender { client: connection.sender, removal });
     Ok(Connection { sender, receiver: connection.receiver })
-}
-
-fn found_engine() -> Option<OsString> {
-    let path = std::env::var_os("PATH")?;
-    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let found = |engine: &&str| folders.iter().any(|folder| folder.join(engine).is_file());
-    ENGINES.iter().copied().find(found).map(OsString::from)
-}
-
-fn unique_name() -> String {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let nanoseconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();
-    format!("rehearsal-{}-{}-{nanoseconds}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// The engine's client, and the container behind it that does not end with it.
 #[derive(Debug)]
 struct ContainerSender {
     client: Arc<dyn Sender>,
-    removal: Removal,
+    removal: Arc<Removal>,
 }
 
 /// Removes a container, at the latest when dropped.
 #[derive(Debug)]
 struct Removal {
-    engine: OsString,
+    engine: Engine,
     name: String,
     done: AtomicBool,
 }
@@ -129,10 +110,7 @@ impl Removal {
     /// Blocks until the engine is done.
     fn remove(&self) {
         if !self.done.swap(true, Ordering::Relaxed) {
-            let mut command = std::process::Command::new(&self.engine);
-            command.args(["rm", "--force", &self.name]);
-            // An error means that it is gone already, or that the engine is.
-            let _ = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+            self.engine.remove(&self.name);
         }
     }
 }
@@ -159,7 +137,8 @@ impl Sender for ContainerSender {
     fn close(&self) -> BoxFuture<'_, Stopped> {
         Box::pin(async {
             let stopped = self.client.close().await;
-            self.removal.remove();
+            let removal = self.removal.clone();
+            let _ = tokio::task::spawn_blocking(move || removal.remove()).await;
             stopped
         })
     }

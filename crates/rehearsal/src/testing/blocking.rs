@@ -1,0 +1,83 @@
+//! The client for tests without `async`.
+
+use std::future::IntoFuture;
+
+use rehearsal_core::protocol::{Prompt, Resource, Tool};
+use rehearsal_wire::Stopped;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use crate::client::{Call, Client, ClientBuilder, ClientError, Response};
+
+/// A client for a plain `#[test]`: every call waits for its answer.
+///
+/// # Panics
+///
+/// Inside a runtime, since waiting there would stop everything else; use [`Client`] there.
+#[derive(Debug)]
+pub struct BlockingClient {
+    // Dropped first, while there is a runtime to say good-bye in.
+    client: Client,
+    runtime: Runtime,
+}
+
+impl BlockingClient {
+    /// Starts or reaches the server.
+    pub fn connect(builder: ClientBuilder) -> Result<BlockingClient, ClientError> {
+        // One thread of its own, so that the server's questions are answered between our calls too.
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(|error| ClientError::BadTarget { what: format!("no runtime: {error}") })?;
+        let client = runtime.block_on(builder.connect())?;
+        Ok(BlockingClient { client, runtime })
+    }
+
+    /// The client itself, to make calls with that [`wait`](BlockingClient::wait) then waits for.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Waits for anything: `server.wait(server.client().call("build").with_progress())`.
+    pub fn wait<T>(&self, work: impl IntoFuture<Output = T>) -> T {
+        self.runtime.block_on(async { work.await })
+    }
+
+    /// All tools.
+    pub fn list_tools(&self) -> Result<Vec<Tool>, ClientError> {
+        self.wait(self.client.list_tools())
+    }
+
+    /// All resources.
+    pub fn list_resources(&self) -> Result<Vec<Resource>, ClientError> {
+        self.wait(self.client.list_resources())
+    }
+
+    /// All prompts.
+    pub fn list_prompts(&self) -> Result<Vec<Prompt>, ClientError> {
+        self.wait(self.client.list_prompts())
+    }
+
+    /// Calls a tool.
+    pub fn call_tool(&self, tool: &str, arguments: Value) -> Result<Response, ClientError> {
+        self.wait(self.client.call_tool(tool, arguments))
+    }
+
+    /// A tool call to say more about; hand it to [`wait`](BlockingClient::wait).
+    pub fn call(&self, tool: &str) -> Call {
+        self.client.call(tool)
+    }
+
+    /// Reads a resource.
+    pub fn read_resource(&self, uri: &str) -> Result<Response, ClientError> {
+        self.wait(self.client.read_resource(uri))
+    }
+
+    /// Gets a prompt.
+    pub fn get_prompt(&self, name: &str, arguments: Value) -> Result<Response, ClientError> {
+        self.wait(self.client.get_prompt(name, arguments))
+    }
+
+    /// Ends the conversation politely, then firmly.
+    pub fn close(&self) -> Stopped {
+        self.wait(self.client.close())
+    }
+}

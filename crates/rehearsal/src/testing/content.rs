@@ -1,0 +1,243 @@
+//! Expectations of a response's text.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use rehearsal_core::matcher::{Matcher, MatcherError};
+
+use super::assertions::{fail, outcome};
+use crate::client::Response;
+
+/// An expectation of a response's text: all its patterns occur in it.
+///
+/// A thin way of writing [`Matcher`]s that can stand in a `const`. Case does not count unless
+/// [`case_sensitive`](ContentMatcher::case_sensitive) says so.
+///
+/// ```
+/// use rehearsal::testing::ContentMatcher;
+///
+/// const LEARNING_LOOP: ContentMatcher = ContentMatcher::all(&["learning loop", "retrospective"]);
+/// let dated = ContentMatcher::regex(r"\d{4}-\d\d-\d\d").and(LEARNING_LOOP).and(!ContentMatcher::text("draft"));
+///
+/// assert!(dated.matches_text("Retrospective of 2026-01-31: the Learning Loop"));
+/// assert!(!dated.matches_text("A draft of 2026-01-31: learning loop, retrospective"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContentMatcher {
+    node: Node,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Node {
+    Words { all: &'static [&'static str], case: Case },
+    Pattern { pattern: Pattern, case: Case },
+    And(Vec<ContentMatcher>),
+    Or(Vec<ContentMatcher>),
+    Not(Box<ContentMatcher>),
+}
+
+/// What to look for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// These words, somewhere.
+    Text(Cow<'static, str>),
+    /// A match of this regular expression, somewhere.
+    Regex(Cow<'static, str>),
+}
+
+/// Whether `a` and `A` are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Case {
+    /// They are.
+    #[default]
+    Ignored,
+    /// They are not.
+    Sensitive,
+}
+
+impl ContentMatcher {
+    /// Each of these texts occurs.
+    pub const fn all(texts: &'static [&'static str]) -> ContentMatcher {
+        ContentMatcher { node: Node::Words { all: texts, case: Case::Ignored } }
+    }
+
+    /// Each of these texts occurs, exactly as it is written here.
+    pub const fn all_case_sensitive(texts: &'static [&'static str]) -> ContentMatcher {
+        ContentMatcher { node: Node::Words { all: texts, case: Case::Sensitive } }
+    }
+
+    /// This text occurs.
+    pub fn text(text: impl Into<Cow<'static, str>>) -> ContentMatcher {
+        ContentMatcher::pattern(Pattern::Text(text.into()))
+    }
+
+    /// This regular expression matches somewhere.
+    pub fn regex(expression: impl Into<Cow<'static, str>>) -> ContentMatcher {
+        ContentMatcher::pattern(Pattern::Regex(expression.into()))
+    }
+
+    /// Each of these patterns occurs.
+    pub fn patterns(patterns: impl IntoIterator<Item = Pattern>) -> ContentMatcher {
+        ContentMatcher { node: Node::And(patterns.into_iter().map(ContentMatcher::pattern).collect()) }
+    }
+
+    fn pattern(pattern: Pattern) -> ContentMatcher {
+        ContentMatcher { node: Node::Pattern { pattern, case: Case::Ignored } }
+    }
+
+    /// The same, where `a` and `A` are different.
+    pub fn case_sensitive(self) -> ContentMatcher {
+        self.with_case(Case::Sensitive)
+    }
+
+    /// The same with this case for every pattern in it.
+    pub fn with_case(self, case: Case) -> ContentMatcher {
+        let inside = |matchers: Vec<ContentMatcher>| matchers.into_iter().map(|m| m.with_case(case)).collect();
+        let node = match self.node {
+            Node::Words { all, .. } => Node::Words { all, case },
+            Node::Pattern { pattern, .. } => Node::Pattern { pattern, case },
+            Node::And(matchers) => Node::And(inside(matchers)),
+            Node::Or(matchers) => Node::Or(inside(matchers)),
+            Node::Not(matcher) => Node::Not(Box::new(matcher.with_case(case))),
+        };
+        ContentMatcher { node }
+    }
+
+    /// This one and the other.
+    pub fn and(self, other: ContentMatcher) -> ContentMatcher {
+        ContentMatcher { node: Node::And(vec![self, other]) }
+    }
+
+    /// This one or the other.
+    pub fn or(self, other: ContentMatcher) -> ContentMatcher {
+        ContentMatcher { node: Node::Or(vec![self, other]) }
+    }
+
+    /// Whether a successful response's text is as expected.
+    ///
+    /// # Panics
+    ///
+    /// If a regular expression is invalid, with the place.
+    #[track_caller]
+    pub fn matches(&self, response: &Response) -> bool {
+        response.success() && self.matches_text(&response.content())
+    }
+
+    /// Whether a text is as expected.
+    ///
+    /// # Panics
+    ///
+    /// If a regular expression is invalid, with the place.
+    #[track_caller]
+    pub fn matches_text(&self, text: &str) -> bool {
+        self.matcher().matches(&text.into())
+    }
+
+    /// Fails unless a successful response's text is as expected.
+    ///
+    /// # Panics
+    ///
+    /// That is what it is for.
+    #[track_caller]
+    pub fn assert_matches(&self, response: &Response) {
+        if !response.success() {
+            fail(format!("a success whose text is {self}"), outcome(response), response);
+        }
+        let mismatches = self.matcher().check(&response.content().into());
+        if !mismatches.is_empty() {
+            let lines: Vec<String> = mismatches.iter().map(|m| m.to_string().replacen("$: ", "", 1)).collect();
+            fail(format!("text that is {self}"), lines.join("\n          "), response);
+        }
+    }
+
+    #[track_caller]
+    fn matcher(&self) -> Matcher {
+        match self.lowered() {
+            Ok(matcher) => matcher,
+            Err(error) => panic!("this content matcher cannot be used: {error}"),
+        }
+    }
+
+    /// The same as the one matcher of the whole product.
+    fn lowered(&self) -> Result<Matcher, MatcherError> {
+        let all = |matchers: &[ContentMatcher]| -> Result<Vec<Matcher>, MatcherError> {
+            matchers.iter().map(ContentMatcher::lowered).collect()
+        };
+        Ok(match &self.node {
+            Node::Words { all, case } => Matcher::AllOf(all.iter().map(|text| words(text, *case)).collect()),
+            Node::Pattern { pattern: Pattern::Text(text), case } => words(text, *case),
+            Node::Pattern { pattern: Pattern::Regex(expression), case: Case::Sensitive } => {
+                Matcher::pattern(expression)?
+            }
+            Node::Pattern { pattern: Pattern::Regex(expression), case: Case::Ignored } => {
+                Matcher::pattern(&format!("(?i){expression}"))?
+            }
+            Node::And(matchers) => Matcher::AllOf(all(matchers)?),
+            Node::Or(matchers) => Matcher::AnyOf(all(matchers)?),
+            Node::Not(matcher) => !matcher.lowered()?,
+        })
+    }
+}
+
+fn words(text: &str, case: Case) -> Matcher {
+    match case {
+        Case::Ignored => Matcher::contains_in_any_case(text),
+        Case::Sensitive => Matcher::contains(text),
+    }
+}
+
+impl std::ops::Not for ContentMatcher {
+    type Output = ContentMatcher;
+
+    fn not(self) -> ContentMatcher {
+        ContentMatcher { node: Node::Not(Box::new(self)) }
+    }
+}
+
+impl fmt::Display for ContentMatcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lowered() {
+            Ok(matcher) => matcher.fmt(f),
+            Err(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<&'static str> for Pattern {
+    fn from(text: &'static str) -> Pattern {
+        Pattern::Text(Cow::Borrowed(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONST: ContentMatcher = ContentMatcher::all(&["Work Log", "entry"]);
+    const STRICT: ContentMatcher = ContentMatcher::all_case_sensitive(&["Work Log"]);
+
+    #[test]
+    fn case_counts_only_where_it_is_said() {
+        assert!(CONST.matches_text("an ENTRY of the work log"));
+        assert!(!CONST.matches_text("the work log"));
+        assert!(STRICT.matches_text("Work Log") && !STRICT.matches_text("work log"));
+        assert!(ContentMatcher::regex("^WORK").matches_text("work"));
+        assert!(!ContentMatcher::regex("^WORK").case_sensitive().matches_text("work"));
+    }
+
+    #[test]
+    fn expectations_combine() {
+        let either = ContentMatcher::text("a").or(ContentMatcher::text("b"));
+        assert!(either.matches_text("b") && !either.matches_text("c"));
+        let neither = !either;
+        assert!(neither.matches_text("c") && !neither.matches_text("a"));
+        let both = ContentMatcher::patterns(["a".into(), Pattern::Regex("b+".into())]);
+        assert!(both.matches_text("abb") && !both.matches_text("a"));
+    }
+
+    #[test]
+    #[should_panic(expected = "this content matcher cannot be used")]
+    fn a_broken_expression_is_told() {
+        ContentMatcher::regex("(").matches_text("x");
+    }
+}

@@ -1,0 +1,124 @@
+//! A server in a folder of its own, gone when the test is.
+
+use std::io;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+use super::blocking::BlockingClient;
+use crate::client::{Client, ClientBuilder};
+
+/// A temporary folder with what the server under test needs; removed when dropped, also after a panic.
+///
+/// # Panics
+///
+/// Everything here panics with an explanation where the folder cannot be made, since a test cannot go on then.
+#[derive(Debug)]
+pub struct Project {
+    folder: tempfile::TempDir,
+}
+
+impl Project {
+    /// An empty folder.
+    #[track_caller]
+    #[expect(clippy::new_without_default, reason = "a default that touches the disk would surprise")]
+    pub fn new() -> Project {
+        let folder = tempfile::Builder::new().prefix("rehearsal-").tempdir();
+        Project { folder: folder.unwrap_or_else(|error| panic!("cannot make a temporary folder: {error}")) }
+    }
+
+    /// Copies a file, or a folder with all that is in it, to this place in the project.
+    #[track_caller]
+    pub fn copy(self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> Project {
+        let (from, to) = (from.as_ref(), self.place(to.as_ref()));
+        if let Err(error) = copy(from, &to) {
+            panic!("cannot copy {} to the project: {error}", from.display());
+        }
+        self
+    }
+
+    /// Writes a file at this place in the project.
+    #[track_caller]
+    pub fn file(self, at: impl AsRef<Path>, content: impl AsRef<[u8]>) -> Project {
+        let to = self.place(at.as_ref());
+        let written = to.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&to, content));
+        if let Err(error) = written {
+            panic!("cannot write {}: {error}", to.display());
+        }
+        self
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    #[track_caller]
+    fn place(&self, inside: &Path) -> PathBuf {
+        let leaves = inside.components().any(|part| matches!(part, std::path::Component::ParentDir));
+        assert!(inside.is_relative() && !leaves, "{} is not inside of the project", inside.display());
+        self.folder.path().join(inside)
+    }
+
+    /// Starts a server in the folder; `server` is given the folder's path.
+    ///
+    /// # Panics
+    ///
+    /// If the server cannot be started, with all that is known.
+    pub async fn start(self, server: impl FnOnce(&Path) -> ClientBuilder) -> RunningServer {
+        match server(self.path()).working_dir(self.path()).connect().await {
+            Ok(client) => RunningServer { client, project: self },
+            Err(error) => panic!("the server of this test cannot be used: {error}"),
+        }
+    }
+
+    /// The same for a plain `#[test]`.
+    ///
+    /// # Panics
+    ///
+    /// If the server cannot be started, with all that is known.
+    #[track_caller]
+    pub fn start_blocking(self, server: impl FnOnce(&Path) -> ClientBuilder) -> RunningServer<BlockingClient> {
+        match BlockingClient::connect(server(self.path()).working_dir(self.path())) {
+            Ok(client) => RunningServer { client, project: self },
+            Err(error) => panic!("the server of this test cannot be used: {error}"),
+        }
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    if let Some(parent) = to.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    if !from.is_dir() {
+        return std::fs::copy(from, to).map(drop);
+    }
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        copy(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+/// A client whose server runs in a [`Project`]; both are gone when it is dropped.
+#[derive(Debug)]
+pub struct RunningServer<C = Client> {
+    // Dropped first: the server ends before its folder goes.
+    client: C,
+    project: Project,
+}
+
+impl<C> RunningServer<C> {
+    /// The folder that the server runs in.
+    pub fn project(&self) -> &Project {
+        &self.project
+    }
+}
+
+impl<C> Deref for RunningServer<C> {
+    type Target = C;
+
+    fn deref(&self) -> &C {
+        &self.client
+    }
+}

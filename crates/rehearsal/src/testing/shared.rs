@@ -1,0 +1,90 @@
+//! One server for many tests.
+
+use std::sync::OnceLock;
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::client::{Client, ClientBuilder};
+
+/// A server that is started by the first test that wants it and used by all.
+///
+/// ```no_run
+/// use rehearsal::Client;
+/// use rehearsal::testing::SharedServer;
+///
+/// static SERVER: SharedServer = SharedServer::new(|| Client::command("my-server"));
+///
+/// #[tokio::test]
+/// async fn it_lists_its_tools() {
+///     assert!(!SERVER.client().await.list_tools().await.unwrap().is_empty());
+/// }
+/// ```
+///
+/// It has a runtime of its own, because that of a `#[tokio::test]` ends with its test. It ends with the test program: a
+/// `static` is never dropped, but the operating system closes the server's stdin and kills it.
+#[derive(Debug)]
+pub struct SharedServer {
+    server: fn() -> ClientBuilder,
+    started: OnceLock<Result<Started, String>>,
+}
+
+#[derive(Debug)]
+struct Started {
+    client: Client,
+    _runtime: Runtime,
+}
+
+impl SharedServer {
+    /// A server that nobody has wanted yet.
+    pub const fn new(server: fn() -> ClientBuilder) -> SharedServer {
+        SharedServer { server, started: OnceLock::new() }
+    }
+
+    /// A client of it; clones share the one connection.
+    ///
+    /// # Panics
+    ///
+    /// In every test that wants it, if it cannot be started, with all that is known.
+    pub async fn client(&'static self) -> Client {
+        // Starting takes a while, and a test that waits for another one's start must not hold up its own runtime.
+        let started = match self.started.get() {
+            Some(started) => started,
+            None => {
+                let start = tokio::task::spawn_blocking(|| self.started.get_or_init(|| self.start()));
+                start.await.unwrap_or_else(|error| panic!("the shared server could not be started: {error}"))
+            }
+        };
+        match started {
+            Ok(started) => started.client.clone(),
+            Err(error) => panic!("the server of these tests cannot be used: {error}"),
+        }
+    }
+
+    /// A client of it, from a plain `#[test]`; its futures run on any runtime.
+    ///
+    /// # Panics
+    ///
+    /// In every test that wants it, if it cannot be started, with all that is known.
+    #[track_caller]
+    pub fn client_blocking(&'static self) -> Client {
+        match self.started.get_or_init(|| self.start()) {
+            Ok(started) => started.client.clone(),
+            Err(error) => panic!("the server of these tests cannot be used: {error}"),
+        }
+    }
+
+    fn start(&self) -> Result<Started, String> {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
+        let connecting = runtime.spawn((self.server)().connect());
+        // Waited for in another way than `block_on`, which is not allowed inside of a test's own runtime.
+        let (done, connected) = std::sync::mpsc::channel();
+        runtime.spawn(async move { done.send(connecting.await) });
+        match connected.recv() {
+            Ok(Ok(Ok(client))) => Ok(Started { client, _runtime: runtime }),
+            Ok(Ok(Err(error))) => Err(error.to_string()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}

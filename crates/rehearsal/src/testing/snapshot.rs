@@ -1,0 +1,127 @@
+//! Responses as snapshots.
+
+use std::fmt;
+
+use rehearsal_core::json::Path;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+use crate::client::Response;
+
+/// What of a response is worth keeping: the result or the error, without ids, times and other things that change.
+///
+/// It serializes, so [`insta`](https://insta.rs) takes it as it is, redactions included; its `Display` is pretty JSON.
+///
+/// ```ignore
+/// let snapshot = Snapshot::of(&response).redact("$.structuredContent.id", "[id]").replace(r"\d\d:\d\d", "[time]");
+/// insta::assert_json_snapshot!(snapshot);
+/// insta::assert_snapshot!(snapshot, @r#"…"#);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    value: Value,
+}
+
+impl Snapshot {
+    /// Takes a snapshot. `_meta` is left out: it is about the conversation, not about the answer.
+    pub fn of(response: &Response) -> Snapshot {
+        let value = match response.error() {
+            Some(error) => {
+                let data = error.data.as_ref().and_then(|data| data.value().ok());
+                let mut fields = Map::new();
+                fields.insert("code".into(), error.code.into());
+                fields.insert("message".into(), error.message.as_str().into());
+                fields.extend(data.map(|data| ("data".to_owned(), data)));
+                json!({"error": fields})
+            }
+            None => {
+                let mut result = response.result().clone();
+                if let Value::Object(fields) = &mut result {
+                    fields.shift_remove("_meta");
+                }
+                result
+            }
+        };
+        Snapshot { value }
+    }
+
+    /// Puts `instead` where a simple path such as `$.structuredContent.items[0].id` leads; `[*]` and `.*` mean every one.
+    ///
+    /// # Panics
+    ///
+    /// If the path leads nowhere: a redaction that redacts nothing is a mistake in the test.
+    #[track_caller]
+    pub fn redact(mut self, path: &str, instead: impl Into<Value>) -> Snapshot {
+        let keys: Vec<&str> = split(path);
+        let instead = instead.into();
+        let count = put(&mut self.value, &keys, &instead);
+        assert!(count > 0, "nothing to redact at {path}; the response is\n{self}");
+        self
+    }
+
+    /// Puts `instead` wherever a regular expression matches in any text; `$1` stands for its first group.
+    ///
+    /// # Panics
+    ///
+    /// If the expression is invalid, with the place.
+    #[track_caller]
+    pub fn replace(mut self, expression: &str, instead: &str) -> Snapshot {
+        let regex = regex::Regex::new(expression).unwrap_or_else(|error| panic!("{error}"));
+        rewrite(&mut self.value, &|text| regex.replace_all(text, instead).into_owned());
+        self
+    }
+
+    /// The snapshot as a value.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// What is at a path, for a look at one thing.
+    pub fn at(&self, path: &Path) -> Option<&Value> {
+        path.lookup(&self.value)
+    }
+}
+
+/// `$.a[0].b` and `$.a[*].b` as keys.
+fn split(path: &str) -> Vec<&str> {
+    let path = path.strip_prefix('$').unwrap_or(path);
+    path.split(['.', '[', ']']).filter(|key| !key.is_empty()).collect()
+}
+
+fn put(value: &mut Value, keys: &[&str], instead: &Value) -> usize {
+    let Some((key, rest)) = keys.split_first() else {
+        *value = instead.clone();
+        return 1;
+    };
+    match (value, *key) {
+        (Value::Array(items), "*") => items.iter_mut().map(|item| put(item, rest, instead)).sum(),
+        (Value::Object(fields), "*") => fields.values_mut().map(|field| put(field, rest, instead)).sum(),
+        (Value::Array(items), index) => {
+            let item = index.parse::<usize>().ok().and_then(|index| items.get_mut(index));
+            item.map_or(0, |item| put(item, rest, instead))
+        }
+        (Value::Object(fields), key) => fields.get_mut(key).map_or(0, |field| put(field, rest, instead)),
+        (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_), _) => 0,
+    }
+}
+
+fn rewrite(value: &mut Value, with: &impl Fn(&str) -> String) {
+    match value {
+        Value::String(text) => *text = with(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| rewrite(item, with)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| rewrite(field, with)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+impl Serialize for Snapshot {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.value.serialize(serializer)
+    }
+}
+
+impl fmt::Display for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.value)
+    }
+}

@@ -1,0 +1,83 @@
+//! Each assertion passes where it should, and explains itself where it does not.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rehearsal::client::Response;
+use rehearsal::core::matcher::Matcher;
+use rehearsal::testing::{
+    ContentMatcher, assert_contains, assert_error_code, assert_failure, assert_matches, assert_success,
+    assert_tool_exists,
+};
+use serde_json::json;
+
+use crate::tiny_server;
+
+const GREETING: ContentMatcher = ContentMatcher::all(&["HELLO", "world"]);
+
+/// What a failing assertion says, without the response at its end.
+fn said(assertion: impl FnOnce()) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(assertion)).expect_err("the assertion should have failed");
+    let text = panic.downcast_ref::<String>().unwrap().clone();
+    text.split("\nresponse: ").next().unwrap().to_owned()
+}
+
+async fn echo(text: &str) -> Response {
+    let client = tiny_server().connect().await.unwrap();
+    client.call_tool("echo", json!({"message": text})).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_success_passes_and_what_it_says_is_looked_into() {
+    let response = echo("hello world").await;
+    assert_success(&response);
+    assert_contains(&response, "hello");
+    GREETING.assert_matches(&response);
+    assert!(GREETING.matches(&response));
+    assert_matches(
+        &response,
+        &Matcher::parse(&json!({"content": [{"type": "text", "text": {"contains": "wor"}}]})).unwrap(),
+    );
+}
+
+#[tokio::test]
+async fn a_failed_assertion_shows_expected_got_and_the_response() {
+    let response = echo("good bye").await;
+    assert_eq!(
+        said(|| assert_contains(&response, "hello")),
+        "expected: a success whose text contains \"hello\"\n     got: the text \"good bye\""
+    );
+    assert_eq!(said(|| assert_failure(&response)), "expected: a failure\n     got: a success");
+    assert_eq!(
+        said(|| assert_error_code(&response, -32602)),
+        "expected: the protocol error -32602\n     got: a success"
+    );
+    let matched = said(|| GREETING.assert_matches(&response));
+    assert!(matched.starts_with("expected: text that is "), "{matched}");
+    assert!(matched.contains("HELLO") && matched.contains("good bye"), "{matched}");
+    let matcher = Matcher::parse(&json!({"content": [{"text": "hello"}]})).unwrap();
+    let matched = said(|| assert_matches(&response, &matcher));
+    assert!(matched.ends_with("$.content[0].text: expected \"hello\", got \"good bye\""), "{matched}");
+}
+
+#[tokio::test]
+async fn the_two_kinds_of_failure_are_told_apart() {
+    let client = tiny_server().connect().await.unwrap();
+    let failed = client.call_tool("fail", json!({"message": "no"})).await.unwrap();
+    assert_failure(&failed);
+    assert_eq!(said(|| assert_success(&failed)), "expected: a success\n     got: a tool that failed: no");
+    let unknown = client.call_tool("no_such_tool", json!({})).await.unwrap();
+    assert_error_code(&unknown, -32602);
+    let told = said(|| assert_success(&unknown));
+    assert!(told.starts_with("expected: a success\n     got: the protocol error -32602: "), "{told}");
+    assert!(!GREETING.matches(&unknown));
+}
+
+#[tokio::test]
+async fn a_tool_that_is_missing_is_named_with_the_one_that_was_meant() {
+    let client = tiny_server().connect().await.unwrap();
+    let tools = client.list_tools().await.unwrap();
+    assert_tool_exists(&tools, "echo");
+    let told = said(|| assert_tool_exists(&tools, "ecoh"));
+    assert!(told.starts_with("expected: a tool named \"ecoh\"\n     got: echo, add, "), "{told}");
+    assert!(told.ends_with("hint: did you mean \"echo\"?"), "{told}");
+}

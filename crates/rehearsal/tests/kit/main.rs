@@ -1,0 +1,18 @@
+//! The test kit, used as a tester uses it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod assertions;
+mod fixtures;
+mod snapshots;
+
+use rehearsal::Client;
+use rehearsal::client::ClientBuilder;
+use rehearsal::wire::memory;
+
+/// `tiny-server` in this process.
+fn tiny_server() -> ClientBuilder {
+    let (near, far) = memory::pair();
+    tokio::spawn(tiny_server::serve(far));
+    Client::connection(near)
+}
