@@ -6,6 +6,7 @@ use std::fmt;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use rehearsal_core::exchange::Channel;
@@ -73,7 +74,8 @@ pub async fn spawn(container: &Container) -> Result<Connection, SpawnError> {
     match &container.place {
         Place::Image(_) => {
             let sweeping = engine.clone();
-            let _ = tokio::task::spawn_blocking(move || sweeping.sweep()).await;
+            let swept = tokio::task::spawn_blocking(move || sweeping.sweep());
+            let _ = tokio::time::timeout(REMOVAL_LIMIT, swept).await;
             command = command.arguments(["run", "--interactive", "--rm", "--name", &name, "--label", &label()]);
         }
         Place::Running(_) => command = command.arguments(["exec", "--interactive"]),
@@ -90,6 +92,9 @@ pub async fn spawn(container: &Container) -> Result<Connection, SpawnError> {
     let sender = Arc::new(ContainerSender { client: connection.sender, removal });
     Ok(Connection { sender, receiver: connection.receiver })
 }
+
+/// How long an engine may take to remove a container before we go on without it.
+const REMOVAL_LIMIT: Duration = Duration::from_secs(20);
 
 /// The engine's client, and the container behind it that does not end with it.
 #[derive(Debug)]
@@ -117,7 +122,20 @@ impl Removal {
 
 impl Drop for Removal {
     fn drop(&mut self) {
-        self.remove();
+        if *self.done.get_mut() {
+            return;
+        }
+        // In a thread, so that an engine that hangs does not hang us; but waited for, so that a test that ends with this
+        // very drop does not leave the container behind.
+        let (engine, name) = (self.engine.clone(), std::mem::take(&mut self.name));
+        let (done, removed) = std::sync::mpsc::channel();
+        let remove = move || {
+            engine.remove(&name);
+            let _ = done.send(());
+        };
+        if std::thread::Builder::new().spawn(remove).is_ok() {
+            let _ = removed.recv_timeout(REMOVAL_LIMIT);
+        }
     }
 }
 
@@ -138,9 +156,15 @@ impl Sender for ContainerSender {
         Box::pin(async {
             let stopped = self.client.close().await;
             let removal = self.removal.clone();
-            let _ = tokio::task::spawn_blocking(move || removal.remove()).await;
+            let removing = tokio::task::spawn_blocking(move || removal.remove());
+            // An engine that hangs must not hang us.
+            let _ = tokio::time::timeout(REMOVAL_LIMIT, removing).await;
             stopped
         })
+    }
+
+    fn takes_headers(&self) -> bool {
+        self.client.takes_headers()
     }
 
     fn abort(&self) {
