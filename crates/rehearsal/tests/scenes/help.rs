@@ -44,6 +44,22 @@ For more information, try '--help'.
 "#);
 }
 
+#[test]
+fn an_option_that_is_misspelled_gets_a_suggestion() {
+    rehearse!(Stage::new(), "rehearse list --tool -- tiny-server", @r"
+exit: 2
+----- stderr -----
+error: unexpected argument '--tool' found
+
+  tip: a similar argument exists: '--tools'
+  tip: to pass '--tool' as a value, use '-- --tool'
+
+Usage: rehearse list --tools [-- <COMMAND>...]
+
+For more information, try '--help'.
+");
+}
+
 /// Where the generated part of the reference begins.
 const GENERATED: &str = "\n## rehearse\n";
 
@@ -55,7 +71,8 @@ fn the_reference_ends_with_what_help_says() {
         let output = stage.shell(&format!("rehearse {words}--help")).output().unwrap();
         format!("\n```text\n$ rehearse {words}--help\n{}```\n", String::from_utf8(output.stdout).unwrap())
     };
-    let verbs = ["list", "call"].map(|verb| format!("\n## rehearse {verb}\n{}", help(&format!("{verb} "))));
+    let verbs = ["list", "call", "read", "prompt", "request"]
+        .map(|verb| format!("\n## rehearse {verb}\n{}", help(&format!("{verb} "))));
     let generated = help("") + &verbs.concat();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
     let page = std::fs::read_to_string(path).unwrap();
