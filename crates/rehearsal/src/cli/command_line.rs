@@ -4,9 +4,11 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use super::call::Call;
+use super::completions::Completions;
 use super::context::Context;
 use super::exit::Exit;
 use super::list::List;
+use super::man::Man;
 use super::prompt::Prompt;
 use super::read::Read;
 use super::request::Request;
@@ -36,6 +38,8 @@ pub(super) enum Verb {
     Read(Read),
     Prompt(Prompt),
     Request(Request),
+    Completions(Completions),
+    Man(Man),
 }
 
 const EXAMPLES: &str = "\

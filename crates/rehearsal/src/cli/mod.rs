@@ -9,6 +9,7 @@
 mod arguments;
 mod call;
 mod command_line;
+mod completions;
 mod context;
 mod duration;
 mod exit;
@@ -16,6 +17,7 @@ mod failure;
 mod file_name;
 mod json_input;
 mod list;
+mod man;
 mod output;
 mod prompt;
 mod question;

@@ -40,6 +40,8 @@ fn done(verb: &Verb, context: &Context) -> Result<Exit, Failure> {
             let params = request.given()?;
             with_server(context, &request.server, async |client| request.run(params, client, context).await)
         }
+        Verb::Completions(completions) => completions.run(),
+        Verb::Man(man) => man.run(context),
     }
 }
 
