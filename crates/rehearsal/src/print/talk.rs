@@ -5,10 +5,12 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use anstream::adapter::strip_str;
 use anstyle::Style;
 
 use super::screen::Screen;
 use super::table::cut;
+use super::visible::lines;
 
 /// Back to the first column, and away with everything on the line.
 const WIPE: &str = "\r\u{1b}[K";
@@ -31,7 +33,7 @@ impl Talk {
 
     /// Prints what is only good to know.
     pub(crate) fn say(&self, what: impl Display) {
-        self.line(format_args!("{what}\n"));
+        self.line(format_args!("{}\n", self.tamed(what)));
     }
 
     /// Prints `error: there is no program "npx" in PATH`; evidence follows on lines of its own.
@@ -63,7 +65,16 @@ impl Talk {
     }
 
     fn marked(&self, style: Style, mark: &str, what: impl Display) {
-        self.line(format_args!("{style}{mark}{style:#} {what}\n"));
+        self.line(format_args!("{style}{mark}{style:#} {}\n", self.tamed(what)));
+    }
+
+    /// Much of what is said quotes a server. On a terminal its colours are left out, and it commands nothing.
+    fn tamed(&self, what: impl Display) -> String {
+        let what = what.to_string();
+        match self.screen.width {
+            Some(_) => lines(&strip_str(&what).to_string()).into_owned(),
+            None => what,
+        }
     }
 
     fn line(&self, what: std::fmt::Arguments<'_>) {

@@ -47,14 +47,26 @@ error: --roots and --answer roots/list both say what the roots are
 }
 
 #[test]
-fn several_answers_are_given_in_turn() {
-    let first = r#"--answer roots/list='{"roots": [{"uri": "file:///one"}]}'"#;
-    let second = r#"--answer roots/list='{"roots": [{"uri": "file:///two"}]}'"#;
-    rehearse!(Stage::new(), &format!("rehearse call roots {first} {second} -- tiny-server"), @r"
+fn several_answers_are_given_in_turn_and_the_last_one_again() {
+    let initialize = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"curious"}}}"#;
+    let question = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"roots/list"}}"#);
+    let result = r#"{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"thank you"}]}}"#;
+    let said = [initialize.to_owned(), question("first"), question("second"), question("third"), result.to_owned()];
+    let server = "read line; sed -n 1p said; read line; read line; \
+                  for n in 2 3 4; do sed -n ${n}p said; read line; done; sed -n 5p said; cat > /dev/null";
+    let stage = Stage::new().file("said", &(said.join("\n") + "\n")).file("server", server);
+    let answers = r#"--answer roots/list='{"roots": []}' --answer roots/list='{"roots": [{"uri": "file:///two"}]}'"#;
+    let line = format!(
+        "rehearse call x --args '{{}}' {answers} -v --protocol legacy -- sh server 2>&1 | grep -E '^> .*roots.:'"
+    );
+    rehearse!(stage, &line, @r#"
 exit: 0
 ----- stdout -----
-file:///one
-");
+> {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{"listChanged":true}},"clientInfo":{"name":"rehearsal","version":"[VERSION]"}}}
+> {"jsonrpc":"2.0","id":"first","result":{"roots":[]}}
+> {"jsonrpc":"2.0","id":"second","result":{"roots":[{"uri":"file:///two"}]}}
+> {"jsonrpc":"2.0","id":"third","result":{"roots":[{"uri":"file:///two"}]}}
+"#);
 }
 
 #[test]

@@ -64,9 +64,19 @@ exit: 0
 a^[[2Jb
 ");
     let stage = Stage::new().file("line", line);
-    rehearse!(stage, "script -qec 'sh line' /dev/null", @r"
+    rehearse!(stage, "script -qec 'sh line' /dev/null | tr -d '\\r'", @r"
 exit: 0
 ----- stdout -----
 a�[2Jb
+");
+    let server = r#"printf '\033[31mout of \033]0;evil\007memory\033[0m\n' >&2; exit 1"#;
+    let stage = Stage::new().file("server", server);
+    rehearse!(stage, "script -qec 'rehearse list -- sh server' /dev/null | cat -v | tr -d '\\r'", @r"
+exit: 0
+----- stdout -----
+error: the server exited with status 1 before it answered initialize^M
+  the server's process ended: exit status: 1^M
+  last lines of its stderr:^M
+    out of memory^M
 ");
 }
