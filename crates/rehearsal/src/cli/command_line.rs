@@ -4,11 +4,16 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use super::call::Call;
+use super::completions::Completions;
 use super::context::Context;
 use super::exit::Exit;
 use super::list::List;
+use super::man::Man;
+use super::prompt::Prompt;
+use super::read::Read;
+use super::request::Request;
 
-/// Drives MCP servers from the command line: see what a server offers, call its tools, watch the wire.
+/// Drives MCP servers from the command line: see what a server offers, use it, watch the wire.
 #[derive(Debug, Parser)]
 #[command(
     name = "rehearse",
@@ -30,15 +35,21 @@ pub(super) struct CommandLine {
 pub(super) enum Verb {
     List(List),
     Call(Call),
+    Read(Read),
+    Prompt(Prompt),
+    Request(Request),
+    Completions(Completions),
+    Man(Man),
 }
 
 const EXAMPLES: &str = "\
 Examples:
   rehearse list -- npx -y @modelcontextprotocol/server-everything
   rehearse call echo message=hello --url http://127.0.0.1:3000/mcp
-  rehearse call add a=1 b=2 --config .mcp.json --server calculator
+  rehearse read file:///notes.md --container my-server:latest
+  rehearse prompt greet who=Ada --config .mcp.json --server greeter
 
-`rehearse list --help` and `rehearse call --help` say more.";
+`rehearse list --help` and the like say more.";
 
 impl CommandLine {
     /// Reads the words; what cannot be read, and `--help`, is said at once.

@@ -3,10 +3,14 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
 
 use anstream::{AutoStream, ColorChoice};
 
 use crate::print::{Palette, Screen, Talk};
+
+/// How wide a terminal is that does not say so.
+const USUAL_WIDTH: usize = 80;
 
 /// The words, the variables and the streams that the program was given.
 pub(crate) struct Context {
@@ -23,14 +27,10 @@ impl Context {
     /// Reads all of it.
     pub(crate) fn read() -> Context {
         let (stdout, stderr) = (io::stdout(), io::stderr());
-        let width = terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
         Context {
             words: std::env::args_os().collect(),
-            stdout: Screen {
-                palette: palette(AutoStream::choice(&stdout)),
-                width: width.filter(|_| stdout.is_terminal()),
-            },
-            talk: Talk::new(palette(AutoStream::choice(&stderr))),
+            stdout: Screen { palette: palette(AutoStream::choice(&stdout)), width: width(&stdout) },
+            talk: Talk::new(Screen { palette: palette(AutoStream::choice(&stderr)), width: width(&stderr) }),
             variables: std::env::vars_os().collect(),
         }
     }
@@ -39,6 +39,12 @@ impl Context {
     pub(super) fn variable(&self, name: &str) -> Option<String> {
         self.variables.get(&OsString::from(name))?.to_str().map(str::to_owned)
     }
+}
+
+/// How many columns a terminal has; `None` where it is none.
+fn width(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
+    let told = terminal_size::terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
+    stream.is_terminal().then(|| told.unwrap_or(USUAL_WIDTH))
 }
 
 fn palette(choice: ColorChoice) -> Palette {

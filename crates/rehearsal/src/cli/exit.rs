@@ -12,7 +12,8 @@ pub(crate) enum Exit {
     ChecksFailed = 1,
     /// The command line, or a file that it names, is wrong.
     BadInput = 2,
-    /// The server gave no answer: it could not be started, died, was silent for too long, or cannot be reached.
+    /// The server gave no answer: it could not be started or reached, let us
+    /// not in, died, or was silent for too long.
     ServerFailed = 3,
     /// SIGHUP: the terminal was closed.
     HungUp = 129,
@@ -34,6 +35,11 @@ impl Exit {
         Exit::Terminated,
     ];
 
+    /// This, unless it is [`Exit::Ok`]: then the other.
+    pub(crate) fn and(self, other: Exit) -> Exit {
+        if self == Exit::Ok { other } else { self }
+    }
+
     /// The number.
     pub(crate) fn code(self) -> u8 {
         self as u8
@@ -44,8 +50,10 @@ impl Exit {
         match self {
             Exit::Ok => "everything went well",
             Exit::ChecksFailed => "the tool says that it failed, or the server answered with an error",
-            Exit::BadInput => "a flag, a file, the tool's name or its arguments are wrong",
-            Exit::ServerFailed => "the server could not be started or reached, died, or was silent for too long",
+            Exit::BadInput => "a flag, a file, a name or an argument is wrong",
+            Exit::ServerFailed => {
+                "the server could not be started or reached, let nobody in, died, or was silent for too long"
+            }
             Exit::HungUp => "ended by SIGHUP",
             Exit::Interrupted => "ended by SIGINT (Ctrl-C)",
             Exit::Terminated => "ended by SIGTERM",

@@ -9,6 +9,8 @@ use rehearsal::wire::stdio::SpawnError;
 
 use super::arguments::ArgumentsError;
 use super::exit::Exit;
+use super::json_input::JsonInputError;
+use super::save::SaveError;
 use super::server::ServerError;
 use crate::print::Talk;
 
@@ -21,6 +23,12 @@ pub(super) enum Failure {
     /// What was said about the arguments is wrong.
     #[error(transparent)]
     Arguments(#[from] ArgumentsError),
+    /// What should be JSON is none.
+    #[error(transparent)]
+    Json(#[from] JsonInputError),
+    /// Something could not be written to a file.
+    #[error(transparent)]
+    Save(#[from] SaveError),
     /// The server could not be driven.
     #[error(transparent)]
     Client(Box<ClientError>),
@@ -45,7 +53,7 @@ impl Failure {
     /// error: the server could not be started: there is no program "npxx" in PATH
     /// hint: check how it is spelled, and that its directory is in PATH
     /// ```
-    pub(super) fn tell(&self, talk: Talk) {
+    pub(super) fn tell(&self, talk: &Talk) {
         talk.error(self);
         self.hints().into_iter().for_each(|hint| talk.hint(hint));
     }
@@ -53,7 +61,9 @@ impl Failure {
     /// The exit status that it leads to.
     pub(super) fn exit(&self) -> Exit {
         match self {
-            Failure::Server(_) | Failure::Arguments(_) | Failure::Output(_) => Exit::BadInput,
+            Failure::Server(_) | Failure::Arguments(_) | Failure::Json(_) | Failure::Save(_) | Failure::Output(_) => {
+                Exit::BadInput
+            }
             Failure::Client(error) => client_exit(error),
             Failure::Begin(_) => Exit::ServerFailed,
         }
@@ -64,13 +74,16 @@ impl Failure {
             Failure::Server(error) => error.hints(),
             Failure::Arguments(error) => error.hints(),
             Failure::Client(error) => client_hints(error).into_iter().map(str::to_owned).collect(),
-            Failure::Output(_) | Failure::Begin(_) => Vec::new(),
+            Failure::Json(error) => error.hints(),
+            Failure::Save(_) | Failure::Output(_) | Failure::Begin(_) => Vec::new(),
         }
     }
 }
 
 fn client_exit(error: &ClientError) -> Exit {
     match error {
+        // A server that answers the handshake with an error lets nobody in.
+        ClientError::ErrorReply { method, .. } if is_first(method) => Exit::ServerFailed,
         ClientError::ErrorReply { .. } => Exit::ChecksFailed,
         ClientError::Config(_)
         | ClientError::BadParams { .. }
@@ -101,6 +114,9 @@ fn client_exit(error: &ClientError) -> Exit {
 fn client_hints(error: &ClientError) -> Vec<&'static str> {
     let mut hints = Vec::new();
     match error {
+        ClientError::Start(SpawnError::NoProgram { program }) if program.contains(" or ") => {
+            hints.push("install one of them, or name the engine that you have: --engine NAME");
+        }
         ClientError::Start(SpawnError::NoProgram { program }) if program.contains(' ') => {
             hints.push("write the program and its arguments without quotes around them all: -- npx -y some-server");
         }
@@ -120,10 +136,10 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
             hints.push("does it speak MCP here? `-v` shows what it says, `--timeout 60` waits longer");
         }
         ClientError::TimedOut { .. } => hints.push("`--timeout 60` waits longer"),
-        ClientError::Refused { status: 401 | 403, .. } => {
+        ClientError::Refused { status: 401 | 403, .. } | ClientError::ErrorReply { status: Some(401 | 403), .. } => {
             hints.push("say who you are: --header 'Authorization: Bearer TOKEN'");
         }
-        ClientError::Refused { status: 404 | 405, .. } => {
+        ClientError::Refused { status: 200..=299 | 404 | 405, .. } => {
             hints.push("is the path of the URL right? Many servers are at /mcp, older ones at /sse");
         }
         ClientError::BadTarget { .. } => hints.push("is the server running, and is its URL right?"),

@@ -10,7 +10,7 @@ use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::output::to_stdout;
-use super::server::ServerOptions;
+use super::server::{ServerOptions, ShownAs};
 use crate::print::Lists;
 
 /// Show what a server offers: its tools, resources, resource templates and prompts
@@ -33,6 +33,10 @@ pub(super) struct List {
     #[arg(long, help_heading = "What to list")]
     prompts: bool,
 
+    /// Show whole descriptions and what each argument is for
+    #[arg(short, long, help_heading = "What to list")]
+    long: bool,
+
     #[command(flatten)]
     pub(super) server: ServerOptions,
 }
@@ -43,19 +47,20 @@ brackets may be left out. The tables go to stdout; who the server is goes to std
 
 Examples:
   rehearse list -- npx -y @modelcontextprotocol/server-everything
-  rehearse list --tools --url http://127.0.0.1:3000/mcp
+  rehearse list --tools --long --url http://127.0.0.1:3000/mcp
   rehearse list --json -- ./my-server | jq '.tools[].name'";
 
 impl List {
     /// Asks for the lists and prints them.
     pub(super) async fn run(&self, client: &Client, context: &Context) -> Result<Exit, Failure> {
         let lists = self.fetch(client).await?;
-        if self.server.json {
+        if self.server.shown_as() == ShownAs::Json {
             to_stdout(|out| lists.json(out))?;
             return Ok(Exit::Ok);
         }
         context.talk.say(introduction(client));
-        to_stdout(|out| lists.tables(&context.stdout, out))?;
+        let screen = &context.stdout;
+        to_stdout(|out| if self.long { lists.details(screen, out) } else { lists.tables(screen, out) })?;
         let Lists { tools, resources, templates, prompts } = &lists;
         if tools.is_none() && resources.is_none() && templates.is_none() && prompts.is_none() {
             context.talk.say("it declares neither tools nor resources nor prompts");

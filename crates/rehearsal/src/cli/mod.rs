@@ -9,15 +9,26 @@
 mod arguments;
 mod call;
 mod command_line;
+mod completions;
 mod context;
 mod duration;
 mod exit;
 mod failure;
+mod file_name;
+mod json_input;
 mod list;
+mod man;
 mod output;
+mod prompt;
+mod question;
+mod read;
+mod request;
 mod run;
+mod save;
 mod server;
 mod signals;
+mod suggestion;
+mod verdict;
 
 pub(crate) use context::Context;
 pub(crate) use run::run;

@@ -12,16 +12,37 @@ use super::signals::Signals;
 
 /// Does what the command line says.
 pub(crate) fn run(context: &Context) -> Exit {
-    let done = match CommandLine::read(context) {
-        Ok(CommandLine { verb: Verb::List(list) }) => {
-            with_server(context, &list.server, async |client| list.run(client, context).await)
-        }
-        Ok(CommandLine { verb: Verb::Call(call) }) => call.given().map_err(Failure::from).and_then(|given| {
+    match CommandLine::read(context) {
+        Ok(CommandLine { verb }) => done(&verb, context).unwrap_or_else(|failure| told(&failure, context)),
+        Err(exit) => exit,
+    }
+}
+
+/// What can be wrong with the words is found out before a server is started.
+fn done(verb: &Verb, context: &Context) -> Result<Exit, Failure> {
+    match verb {
+        Verb::List(list) => with_server(context, &list.server, async |client| list.run(client, context).await),
+        Verb::Call(call) => {
+            let given = call.given()?;
+            call.save.check()?;
             with_server(context, &call.server, async |client| call.run(given, client, context).await)
-        }),
-        Err(exit) => return exit,
-    };
-    done.unwrap_or_else(|failure| told(&failure, context))
+        }
+        Verb::Read(read) => {
+            read.save.check()?;
+            with_server(context, &read.server, async |client| read.run(client, context).await)
+        }
+        Verb::Prompt(prompt) => {
+            let given = prompt.given()?;
+            prompt.save.check()?;
+            with_server(context, &prompt.server, async |client| prompt.run(given, client, context).await)
+        }
+        Verb::Request(request) => {
+            let params = request.given()?;
+            with_server(context, &request.server, async |client| request.run(params, client, context).await)
+        }
+        Verb::Completions(completions) => completions.run(),
+        Verb::Man(man) => man.run(context),
+    }
 }
 
 /// Connects, does something, and ends the server, also where a signal ends us.
@@ -38,8 +59,12 @@ fn with_server(
             client = builder.connect() => client?,
             exit = signals.next() => return Ok(exit),
         };
+        let asked = async {
+            options.ask_for_logs(&client).await?;
+            verb(&client).await
+        };
         let done = tokio::select! {
-            done = verb(&client) => done.unwrap_or_else(|failure| told(&failure, context)),
+            done = asked => done.unwrap_or_else(|failure| told(&failure, context)),
             exit = signals.next() => exit,
         };
         // Whoever insists gets out at once; what is dropped is killed.
@@ -55,7 +80,7 @@ fn with_server(
 }
 
 fn told(failure: &Failure, context: &Context) -> Exit {
-    failure.tell(context.talk);
+    failure.tell(&context.talk);
     failure.exit()
 }
 

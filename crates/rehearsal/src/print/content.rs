@@ -1,12 +1,16 @@
-//! What a tool answered.
+//! What a server answered.
 
 use std::io::{self, Write};
 
 use rehearsal::client::Response;
 use rehearsal::core::protocol::Content;
-use rehearsal::core::protocol::content::ResourceData;
+use rehearsal::core::protocol::content::{ResourceContents, ResourceData};
+use serde_json::Value;
 
-/// Prints the content of an answer: text as it is, and one line about everything that is not text.
+use super::screen::Screen;
+use super::visible::{lines, one_line};
+
+/// Prints the content of a tool's answer: text as it is, and one line about everything that is not text.
 ///
 /// ```text
 /// Rain in Oslo
@@ -14,44 +18,101 @@ use rehearsal::core::protocol::content::ResourceData;
 /// [link file:///map.svg, image/svg+xml]
 /// ```
 ///
-/// Structured content is printed where there is no text that says the same.
-pub(crate) fn response(response: &Response, out: &mut dyn Write) -> io::Result<()> {
-    let blocks = response.blocks();
+/// Structured content is printed where no block says the same.
+pub(crate) fn tool_answer(answer: &Response, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+    let blocks = answer.blocks();
     for block in &blocks {
-        print_block(block, out)?;
+        print_block(block, screen, out)?;
     }
-    match response.structured_content() {
-        Some(value) if blocks.iter().all(|block| block.as_text().is_none()) => writeln!(out, "{value:#}"),
+    match answer.structured_content() {
+        Some(value) if !blocks.iter().any(|block| says(block, value)) => print_text(&format!("{value:#}"), screen, out),
         Some(_) | None => Ok(()),
     }
 }
 
-fn print_block(block: &Content, out: &mut dyn Write) -> io::Result<()> {
+/// Whether a block says what the structured content does: any text is supposed to; a picture does where it is in there.
+fn says(block: &Content, structured: &Value) -> bool {
     match block {
-        Content::Text { text } => print_text(text, out),
-        Content::Image { mime_type, .. } => writeln!(out, "[image {mime_type}, {}]", size(block)),
-        Content::Audio { mime_type, .. } => writeln!(out, "[audio {mime_type}, {}]", size(block)),
-        Content::Resource(resource) => {
-            let kind = resource.mime_type.as_ref().map(|kind| format!(", {kind}")).unwrap_or_default();
-            match &resource.data {
-                ResourceData::Text(text) => {
-                    writeln!(out, "[resource {}{kind}]", resource.uri)?;
-                    print_text(text, out)
-                }
-                ResourceData::Blob(_) => writeln!(out, "[resource {}{kind}, {}]", resource.uri, size(block)),
-            }
+        Content::Text { .. } => true,
+        Content::Image { data, .. } | Content::Audio { data, .. } => holds(structured, data),
+        Content::Resource(ResourceContents { data: ResourceData::Text(data) | ResourceData::Blob(data), .. }) => {
+            holds(structured, data)
         }
-        Content::ResourceLink { uri, mime_type, .. } => {
-            let kind = mime_type.as_ref().map(|kind| format!(", {kind}")).unwrap_or_default();
-            writeln!(out, "[link {uri}{kind}]")
-        }
-        Content::Other(value) => writeln!(out, "[not a content block] {value}"),
+        Content::ResourceLink { uri, .. } => holds(structured, uri),
+        Content::Other(_) => false,
     }
 }
 
-/// Ends the last line where the server did not, so that what follows begins on its own.
-fn print_text(text: &str, out: &mut dyn Write) -> io::Result<()> {
-    out.write_all(text.as_bytes())?;
+fn holds(value: &Value, wanted: &str) -> bool {
+    match value {
+        Value::String(text) => text == wanted,
+        Value::Array(items) => items.iter().any(|item| holds(item, wanted)),
+        Value::Object(fields) => fields.values().any(|field| holds(field, wanted)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Prints the contents of a resource; where there is only one text, that text and nothing else.
+pub(crate) fn resource(contents: &[Content], screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+    match contents {
+        [Content::Resource(ResourceContents { data: ResourceData::Text(text), .. })] => print_text(text, screen, out),
+        contents => contents.iter().try_for_each(|one| print_block(one, screen, out)),
+    }
+}
+
+/// Prints the messages of a prompt, each under who says it:
+///
+/// ```text
+/// user:
+/// What is the weather in Oslo?
+///
+/// assistant:
+/// Rain.
+/// ```
+pub(crate) fn messages(answer: &Response, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+    let messages = answer.result().get("messages").and_then(Value::as_array);
+    for (at, message) in messages.into_iter().flatten().enumerate() {
+        let role = message.get("role").and_then(Value::as_str).unwrap_or("nobody");
+        let heading = screen.palette.heading;
+        let gap = if at == 0 { "" } else { "\n" };
+        writeln!(out, "{gap}{heading}{}:{heading:#}", one_line(role))?;
+        print_block(&Content::read(message.get("content").unwrap_or(&Value::Null)), screen, out)?;
+    }
+    Ok(())
+}
+
+fn print_block(block: &Content, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+    let about = match block {
+        Content::Text { text } => return print_text(text, screen, out),
+        Content::Image { mime_type, .. } => format!("[image {mime_type}, {}]", size(block)),
+        Content::Audio { mime_type, .. } => format!("[audio {mime_type}, {}]", size(block)),
+        Content::Resource(resource) => {
+            let kind = kind(resource.mime_type.as_ref());
+            match &resource.data {
+                ResourceData::Text(text) => {
+                    writeln!(out, "[resource {}{}]", one_line(&resource.uri), one_line(&kind))?;
+                    return print_text(text, screen, out);
+                }
+                ResourceData::Blob(_) => format!("[resource {}{kind}, {}]", resource.uri, size(block)),
+            }
+        }
+        Content::ResourceLink { uri, mime_type, .. } => format!("[link {uri}{}]", kind(mime_type.as_ref())),
+        Content::Other(value) => format!("[not a content block] {value}"),
+    };
+    writeln!(out, "{}", one_line(&about))
+}
+
+fn kind(mime_type: Option<&String>) -> String {
+    mime_type.map(|kind| format!(", {kind}")).unwrap_or_default()
+}
+
+/// Ends the last line where the server did not, so that what follows begins on its own. What goes to a terminal cannot
+/// command it; what goes elsewhere is as it was.
+fn print_text(text: &str, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+    match screen.width {
+        Some(_) => out.write_all(lines(text).as_bytes())?,
+        None => out.write_all(text.as_bytes())?,
+    }
     if text.is_empty() || text.ends_with('\n') { Ok(()) } else { writeln!(out) }
 }
 
@@ -65,7 +126,7 @@ fn size(block: &Content) -> String {
 
 /// `68 bytes`, `1.2 kB`, `3.4 MB`.
 #[expect(clippy::cast_precision_loss, reason = "one digit is shown")]
-fn bytes_in_words(count: usize) -> String {
+pub(crate) fn bytes_in_words(count: usize) -> String {
     match count {
         1 => "1 byte".to_owned(),
         0..1_000 => format!("{count} bytes"),
@@ -77,11 +138,13 @@ fn bytes_in_words(count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use crate::print::Palette;
+    use serde_json::json;
 
     fn printed(block: &Value) -> String {
         let mut out = Vec::new();
-        print_block(&Content::read(block), &mut out).unwrap();
+        let screen = Screen { palette: Palette::PLAIN, width: None };
+        print_block(&Content::read(block), &screen, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -102,6 +165,17 @@ mod tests {
         for (block, expected) in table {
             assert_eq!(printed(&block), expected, "{block}");
         }
+    }
+
+    #[test]
+    fn a_terminal_is_not_commanded_by_a_text() {
+        let text = "a\u{1b}[2Jb\tc\n";
+        let printed = |width| {
+            let mut out = Vec::new();
+            print_text(text, &Screen { palette: Palette::PLAIN, width }, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!((printed(None).as_str(), printed(Some(80)).as_str()), (text, "a\u{fffd}[2Jb\tc\n"));
     }
 
     #[test]

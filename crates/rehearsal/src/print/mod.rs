@@ -3,18 +3,25 @@
 //! A printer formats; it never decides whether something is good or bad.
 
 mod content;
+mod details;
+mod json;
 mod lists;
 mod palette;
 mod parameter;
 mod screen;
 mod table;
 mod talk;
+mod told;
+mod visible;
 mod wire;
 
-pub(crate) use content::response;
+pub(crate) use content::{bytes_in_words, messages, resource, tool_answer};
+pub(crate) use json::{pretty_json, raw_json};
 pub(crate) use lists::Lists;
 pub(crate) use palette::Palette;
-pub(crate) use parameter::{Parameter, accepts_unknown, parameters};
+pub(crate) use parameter::{Parameter, accepts_unknown, parameters, prompt_parameters};
 pub(crate) use screen::Screen;
 pub(crate) use talk::Talk;
+pub(crate) use told::{log_line, progress_line};
+pub(crate) use visible::one_line;
 pub(crate) use wire::wire_line;

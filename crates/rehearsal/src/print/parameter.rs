@@ -1,6 +1,8 @@
-//! The arguments of a tool as people see them.
+//! The arguments of a tool or a prompt as people see them.
 
 use rehearsal::core::json::{Kind, excerpt};
+use rehearsal::core::protocol::Prompt;
+use rehearsal::core::protocol::tool::PromptArgument;
 use serde_json::Value;
 
 /// How much of a list of choices is shown.
@@ -19,6 +21,8 @@ pub(crate) struct Parameter {
     pub(crate) required: bool,
     /// What it is for.
     pub(crate) description: Option<String>,
+    /// The values that it may have; empty where any of its kinds will do.
+    choices: Vec<Value>,
     label: String,
 }
 
@@ -32,6 +36,7 @@ pub(crate) fn parameters(schema: &Value) -> Vec<Parameter> {
         kinds: kinds(property, schema, DEPTH),
         required: required.contains(&name.as_str()),
         description: property.get("description").and_then(Value::as_str).map(str::to_owned),
+        choices: choices(resolved(property, schema, DEPTH)).to_vec(),
         label: label(property, schema),
     });
     let undescribed =
@@ -41,9 +46,30 @@ pub(crate) fn parameters(schema: &Value) -> Vec<Parameter> {
         kinds: Vec::new(),
         required: true,
         description: None,
+        choices: Vec::new(),
         label: "any".to_owned(),
     });
     let mut parameters: Vec<Parameter> = described.chain(undescribed).collect();
+    parameters.sort_by_key(|parameter| !parameter.required);
+    parameters
+}
+
+/// Every argument of a prompt, the required ones first. In the protocol all of them are text.
+pub(crate) fn prompt_parameters(prompt: &Prompt) -> Vec<Parameter> {
+    let described = prompt.raw.get("arguments").and_then(Value::as_array);
+    let description = |name: &str| {
+        let argument = described?.iter().find(|argument| argument.get("name").and_then(Value::as_str) == Some(name))?;
+        argument.get("description").and_then(Value::as_str).map(str::to_owned)
+    };
+    let parameter = |argument: &PromptArgument| Parameter {
+        name: argument.name.clone(),
+        kinds: vec![Kind::String],
+        required: argument.required,
+        description: description(&argument.name),
+        choices: Vec::new(),
+        label: Kind::String.name().to_owned(),
+    };
+    let mut parameters: Vec<Parameter> = prompt.arguments.iter().map(parameter).collect();
     parameters.sort_by_key(|parameter| !parameter.required);
     parameters
 }
@@ -70,6 +96,16 @@ impl Parameter {
         &self.label
     }
 
+    /// Whether it may be that, as far as it can only be one of some values.
+    pub(crate) fn allows(&self, value: &Value) -> bool {
+        self.choices.is_empty() || self.choices.contains(value)
+    }
+
+    /// What it may be, one by one, where it can only be one of these.
+    pub(crate) fn choices(&self) -> Vec<String> {
+        self.choices.iter().map(choice).collect()
+    }
+
     /// What it may be, in a sentence: `an integer or null`.
     pub(crate) fn expected(&self) -> String {
         let kinds: Vec<&str> = self.kinds.iter().map(|kind| kind.with_article()).collect();
@@ -79,8 +115,8 @@ impl Parameter {
 
 fn label(property: &Value, root: &Value) -> String {
     let property = resolved(property, root, DEPTH);
-    if let Some(choices) = choices(property) {
-        return choices;
+    if let choices @ [_, ..] = choices(property) {
+        return choices_label(choices);
     }
     let kinds = kinds(property, root, DEPTH);
     if kinds.is_empty() {
@@ -96,22 +132,29 @@ fn label(property: &Value, root: &Value) -> String {
     kinds.iter().map(name).collect::<Vec<_>>().join("|")
 }
 
-fn choices(property: &Value) -> Option<String> {
-    let values = match (property.get("const"), property.get("enum").and_then(Value::as_array)) {
+fn choices(property: &Value) -> &[Value] {
+    match (property.get("const"), property.get("enum").and_then(Value::as_array)) {
         (Some(only), _) => std::slice::from_ref(only),
-        (None, Some(values)) if !values.is_empty() => values.as_slice(),
-        (None, _) => return None,
-    };
-    let text = |value: &Value| value.as_str().map_or_else(|| excerpt(value, CHOICES), str::to_owned);
+        (None, Some(values)) => values,
+        (None, None) => &[],
+    }
+}
+
+/// `metric|imperial|…`
+fn choices_label(values: &[Value]) -> String {
     let mut shown = String::new();
-    for (at, choice) in values.iter().map(text).enumerate() {
+    for (at, choice) in values.iter().map(choice).enumerate() {
         if at > 0 && shown.len() + choice.len() > CHOICES {
             shown.push_str("|…");
             break;
         }
         shown = if at == 0 { choice } else { format!("{shown}|{choice}") };
     }
-    Some(shown)
+    shown
+}
+
+fn choice(value: &Value) -> String {
+    value.as_str().map_or_else(|| excerpt(value, CHOICES), str::to_owned)
 }
 
 /// What a schema allows; empty for anything.

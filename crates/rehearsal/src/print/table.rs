@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::screen::Screen;
+use super::visible::one_line;
 
 /// Space between two columns.
 const GAP: usize = 2;
@@ -28,8 +29,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
 
     /// Adds a row. Control characters become `�`: they come from the server and would move our cursor.
     pub(super) fn row(&mut self, cells: [Cell; COLUMNS]) {
-        let visible = |line: String| line.replace(|c: char| c.is_control(), "\u{fffd}");
-        self.rows.push(cells.map(|cell| cell.into_iter().map(visible).collect()));
+        self.rows.push(cells.map(|cell| cell.iter().map(|line| one_line(line).into_owned()).collect()));
     }
 
     /// Prints the table without the columns that are empty:
@@ -80,7 +80,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
 }
 
 /// As much of a text as fits, ended with `…` where that is not all.
-fn cut(text: &str, room: Option<usize>) -> String {
+pub(super) fn cut(text: &str, room: Option<usize>) -> String {
     let Some(room) = room.filter(|room| text.width() > *room) else { return text.to_owned() };
     let mut used = 1;
     let fits = |c: &char| {

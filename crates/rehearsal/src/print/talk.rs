@@ -2,46 +2,84 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use anstream::adapter::strip_str;
 use anstyle::Style;
 
-use super::palette::Palette;
+use super::screen::Screen;
+use super::table::cut;
+use super::visible::lines;
+
+/// Back to the first column, and away with everything on the line.
+const WIPE: &str = "\r\u{1b}[K";
 
 /// Says things on stderr, one line at a time, whoever speaks.
 ///
 /// A stderr that nobody reads is no reason to fail, so nothing here does.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Talk {
-    palette: Palette,
+    screen: Screen,
+    /// Whether the last line is a status, which the next one replaces.
+    status: Arc<AtomicBool>,
 }
 
 impl Talk {
-    /// In these colours.
-    pub(crate) fn new(palette: Palette) -> Talk {
-        Talk { palette }
+    /// On this screen.
+    pub(crate) fn new(screen: Screen) -> Talk {
+        Talk { screen, status: Arc::default() }
     }
 
     /// Prints what is only good to know.
-    pub(crate) fn say(self, what: impl Display) {
-        let _ = writeln!(io::stderr().lock(), "{what}");
+    pub(crate) fn say(&self, what: impl Display) {
+        self.line(format_args!("{}\n", self.tamed(what)));
     }
 
     /// Prints `error: there is no program "npx" in PATH`; evidence follows on lines of its own.
-    pub(crate) fn error(self, what: impl Display) {
-        self.marked(self.palette.error, "error:", what);
+    pub(crate) fn error(&self, what: impl Display) {
+        self.marked(self.screen.palette.error, "error:", what);
     }
 
     /// Prints `hint: did you mean "echo"?`.
-    pub(crate) fn hint(self, what: impl Display) {
-        self.marked(self.palette.hint, "hint:", what);
+    pub(crate) fn hint(&self, what: impl Display) {
+        self.marked(self.screen.palette.hint, "hint:", what);
     }
 
     /// Prints a line of the wire: `> {"jsonrpc":"2.0",…`, or of the server's stderr: `! Listening`.
-    pub(crate) fn wire(self, mark: &str, line: impl Display) {
-        self.marked(self.palette.mark, mark, line);
+    pub(crate) fn wire(&self, mark: &str, line: impl Display) {
+        self.marked(self.screen.palette.mark, mark, line);
     }
 
-    fn marked(self, style: Style, mark: &str, what: impl Display) {
-        let _ = writeln!(io::stderr().lock(), "{style}{mark}{style:#} {what}");
+    /// Shows how things stand, on a terminal: a line that whatever comes next replaces.
+    pub(crate) fn status(&self, what: &str) {
+        if let Some(width) = self.screen.width {
+            self.line(format_args!("{}", cut(what, Some(width.saturating_sub(1)))));
+            self.status.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Wipes the status away, if there is one.
+    pub(crate) fn end_status(&self) {
+        self.line(format_args!(""));
+    }
+
+    fn marked(&self, style: Style, mark: &str, what: impl Display) {
+        self.line(format_args!("{style}{mark}{style:#} {}\n", self.tamed(what)));
+    }
+
+    /// Much of what is said quotes a server. On a terminal its colours are left out, and it commands nothing.
+    fn tamed(&self, what: impl Display) -> String {
+        let what = what.to_string();
+        match self.screen.width {
+            Some(_) => lines(&strip_str(&what).to_string()).into_owned(),
+            None => what,
+        }
+    }
+
+    fn line(&self, what: std::fmt::Arguments<'_>) {
+        let wipe = if self.status.swap(false, Ordering::Relaxed) { WIPE } else { "" };
+        let mut stderr = io::stderr().lock();
+        let _ = write!(stderr, "{wipe}{what}").and_then(|()| stderr.flush());
     }
 }

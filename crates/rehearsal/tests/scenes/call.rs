@@ -48,6 +48,8 @@ exit: 0
 [link tiny://pixel, image/png]
 [resource tiny://greeting, text/plain]
 Hello from tiny-server
+----- stderr -----
+hint: `--save DIR` writes what is not text to files
 ");
 }
 
@@ -104,6 +106,24 @@ exit: 2
 ----- stderr -----
 error: argument `steps`: expected an integer, got `many`
 hint: `steps:=JSON` is sent whatever its type
+");
+}
+
+#[test]
+fn a_value_that_is_not_among_the_choices_gets_a_suggestion() {
+    rehearse!(Stage::new(), "rehearse call log level=warn message=x -- tiny-server", @r"
+exit: 2
+----- stderr -----
+error: argument `level` cannot be `warn`
+hint: did you mean `warning`?
+hint: `level:=JSON` is sent whatever it is
+");
+    rehearse!(Stage::new(), "rehearse call log level=loud message=x -- tiny-server", @r"
+exit: 2
+----- stderr -----
+error: argument `level` cannot be `loud`
+hint: it can be `debug`, `info`, `notice`, `warning`, `error`, `critical`, `alert`, `emergency`
+hint: `level:=JSON` is sent whatever it is
 ");
 }
 
@@ -188,7 +208,7 @@ hi
 > {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"rehearsal","version":"[VERSION]"}}}
 < {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"logging":{},"completions":{}},"serverInfo":{"name":"tiny-server","version":"[VERSION]","title":"Tiny server"},"instructions":"Try the tool `echo` first; `ask`, `sample` and `roots` ask you something in return."}}
 > {"jsonrpc":"2.0","method":"notifications/initialized"}
-> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}}
+> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"},"_meta":{"progressToken":2}}}
 < {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"hi"}]}}
 "#);
 }

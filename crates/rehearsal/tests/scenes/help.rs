@@ -44,6 +44,80 @@ For more information, try '--help'.
 "#);
 }
 
+#[test]
+fn an_option_that_is_misspelled_gets_a_suggestion() {
+    rehearse!(Stage::new(), "rehearse list --tool -- tiny-server", @r"
+exit: 2
+----- stderr -----
+error: unexpected argument '--tool' found
+
+  tip: a similar argument exists: '--tools'
+  tip: to pass '--tool' as a value, use '-- --tool'
+
+Usage: rehearse list --tools [-- <COMMAND>...]
+
+For more information, try '--help'.
+");
+}
+
+#[test]
+fn every_shell_gets_completions() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let output = Stage::new().shell(&format!("rehearse completions {shell}")).output().unwrap();
+        let script = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success() && output.stderr.is_empty(), "{shell}");
+        for word in ["prompt", "protocol", "completions"] {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+    rehearse!(Stage::new(), "rehearse completions bash > script && bash -n script", @r"
+exit: 0
+");
+    rehearse!(Stage::new(), "rehearse completions bsh", @r"
+exit: 2
+----- stderr -----
+error: invalid value 'bsh' for '<SHELL>'
+  [possible values: bash, elvish, fish, powershell, zsh]
+
+  tip: a similar value exists: 'bash'
+
+For more information, try '--help'.
+");
+}
+
+#[test]
+fn manual_pages_are_printed_or_written() {
+    rehearse!(Stage::new(), "rehearse man | grep -A 8 EXAMPLES", @r"
+exit: 0
+----- stdout -----
+.SH EXAMPLES
+.nf
+  rehearse list \-\- npx \-y @modelcontextprotocol/server\-everything
+  rehearse call echo message=hello \-\-url http://127.0.0.1:3000/mcp
+  rehearse read file:///notes.md \-\-container my\-server:latest
+  rehearse prompt greet who=Ada \-\-config .mcp.json \-\-server greeter
+
+.fi
+.SH NOTES
+");
+    rehearse!(Stage::new(), "rehearse man pages; head -3 pages/rehearse-read.1", @r#"
+exit: 0
+----- stdout -----
+.ie \n(.g .ds Aq \(aq
+.el .ds Aq '
+.TH rehearse-read 1  "rehearse [VERSION]" 
+----- stderr -----
+wrote pages/rehearse.1
+wrote pages/rehearse-list.1
+wrote pages/rehearse-call.1
+wrote pages/rehearse-read.1
+wrote pages/rehearse-prompt.1
+wrote pages/rehearse-request.1
+wrote pages/rehearse-completions.1
+wrote pages/rehearse-man.1
+"#);
+}
+
 /// Where the generated part of the reference begins.
 const GENERATED: &str = "\n## rehearse\n";
 
@@ -55,7 +129,8 @@ fn the_reference_ends_with_what_help_says() {
         let output = stage.shell(&format!("rehearse {words}--help")).output().unwrap();
         format!("\n```text\n$ rehearse {words}--help\n{}```\n", String::from_utf8(output.stdout).unwrap())
     };
-    let verbs = ["list", "call"].map(|verb| format!("\n## rehearse {verb}\n{}", help(&format!("{verb} "))));
+    let verbs = ["list", "call", "read", "prompt", "request", "completions", "man"]
+        .map(|verb| format!("\n## rehearse {verb}\n{}", help(&format!("{verb} "))));
     let generated = help("") + &verbs.concat();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
     let page = std::fs::read_to_string(path).unwrap();

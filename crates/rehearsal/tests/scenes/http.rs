@@ -68,3 +68,48 @@ exit: 2
 error: --env is of no use: it is for servers that are started by a command
 ");
 }
+
+#[test]
+fn a_server_that_lets_only_some_in_is_told_who_knocks() {
+    let stage = Stage::with_http_answer("401 Unauthorized", "text/plain", "who are you?");
+    rehearse!(stage, "rehearse list --url http://$ADDRESS/mcp", @r"
+exit: 3
+----- stderr -----
+error: server/discover was refused with HTTP status 401
+  who are you?
+hint: say who you are: --header 'Authorization: Bearer TOKEN'
+");
+    let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no token"}}"#;
+    let stage = Stage::with_http_answer("401 Unauthorized", "application/json", body);
+    rehearse!(stage, "rehearse list --url http://$ADDRESS/mcp", @r"
+exit: 3
+----- stderr -----
+error: server/discover was refused with HTTP status 401: -32001: no token
+hint: say who you are: --header 'Authorization: Bearer TOKEN'
+");
+    rehearse!(stage, "rehearse call echo message=hi --protocol legacy --url http://$ADDRESS/mcp", @r"
+exit: 3
+----- stderr -----
+error: initialize was refused with HTTP status 401: -32001: no token
+hint: say who you are: --header 'Authorization: Bearer TOKEN'
+");
+}
+
+#[test]
+fn something_that_is_no_mcp_server_is_found_out() {
+    let stage = Stage::with_http_answer("200 OK", "text/html", "<html>Welcome</html>");
+    rehearse!(stage, "rehearse list --url http://$ADDRESS/", @r"
+exit: 3
+----- stderr -----
+error: server/discover was refused with HTTP status 200
+  <html>Welcome</html>
+hint: is the path of the URL right? Many servers are at /mcp, older ones at /sse
+");
+    let stage = Stage::with_http_answer("503 Service Unavailable", "text/plain", "come back later");
+    rehearse!(stage, "rehearse list --url http://$ADDRESS/mcp", @r"
+exit: 3
+----- stderr -----
+error: server/discover was refused with HTTP status 503
+  come back later
+");
+}

@@ -47,6 +47,63 @@ tiny-server [VERSION], protocol 2025-06-18
 }
 
 #[test]
+fn long_shows_whole_descriptions_and_what_each_argument_is_for() {
+    rehearse!(Stage::new(), "rehearse list --long --tools --prompts -- tiny-server | sed -n '/slow/,/fail/p; /greet/,$p'", @r"
+exit: 0
+----- stdout -----
+tool slow
+  Takes its time and tells how far it is; can be cancelled
+
+  steps=integer       How many steps
+  [delay_ms=integer]  How long a step takes
+
+tool log
+  Sends you a log message, if you want to hear messages of that level
+
+  level=debug|info|notice|warning|error|…  one of debug, info, notice, warning, error, critical, alert, emergency
+  message=string
+
+tool fail
+  Tells subscribers that tiny://greeting was updated and that the tools changed
+
+prompt greet
+  Says hello
+
+  who=string  Whom to greet
+----- stderr -----
+tiny-server [VERSION], protocol 2026-07-28
+");
+    rehearse!(Stage::new(), "rehearse list --long --resources --templates -- tiny-server", @r"
+exit: 0
+----- stdout -----
+resource tiny://greeting, text/plain
+  A line of text
+
+resource tiny://pixel, image/png
+  A PNG of one green pixel
+
+template tiny://greeting/{name}, text/plain
+  A line of text for somebody
+----- stderr -----
+tiny-server [VERSION], protocol 2026-07-28
+");
+    let on_a_terminal =
+        "script -qec 'stty columns 40 rows 9; rehearse list -l --tools -- tiny-server' /dev/null | cat -v";
+    rehearse!(Stage::new(), &format!("{on_a_terminal} | sed -n '/slow/,/log/p'"), @r"
+exit: 0
+----- stdout -----
+tool slow^M
+  Takes its time and tells how far it^M
+  is; can be cancelled^M
+^M
+  steps=integer       How many steps^M
+  [delay_ms=integer]  How long a step takes^M
+^M
+tool log^M
+");
+}
+
+#[test]
 fn json_is_one_object_of_the_lists_as_the_server_gave_them() {
     rehearse!(Stage::new(), "rehearse list --json --resources --prompts -- tiny-server", @r#"
 exit: 0

@@ -4,11 +4,18 @@
 
 #![expect(clippy::unwrap_used, reason = "a scene that cannot be set up has failed")]
 
+mod answers;
 mod call;
+mod containers;
 mod help;
 mod http;
 mod list;
+mod prompt;
+mod read;
+mod request;
+mod save;
 mod server_failures;
 mod signals;
 mod stage;
+mod told;
 mod which_server;

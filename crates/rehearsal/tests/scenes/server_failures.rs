@@ -67,3 +67,18 @@ hint: does it speak MCP here? `-v` shows what it says, `--timeout 60` waits long
 hint: only messages belong on a server's stdout; what it logs belongs on its stderr
 ");
 }
+
+#[test]
+fn a_server_that_dies_during_a_call_is_told_with_its_last_words() {
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"frail"}}}"#;
+    let server = "read line; cat answer; echo; read line; read line; echo out of memory >&2; exit 137";
+    let stage = Stage::new().file("answer", answer).file("server", server);
+    rehearse!(stage, "rehearse call think --args '{}' --protocol legacy -- sh server", @r"
+exit: 3
+----- stderr -----
+error: the server exited with status 137 before it answered tools/call
+  the server's process ended: exit status: 137
+  last lines of its stderr:
+    out of memory
+");
+}

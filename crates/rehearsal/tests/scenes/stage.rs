@@ -1,6 +1,7 @@
 //! Where scenes play.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -13,7 +14,8 @@ pub(crate) struct Stage {
 
 /// A server that listens for HTTP until the scene is over.
 struct Served {
-    server: Child,
+    /// `None` for one that lives in this process.
+    server: Option<Child>,
     address: String,
 }
 
@@ -48,7 +50,19 @@ impl Stage {
         let first = BufReader::new(server.stderr.take().unwrap()).lines().next().unwrap().unwrap();
         let address = first.strip_prefix("listening on http://").and_then(|url| url.strip_suffix("/mcp"));
         let address = address.expect("the server says where it listens").to_owned();
-        Stage { served: Some(Served { server, address }), ..stage }
+        Stage { served: Some(Served { server: Some(server), address }), ..stage }
+    }
+
+    /// A stage with something at `http://$ADDRESS` that answers every request with this status and body.
+    pub(crate) fn with_http_answer(status: &'static str, content_type: &'static str, body: &'static str) -> Stage {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                answer(stream.unwrap(), status, content_type, body);
+            }
+        });
+        Stage { served: Some(Served { server: None, address }), ..Stage::new() }
     }
 
     /// A file in the directory in which the scene plays.
@@ -103,9 +117,29 @@ impl Stage {
 impl Drop for Served {
     fn drop(&mut self) {
         // An error means that it is gone already.
-        let _ = self.server.kill();
-        let _ = self.server.wait();
+        if let Some(server) = &mut self.server {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
     }
+}
+
+/// Reads a request, whatever it is, and answers it.
+fn answer(stream: TcpStream, status: &str, content_type: &str, body: &str) {
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    let mut line = String::new();
+    while reader.read_line(&mut line).unwrap_or_default() > 2 {
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        line.clear();
+    }
+    let mut asked = vec![0; length];
+    // Whoever hangs up early needs no answer.
+    let _ = reader.read_exact(&mut asked);
+    let head = format!("HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n", body.len());
+    let _ = write!(reader.into_inner(), "{head}Connection: close\r\n\r\n{body}");
 }
 
 /// The directory of our programs. `tiny-server` is built where it is not there yet.

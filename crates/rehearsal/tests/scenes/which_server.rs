@@ -3,13 +3,14 @@
 use crate::stage::{Stage, rehearse};
 
 #[test]
-fn without_a_server_the_three_ways_to_name_one_are_shown() {
+fn without_a_server_the_ways_to_name_one_are_shown() {
     rehearse!(Stage::new(), "rehearse list", @r"
 exit: 2
 ----- stderr -----
 error: which server?
 hint: start one:    rehearse list -- npx -y @modelcontextprotocol/server-everything
 hint: reach one:    rehearse list --url http://127.0.0.1:3000/mcp
+hint: run an image: rehearse list --container my-server:latest
 hint: look one up:  rehearse list --config .mcp.json --server NAME
 ");
 }

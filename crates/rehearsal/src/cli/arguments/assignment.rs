@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::error::{ArgumentsError, Source};
+use super::super::json_input::{Source, parsed};
+use super::error::ArgumentsError;
 
 /// `key=value` or `key:=JSON`.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,8 +31,7 @@ impl Assignment {
         let Some(key) = key.strip_suffix(':') else {
             return Ok(Assignment { key: key.to_owned(), value: Written::Text(value.to_owned()) });
         };
-        let value = serde_json::from_str(value);
-        let value = value.map_err(|cause| ArgumentsError::bad_json(Source::Key(key.to_owned()), &cause))?;
+        let value = parsed(Source::Key(key.to_owned()), value)?;
         Ok(Assignment { key: key.to_owned(), value: Written::Json(value) })
     }
 }

@@ -1,15 +1,16 @@
-//! What can be wrong with the arguments of a tool.
+//! What can be wrong with the arguments of a tool or a prompt.
 
 use std::fmt;
-use std::path::PathBuf;
 
-use rehearsal::core::json::{DEFAULT_EXCERPT, excerpt};
+use rehearsal::core::json::{DEFAULT_EXCERPT, Kind, excerpt};
 use rehearsal::core::suggest::closest;
 use serde_json::Value;
 
+use super::super::json_input::JsonInputError;
+use super::super::suggestion::{quoted, suggestion};
 use crate::print::Parameter;
 
-/// Why a tool's arguments cannot be sent.
+/// Why arguments cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ArgumentsError {
     /// A word is not an argument.
@@ -24,45 +25,30 @@ pub(crate) enum ArgumentsError {
         /// The key.
         key: String,
     },
-    /// A file or stdin cannot be read.
-    #[error("cannot read {input}: {cause}")]
-    Unreadable {
-        /// Which.
-        input: Source,
-        /// Why not.
-        cause: std::io::Error,
-    },
-    /// Something should be JSON.
-    #[error("{input}, line {line}, column {column}: not JSON: {what}")]
-    NotJson {
-        /// What was read.
-        input: Source,
-        /// Where.
-        line: usize,
-        /// Where.
-        column: usize,
-        /// What is wrong.
-        what: String,
-    },
+    /// What should be JSON is none.
+    #[error(transparent)]
+    Json(#[from] JsonInputError),
     /// Arguments cannot be added to what `--args` gives.
     #[error("--args must be an object where key=value adds to it, but it is {}", excerpt(found, DEFAULT_EXCERPT))]
     NotObject {
         /// What it is.
         found: Value,
     },
-    /// The server has no such tool.
-    #[error("the server has no tool `{tool}`")]
-    UnknownTool {
-        /// What was asked for.
-        tool: String,
+    /// The server has nothing of that name.
+    #[error("the server has no {taker} `{name}`")]
+    UnknownName {
+        /// What was looked for.
+        taker: Taker,
+        /// By which name.
+        name: String,
         /// What there is.
         known: Vec<String>,
     },
     /// The tool has no such argument.
-    #[error("`{tool}` has no argument `{key}`")]
+    #[error("`{name}` has no argument `{key}`")]
     UnknownKey {
         /// The tool.
-        tool: String,
+        name: String,
         /// What was given.
         key: String,
         /// What there is.
@@ -78,11 +64,21 @@ pub(crate) enum ArgumentsError {
         /// What was written.
         found: String,
     },
+    /// The value is none of those that the schema lists.
+    #[error("argument `{key}` cannot be `{found}`")]
+    WrongChoice {
+        /// The key.
+        key: String,
+        /// What was written.
+        found: String,
+        /// What it can be.
+        choices: Vec<String>,
+    },
     /// The tool cannot do without.
-    #[error("`{tool}` needs {}{}", quoted(missing, " and "), Required(required))]
+    #[error("`{name}` needs {}{}", quoted(missing, " and "), Required(required))]
     Missing {
         /// The tool.
-        tool: String,
+        name: String,
         /// What was not given.
         missing: Vec<String>,
         /// Everything that it cannot do without.
@@ -90,39 +86,25 @@ pub(crate) enum ArgumentsError {
     },
 }
 
-/// Where JSON was read from.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// The command line.
-    Args,
-    /// A file.
-    File(PathBuf),
-    /// Our stdin.
-    Stdin,
-    /// One `key:=JSON`.
-    Key(String),
+/// What takes arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taker {
+    /// A tool.
+    Tool,
+    /// A prompt.
+    Prompt,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for Taker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Source::Args => f.write_str("--args"),
-            Source::File(path) => write!(f, "{}", path.display()),
-            Source::Stdin => f.write_str("stdin"),
-            Source::Key(key) => write!(f, "argument `{key}`"),
-        }
+        f.write_str(match self {
+            Taker::Tool => "tool",
+            Taker::Prompt => "prompt",
+        })
     }
 }
 
 impl ArgumentsError {
-    pub(super) fn bad_json(input: Source, cause: &serde_json::Error) -> ArgumentsError {
-        let (line, column) = (cause.line(), cause.column());
-        let what = cause.to_string();
-        // The place is told once, and before what is wrong there.
-        let what = what.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&what).to_owned();
-        ArgumentsError::NotJson { input, line, column, what }
-    }
-
     /// What to do about it.
     pub(crate) fn hints(&self) -> Vec<String> {
         match self {
@@ -130,17 +112,21 @@ impl ArgumentsError {
                 "arguments are written key=value or key:=JSON; the command of a server comes after `--`".to_owned(),
             ],
             ArgumentsError::Twice { key } => vec![format!("write several values as one list: {key}:='[…]'")],
-            ArgumentsError::Unreadable { .. } | ArgumentsError::NotObject { .. } => Vec::new(),
-            ArgumentsError::NotJson { input: Source::Args, .. } => {
-                vec!["quote it for the shell: --args '{\"key\": \"value\"}'; --args @FILE reads a file".to_owned()]
-            }
-            ArgumentsError::NotJson { input: Source::Key(key), .. } => {
-                vec![format!("`{key}=TEXT` takes text; strings in JSON have quotes: {key}:='\"TEXT\"'")]
-            }
-            ArgumentsError::NotJson { .. } => Vec::new(),
-            ArgumentsError::UnknownTool { tool, known } => vec![suggestion(tool, known, "tools")],
+            ArgumentsError::Json(error) => error.hints(),
+            ArgumentsError::NotObject { .. } => Vec::new(),
+            ArgumentsError::UnknownName { taker, name, known } => vec![suggestion(name, known, &format!("{taker}s"))],
             ArgumentsError::UnknownKey { key, known, .. } => {
                 vec![suggestion(key, known, "arguments"), "--args JSON is sent unchecked".to_owned()]
+            }
+            ArgumentsError::WrongChoice { key, found, choices } => {
+                let unchecked = format!("`{key}:=JSON` is sent whatever it is");
+                match closest(found, choices.iter().map(String::as_str)) {
+                    Some(close) => vec![format!("did you mean `{close}`?"), unchecked],
+                    None => vec![format!("it can be {}", quoted(choices, ", ")), unchecked],
+                }
+            }
+            ArgumentsError::WrongType { key, expected, found } if expected == Kind::Array.with_article() => {
+                vec![format!("a list is written as JSON: {key}='{}'", Value::from(vec![found.as_str()]))]
             }
             ArgumentsError::WrongType { key, .. } => vec![format!("`{key}:=JSON` is sent whatever its type")],
             ArgumentsError::Missing { .. } => {
@@ -148,19 +134,6 @@ impl ArgumentsError {
             }
         }
     }
-}
-
-/// `did you mean `echo`?`, or what there is.
-fn suggestion(word: &str, known: &[String], what: &str) -> String {
-    match closest(word, known.iter().map(String::as_str)) {
-        Some(close) => format!("did you mean `{close}`?"),
-        None if known.is_empty() => format!("it has no {what} at all"),
-        None => format!("it has {}", quoted(known, ", ")),
-    }
-}
-
-fn quoted(names: &[String], between: &str) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(between)
 }
 
 /// The arguments that a tool cannot do without, one a line.

@@ -1,18 +1,17 @@
-//! All that was written about a tool's arguments.
-
-use std::io::Read;
+//! All that was written about the arguments.
 
 use serde_json::{Map, Value};
 
+use super::super::json_input::json_input;
 use super::assignment::Assignment;
-use super::error::{ArgumentsError, Source};
+use super::error::ArgumentsError;
 
 /// The arguments as they were written.
 #[derive(Debug)]
 pub(crate) enum Given {
     /// To be sent as it is, right or wrong.
     Exactly(Value),
-    /// To be typed and checked by the tool's schema.
+    /// To be typed and checked by what the server says about them.
     Checked {
         /// The object of `--args`, sent as it is.
         rest: Map<String, Value>,
@@ -37,31 +36,13 @@ impl Given {
             assignments.push(assignment);
         }
         let assignments = Assignments(assignments);
-        match args.map(read_args).transpose()? {
+        match args.map(|args| json_input("--args", args)).transpose()? {
             None => Ok(Given::Checked { rest: Map::new(), assignments }),
             Some(value) if assignments.0.is_empty() => Ok(Given::Exactly(value)),
             Some(Value::Object(rest)) => Ok(Given::Checked { rest, assignments }),
             Some(found) => Err(ArgumentsError::NotObject { found }),
         }
     }
-}
-
-fn read_args(args: &str) -> Result<Value, ArgumentsError> {
-    let (source, text) = if args == "-" {
-        let mut text = String::new();
-        let read = std::io::stdin().lock().read_to_string(&mut text);
-        read.map_err(|cause| ArgumentsError::Unreadable { input: Source::Stdin, cause })?;
-        (Source::Stdin, text)
-    } else if let Some(path) = args.strip_prefix('@') {
-        let source = Source::File(path.into());
-        match std::fs::read_to_string(path) {
-            Ok(text) => (source, text),
-            Err(cause) => return Err(ArgumentsError::Unreadable { input: source, cause }),
-        }
-    } else {
-        (Source::Args, args.to_owned())
-    };
-    serde_json::from_str(&text).map_err(|cause| ArgumentsError::bad_json(source, &cause))
 }
 
 #[cfg(test)]

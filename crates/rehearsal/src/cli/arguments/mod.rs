@@ -1,4 +1,4 @@
-//! The arguments of a tool, from the command line.
+//! The arguments of a tool or a prompt, from the command line.
 //!
 //! ```text
 //! key=value, key:=JSON ──► Assignment ──┐
@@ -10,6 +10,6 @@ mod error;
 mod given;
 mod typed;
 
-pub(super) use error::ArgumentsError;
+pub(super) use error::{ArgumentsError, Taker};
 pub(super) use given::Given;
-pub(super) use typed::typed;
+pub(super) use typed::Signature;

@@ -1,44 +1,79 @@
-//! What was written, as the tool's schema wants it.
+//! What was written, as the tool or the prompt wants it.
 
 use rehearsal::core::json::Kind;
-use rehearsal::core::protocol::Tool;
+use rehearsal::core::protocol::{Prompt, Tool};
 use serde_json::{Map, Value};
 
 use super::assignment::Written;
 use super::error::ArgumentsError;
 use super::given::Assignments;
-use crate::print::{Parameter, accepts_unknown, parameters};
+use crate::print::{Parameter, accepts_unknown, parameters, prompt_parameters};
 
-/// The arguments to send, or what is wrong with them.
-pub(crate) fn typed(tool: &Tool, rest: Map<String, Value>, assignments: Assignments) -> Result<Value, ArgumentsError> {
-    let known = parameters(&tool.input_schema);
-    let mut arguments = rest;
-    for assignment in assignments.0 {
-        let parameter = known.iter().find(|parameter| parameter.name == assignment.key);
-        if parameter.is_none() && !accepts_unknown(&tool.input_schema) {
-            let known = known.into_iter().map(|parameter| parameter.name).collect();
-            return Err(ArgumentsError::UnknownKey { tool: tool.name.clone(), key: assignment.key, known });
-        }
-        let value = match assignment.value {
-            Written::Json(value) => value,
-            Written::Text(text) => {
-                let kinds = parameter.map_or(&[][..], |parameter| &parameter.kinds);
-                converted(&text, kinds).ok_or_else(|| ArgumentsError::WrongType {
-                    key: assignment.key.clone(),
-                    expected: parameter.map(Parameter::expected).unwrap_or_default(),
-                    found: text,
-                })?
-            }
-        };
-        arguments.insert(assignment.key, value);
+/// What a tool or a prompt says about its arguments.
+#[derive(Debug)]
+pub(crate) struct Signature {
+    name: String,
+    parameters: Vec<Parameter>,
+    others: Others,
+}
+
+/// What becomes of arguments that are not described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Others {
+    /// They are sent.
+    Sent,
+    /// They are taken for typing errors.
+    Refused,
+}
+
+impl Signature {
+    /// Of a tool, by its input schema.
+    pub(crate) fn of_tool(tool: &Tool) -> Signature {
+        let others = if accepts_unknown(&tool.input_schema) { Others::Sent } else { Others::Refused };
+        Signature { name: tool.name.clone(), parameters: parameters(&tool.input_schema), others }
     }
-    let required: Vec<Parameter> = known.into_iter().filter(|parameter| parameter.required).collect();
-    let is_missing = |parameter: &&Parameter| !arguments.contains_key(&parameter.name);
-    let missing: Vec<String> = required.iter().filter(is_missing).map(|parameter| parameter.name.clone()).collect();
-    if missing.is_empty() {
-        Ok(Value::Object(arguments))
-    } else {
-        Err(ArgumentsError::Missing { tool: tool.name.clone(), missing, required })
+
+    /// Of a prompt; all of its arguments are text.
+    pub(crate) fn of_prompt(prompt: &Prompt) -> Signature {
+        Signature { name: prompt.name.clone(), parameters: prompt_parameters(prompt), others: Others::Refused }
+    }
+
+    /// The arguments to send, or what is wrong with them.
+    pub(crate) fn typed(self, rest: Map<String, Value>, assignments: Assignments) -> Result<Value, ArgumentsError> {
+        let Signature { name, parameters: known, others } = self;
+        let mut arguments = rest;
+        for assignment in assignments.0 {
+            let parameter = known.iter().find(|parameter| parameter.name == assignment.key);
+            if parameter.is_none() && others == Others::Refused {
+                let known = known.into_iter().map(|parameter| parameter.name).collect();
+                return Err(ArgumentsError::UnknownKey { name, key: assignment.key, known });
+            }
+            let value = match assignment.value {
+                Written::Json(value) => value,
+                Written::Text(text) => {
+                    let kinds = parameter.map_or(&[][..], |parameter| &parameter.kinds);
+                    let value = converted(&text, kinds).ok_or_else(|| ArgumentsError::WrongType {
+                        key: assignment.key.clone(),
+                        expected: parameter.map(Parameter::expected).unwrap_or_default(),
+                        found: text.clone(),
+                    })?;
+                    if let Some(parameter) = parameter.filter(|parameter| !parameter.allows(&value)) {
+                        let choices = parameter.choices();
+                        return Err(ArgumentsError::WrongChoice { key: assignment.key, found: text, choices });
+                    }
+                    value
+                }
+            };
+            arguments.insert(assignment.key, value);
+        }
+        let required: Vec<Parameter> = known.into_iter().filter(|parameter| parameter.required).collect();
+        let is_missing = |parameter: &&Parameter| !arguments.contains_key(&parameter.name);
+        let missing: Vec<String> = required.iter().filter(is_missing).map(|parameter| parameter.name.clone()).collect();
+        if missing.is_empty() {
+            Ok(Value::Object(arguments))
+        } else {
+            Err(ArgumentsError::Missing { name, missing, required })
+        }
     }
 }
 
@@ -77,6 +112,7 @@ mod tests {
                     "tags": {"type": "array"},
                     "id": {"type": ["string", "integer"]},
                     "note": {},
+                    "unit": {"enum": ["metric", "imperial", 5]},
                 },
                 "required": ["city"],
             },
@@ -87,7 +123,7 @@ mod tests {
     fn arguments(words: &[&str]) -> Result<Value, String> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let Ok(Given::Checked { rest, assignments }) = Given::read(&words, None) else { panic!("{words:?}") };
-        typed(&forecast(), rest, assignments).map_err(|error| error.to_string())
+        Signature::of_tool(&forecast()).typed(rest, assignments).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -114,6 +150,7 @@ mod tests {
         let wrong = |words: &[&str]| arguments(words).unwrap_err();
         assert_eq!(wrong(&["city=Oslo", "days=many"]), "argument `days`: expected an integer, got `many`");
         assert_eq!(wrong(&["city=Oslo", "days=1.5"]), "argument `days`: expected an integer, got `1.5`");
+        assert_eq!(wrong(&["city=Oslo", "unit=metrik"]), "argument `unit` cannot be `metrik`");
         assert_eq!(wrong(&["cty=Oslo"]), "`forecast` has no argument `cty`");
         assert_eq!(wrong(&["days=1"]), "`forecast` needs `city`\n  required arguments:\n    city  string  Where");
     }

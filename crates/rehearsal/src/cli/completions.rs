@@ -1,0 +1,36 @@
+//! `rehearse completions`
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use super::command_line::CommandLine;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::output::to_stdout;
+
+/// Print a script that completes `rehearse` in a shell
+#[derive(Args, Debug)]
+#[command(after_help = MORE)]
+pub(super) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+const MORE: &str = "\
+Where it goes:
+  bash        rehearse completions bash > ~/.local/share/bash-completion/completions/rehearse
+  zsh         rehearse completions zsh > ~/.zfunc/_rehearse     (a directory of your $fpath)
+  fish        rehearse completions fish > ~/.config/fish/completions/rehearse.fish
+  elvish      rehearse completions elvish >> ~/.config/elvish/rc.elv
+  powershell  rehearse completions powershell >> $PROFILE";
+
+impl Completions {
+    /// Prints the script.
+    pub(super) fn run(&self) -> Result<Exit, Failure> {
+        // The generator panics where it cannot write, so it writes to memory.
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut CommandLine::command(), "rehearse", &mut script);
+        to_stdout(|out| out.write_all(&script))?;
+        Ok(Exit::Ok)
+    }
+}

@@ -1,0 +1,81 @@
+//! `rehearse man`
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command, CommandFactory};
+use clap_mangen::Man as Page;
+use clap_mangen::roff::{Roff, roman};
+
+use super::command_line::CommandLine;
+use super::context::Context;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::output::to_stdout;
+use super::save::SaveError;
+
+/// Print the manual page of rehearse, or write those of all commands to a directory
+#[derive(Args, Debug)]
+#[command(after_help = MORE)]
+pub(super) struct Man {
+    /// Where to write rehearse.1, rehearse-list.1 and so on
+    #[arg(value_hint = clap::ValueHint::DirPath)]
+    dir: Option<PathBuf>,
+}
+
+const MORE: &str = "\
+Examples:
+  rehearse man | man -l -
+  rehearse man ~/.local/share/man/man1";
+
+impl Man {
+    /// Prints or writes the pages.
+    pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let mut command = CommandLine::command();
+        command.build();
+        let Some(directory) = &self.dir else {
+            to_stdout(|out| print_page(&command, out))?;
+            return Ok(Exit::Ok);
+        };
+        let unwritable = |path: &Path, cause| SaveError::Unwritable { path: path.to_owned(), cause };
+        std::fs::create_dir_all(directory).map_err(|cause| unwritable(directory, cause))?;
+        for command in std::iter::once(&command).chain(command.get_subcommands()) {
+            let path = directory.join(Page::new(command.clone()).get_filename());
+            let mut page = Vec::new();
+            print_page(command, &mut page).map_err(Failure::Output)?;
+            std::fs::write(&path, page).map_err(|cause| unwritable(&path, cause))?;
+            context.talk.say(format_args!("wrote {}", path.display()));
+        }
+        Ok(Exit::Ok)
+    }
+}
+
+/// Prints one page. What comes after the options has line ends that mean something, so it is printed as it is.
+fn print_page(command: &Command, out: &mut dyn Write) -> io::Result<()> {
+    let page = Page::new(command.clone()).source(concat!("rehearse ", env!("CARGO_PKG_VERSION")));
+    page.render_title(out)?;
+    page.render_name_section(out)?;
+    page.render_synopsis_section(out)?;
+    page.render_description_section(out)?;
+    page.render_options_section(out)?;
+    if command.has_subcommands() {
+        page.render_subcommands_section(out)?;
+    }
+    let more = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let mut roff = Roff::new();
+    for paragraph in more.split("\n\n") {
+        match paragraph.split_once(":\n") {
+            Some((title, lines)) if lines.starts_with(' ') => {
+                roff.control("SH", [title.to_uppercase().as_str()]);
+                roff.control("nf", []);
+                roff.text(lines.lines().map(|line| roman(format!("{line}\n"))).collect::<Vec<_>>());
+                roff.control("fi", []);
+            }
+            Some(_) | None => {
+                roff.control("SH", ["NOTES"]);
+                roff.text([roman(paragraph)]);
+            }
+        }
+    }
+    roff.to_writer(out)
+}

@@ -1,0 +1,76 @@
+//! `rehearse prompt`
+
+use clap::Args;
+use rehearsal::Client;
+
+use super::arguments::{ArgumentsError, Given, Signature, Taker};
+use super::context::Context;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::output::to_stdout;
+use super::save::SaveOptions;
+use super::server::{ServerOptions, ShownAs};
+use super::verdict::judged;
+use crate::print::{messages, raw_json};
+
+/// Get a prompt and print its messages
+#[derive(Args, Debug)]
+#[command(after_help = format!("{MORE}\n\n{}", Exit::help()))]
+pub(super) struct Prompt {
+    /// The name of the prompt
+    name: String,
+
+    /// Arguments: key=value is text, as the protocol wants it, key:=JSON is sent whatever it is
+    #[arg(value_name = "KEY=VALUE")]
+    arguments: Vec<String>,
+
+    /// Arguments as JSON, as @FILE, or as - for stdin; without key=value they are sent unchecked
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
+    args: Option<String>,
+
+    #[command(flatten)]
+    pub(super) server: ServerOptions,
+
+    #[command(flatten)]
+    pub(super) save: SaveOptions,
+}
+
+const MORE: &str = "\
+Each message is printed under who says it. With --json the result, or the error, is printed
+exactly as the server wrote it.
+
+Examples:
+  rehearse prompt args-prompt city=Oslo -- npx -y @modelcontextprotocol/server-everything
+  rehearse prompt greet who=Ada --json -- tiny-server | jq -r '.messages[0].content.text'";
+
+impl Prompt {
+    /// The arguments as they were written.
+    pub(super) fn given(&self) -> Result<Given, ArgumentsError> {
+        Given::read(&self.arguments, self.args.as_deref())
+    }
+
+    /// Gets the prompt and prints it.
+    pub(super) async fn run(&self, given: Given, client: &Client, context: &Context) -> Result<Exit, Failure> {
+        let arguments = match given {
+            Given::Exactly(arguments) => arguments,
+            Given::Checked { rest, assignments } => {
+                let prompts = client.list_prompts().await?;
+                let prompt = prompts.iter().find(|prompt| prompt.name == self.name);
+                let prompt = prompt.ok_or_else(|| ArgumentsError::UnknownName {
+                    taker: Taker::Prompt,
+                    name: self.name.clone(),
+                    known: prompts.iter().map(|prompt| prompt.name.clone()).collect(),
+                })?;
+                Signature::of_prompt(prompt).typed(rest, assignments)?
+            }
+        };
+        let answer = client.get_prompt(&self.name, arguments).await?;
+        to_stdout(|out| match self.server.shown_as() {
+            ShownAs::Json => raw_json(&answer, out),
+            ShownAs::Text => messages(&answer, &context.stdout, out),
+        })?;
+        let exit = judged(&answer, &context.talk);
+        let saved = self.save.save(&answer.blocks(), &self.name, self.server.shown_as(), &context.talk)?;
+        Ok(exit.and(saved))
+    }
+}

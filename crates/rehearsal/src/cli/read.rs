@@ -1,0 +1,82 @@
+//! `rehearse read`
+
+use clap::Args;
+use rehearsal::Client;
+use rehearsal::client::Response;
+use rehearsal::core::protocol::Content;
+use rehearsal::core::protocol::content::ResourceContents;
+use rehearsal::core::suggest::closest;
+use serde_json::Value;
+
+use super::context::Context;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::output::to_stdout;
+use super::save::SaveOptions;
+use super::server::{ServerOptions, ShownAs};
+use super::verdict::judged;
+use crate::print::{raw_json, resource};
+
+/// Read a resource and print what is in it
+#[derive(Args, Debug)]
+#[command(after_help = format!("{MORE}\n\n{}", Exit::help()))]
+pub(super) struct Read {
+    /// The URI of the resource
+    uri: String,
+
+    #[command(flatten)]
+    pub(super) server: ServerOptions,
+
+    #[command(flatten)]
+    pub(super) save: SaveOptions,
+}
+
+const MORE: &str = "\
+A text is printed as it is, and nothing else; of bytes the type and size are told, and --save
+writes them to a file. With --json the result, or the error, is printed exactly as the server
+wrote it.
+
+Examples:
+  rehearse read file:///project/README.md -- npx -y @modelcontextprotocol/server-everything
+  rehearse read tiny://pixel --save pictures -- tiny-server";
+
+impl Read {
+    /// Reads the resource and prints it.
+    pub(super) async fn run(&self, client: &Client, context: &Context) -> Result<Exit, Failure> {
+        let answer = client.read_resource(&self.uri).await?;
+        let contents = contents(&answer);
+        to_stdout(|out| match self.server.shown_as() {
+            ShownAs::Json => raw_json(&answer, out),
+            ShownAs::Text => resource(&contents, &context.stdout, out),
+        })?;
+        let exit = judged(&answer, &context.talk);
+        if answer.error().is_some() {
+            self.suggest(client, context).await;
+        }
+        let saved = self.save.save(&contents, "resource", self.server.shown_as(), &context.talk)?;
+        Ok(exit.and(saved))
+    }
+
+    /// Says which resource may be meant. What is listed need not be all that can be read, so this comes afterwards.
+    async fn suggest(&self, client: &Client, context: &Context) {
+        let resources = client.list_resources().await.unwrap_or_default();
+        if resources.iter().any(|resource| resource.uri == self.uri) {
+            return;
+        }
+        let templates = client.list_resource_templates().await.unwrap_or_default();
+        let by_name = resources.iter().find(|resource| resource.name.as_ref() == Some(&self.uri));
+        let uris = resources.iter().map(|resource| resource.uri.as_str());
+        let known = uris.chain(templates.iter().map(|template| template.uri_template.as_str()));
+        match by_name.map(|resource| resource.uri.as_str()).or_else(|| closest(&self.uri, known)) {
+            Some(close) => context.talk.hint(format_args!("did you mean `{close}`?")),
+            None => context.talk.hint("`rehearse list --resources --templates` shows what there is"),
+        }
+    }
+}
+
+/// The contents, also those that are not understood.
+fn contents(answer: &Response) -> Vec<Content> {
+    let contents = answer.result().get("contents").and_then(Value::as_array);
+    let read = |one: &Value| ResourceContents::read(one).map_or_else(|| Content::Other(one.clone()), Content::Resource);
+    contents.into_iter().flatten().map(read).collect()
+}

@@ -1,0 +1,73 @@
+//! `rehearse request`
+
+use clap::Args;
+use rehearsal::Client;
+use rehearsal::core::message::Method;
+use rehearsal::core::protocol::code;
+use rehearsal::core::suggest::closest;
+use serde_json::Value;
+
+use super::context::Context;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::json_input::{JsonInputError, json_input};
+use super::output::to_stdout;
+use super::server::{ServerOptions, ShownAs};
+use super::verdict::judged;
+use crate::print::{pretty_json, raw_json};
+
+/// Send any request and print its result as JSON
+#[derive(Args, Debug)]
+#[command(after_help = format!("{MORE}\n\n{}", Exit::help()))]
+pub(super) struct Request {
+    /// The method, such as completion/complete
+    method: String,
+
+    /// The params as JSON, as @FILE, or as - for stdin; sent unchecked
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
+    params: Option<String>,
+
+    #[command(flatten)]
+    pub(super) server: ServerOptions,
+}
+
+const MORE: &str = "\
+The request comes after the handshake, and in 2026-07-28 its params get the `_meta` that every
+request needs there, unless they have one. The result is printed with its members on lines of
+their own; with --json the result, or the error, is printed exactly as the server wrote it.
+
+Examples:
+  rehearse request ping --protocol legacy -- ./my-server
+  rehearse request tools/list --params '{\"cursor\": \"wrong\"}' -- ./my-server
+  rehearse request acme/anything --params @params.json --url http://127.0.0.1:3000/mcp";
+
+impl Request {
+    /// The params as they were written.
+    pub(super) fn given(&self) -> Result<Value, JsonInputError> {
+        self.params.as_deref().map_or(Ok(Value::Null), |params| json_input("--params", params))
+    }
+
+    /// Sends the request and prints what comes back.
+    pub(super) async fn run(&self, params: Value, client: &Client, context: &Context) -> Result<Exit, Failure> {
+        let answer = client.request(self.method.as_str(), params).await?;
+        to_stdout(|out| match self.server.shown_as() {
+            ShownAs::Json => raw_json(&answer, out),
+            // An error is told on stderr, whole.
+            ShownAs::Text if answer.error().is_some() => Ok(()),
+            ShownAs::Text => pretty_json(&answer, &context.stdout, out),
+        })?;
+        let exit = judged(&answer, &context.talk);
+        if answer.error_code() == Some(code::METHOD_NOT_FOUND) {
+            self.suggest(context);
+        }
+        Ok(exit)
+    }
+
+    /// Says which method may be meant. Servers may have any of their own, so this comes afterwards.
+    fn suggest(&self, context: &Context) {
+        let requests = Method::KNOWN.iter().copied().filter(|name| !name.starts_with("notifications/"));
+        if let Some(close) = closest(&self.method, requests).filter(|close| *close != self.method) {
+            context.talk.hint(format_args!("did you mean `{close}`?"));
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What to say when the server asks.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use rehearsal::client::Answers;
+use rehearsal::core::message::Method;
+use rehearsal::core::suggest::closest;
+use serde_json::Value;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::error::ServerError;
+use crate::cli::json_input::json_input;
+
+const ASKED: &str = "What to answer when the server asks";
+/// What servers ask, in any version of the protocol.
+const QUESTIONS: [Method; 4] = [Method::ELICITATION, Method::SAMPLING, Method::ROOTS_LIST, Method::PING];
+
+/// Answers to the server's own questions.
+#[derive(Args, Debug)]
+pub(super) struct AnswerOptions {
+    /// A directory that the server may use (roots/list); may be repeated
+    #[arg(long, value_name = "DIR", help_heading = ASKED, value_hint = clap::ValueHint::DirPath)]
+    roots: Vec<PathBuf>,
+
+    /// The result for a question such as elicitation/create, as JSON or @FILE; where one is repeated, the answers are
+    /// given in turn
+    #[arg(long, value_name = "METHOD=JSON", help_heading = ASKED)]
+    answer: Vec<String>,
+}
+
+/// What was prepared, and for which questions.
+pub(super) struct Prepared {
+    pub(super) answers: Answers,
+    pub(super) methods: Vec<Method>,
+}
+
+impl AnswerOptions {
+    /// The answers that were given.
+    pub(super) fn prepared(&self) -> Result<Prepared, ServerError> {
+        let mut given: Vec<(Method, Vec<Value>)> = Vec::new();
+        for word in &self.answer {
+            let (method, answer) = read(word)?;
+            match given.iter_mut().find(|(other, _)| *other == method) {
+                Some((_, answers)) => answers.push(answer),
+                None => given.push((method, vec![answer])),
+            }
+        }
+        let mut answers = Answers::new();
+        let mut methods: Vec<Method> = given.iter().map(|(method, _)| method.clone()).collect();
+        for (method, turns) in given {
+            answers = in_turn(answers, method, turns);
+        }
+        if !self.roots.is_empty() {
+            if methods.contains(&Method::ROOTS_LIST) {
+                return Err(ServerError::TwoRoots);
+            }
+            answers = answers.roots(self.roots.iter().map(|path| root(path)).collect::<Result<Vec<_>, _>>()?);
+            methods.push(Method::ROOTS_LIST);
+        }
+        Ok(Prepared { answers, methods })
+    }
+}
+
+/// Gives one answer after the other, and the last one from then on.
+fn in_turn(answers: Answers, method: Method, turns: Vec<Value>) -> Answers {
+    let asked = AtomicUsize::new(0);
+    answers.on(method, move |_| {
+        let turn = asked.fetch_add(1, Ordering::Relaxed).min(turns.len().saturating_sub(1));
+        Ok(turns[turn].clone())
+    })
+}
+
+fn read(word: &str) -> Result<(Method, Value), ServerError> {
+    let parts = word.split_once('=').filter(|(method, _)| !method.is_empty());
+    let (method, answer) = parts.ok_or_else(|| ServerError::NotAnswer { word: word.to_owned() })?;
+    let known = QUESTIONS.iter().any(|question| question.as_str() == method);
+    // Anything may be asked by a server of one's own; what is almost a question of the protocol is a typing error.
+    let candidates = Method::KNOWN.iter().copied().filter(|name| QUESTIONS.iter().any(|one| one.as_str() == *name));
+    if let Some(close) = closest(method, candidates).filter(|_| !known) {
+        let close = Method::KNOWN.iter().find(|name| **name == close).copied().unwrap_or_default();
+        return Err(ServerError::UnknownQuestion { method: method.to_owned(), close });
+    }
+    Ok((method.into(), json_input("--answer", answer)?))
+}
+
+/// The URI and the name of a directory.
+fn root(path: &Path) -> Result<(String, String), ServerError> {
+    let whole = path.canonicalize().ok().filter(|path| path.is_dir());
+    let whole = whole.ok_or_else(|| ServerError::NoDirectory { option: "--roots", path: path.to_owned() })?;
+    let name = whole.file_name().map_or("/".into(), |name| name.to_string_lossy());
+    Ok((file_uri(&whole), name.into_owned()))
+}
+
+/// `file:///two%20words`
+fn file_uri(path: &Path) -> String {
+    let mut uri = "file://".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => uri.push(char::from(*byte)),
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_written_so_that_it_can_be_read_back() {
+        assert_eq!(file_uri(Path::new("/a/two words/ü#1")), "file:///a/two%20words/%C3%BC%231");
+    }
+
+    #[test]
+    fn only_what_is_almost_a_question_is_a_typing_error() {
+        let close = |word| match read(word) {
+            Err(ServerError::UnknownQuestion { close, .. }) => Some(close),
+            _ => None,
+        };
+        assert_eq!(close("elicitation/creat={}"), Some("elicitation/create"));
+        assert_eq!(close("sampling={}"), Some("sampling/createMessage"));
+        assert_eq!(close("roots/list={}"), None);
+        assert_eq!(close("acme/approve={}"), None);
+    }
+}

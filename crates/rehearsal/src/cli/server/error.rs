@@ -1,0 +1,105 @@
+//! What can be wrong with what was said about the server.
+
+use std::path::PathBuf;
+
+use rehearsal::client::ConfigError;
+
+use super::which::Reached;
+use crate::cli::json_input::JsonInputError;
+
+/// What is wrong with what was said about the server.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ServerError {
+    /// No server was named.
+    #[error("which server?")]
+    NoServer,
+    /// More than one server was named.
+    #[error("{one} and {other} both name a server; which one is meant?")]
+    TwoServers {
+        /// One of them.
+        one: &'static str,
+        /// Another one.
+        other: &'static str,
+    },
+    /// A container was named, but not what to run in it.
+    #[error("--exec {container}: which command is the server?")]
+    NoCommand {
+        /// The container.
+        container: String,
+    },
+    /// The URL is none.
+    #[error("--url {url:?}: {why}")]
+    BadUrl {
+        /// What was given.
+        url: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// There is no such directory.
+    #[error("{option} {}: there is no such directory", path.display())]
+    NoDirectory {
+        /// What it was given for.
+        option: &'static str,
+        /// What was given.
+        path: PathBuf,
+    },
+    /// An option is of no use here.
+    #[error("{option} is of no use: it is for servers {}", wanted.phrase())]
+    NoUse {
+        /// The option.
+        option: &'static str,
+        /// The servers that it is for.
+        wanted: Reached,
+    },
+    /// The file with servers is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// An answer is not one.
+    #[error("--answer {word}: not METHOD=JSON")]
+    NotAnswer {
+        /// What was given.
+        word: String,
+    },
+    /// No server asks that.
+    #[error("--answer {method}: servers do not ask that")]
+    UnknownQuestion {
+        /// What was given.
+        method: String,
+        /// What is most likely meant.
+        close: &'static str,
+    },
+    /// What the client has as roots is said twice.
+    #[error("--roots and --answer roots/list both say what the roots are")]
+    TwoRoots,
+    /// An answer is not JSON.
+    #[error(transparent)]
+    Json(#[from] JsonInputError),
+}
+
+impl ServerError {
+    /// What to do about it.
+    pub(crate) fn hints(&self) -> Vec<String> {
+        match self {
+            ServerError::NoServer => vec![
+                "start one:    rehearse list -- npx -y @modelcontextprotocol/server-everything".to_owned(),
+                "reach one:    rehearse list --url http://127.0.0.1:3000/mcp".to_owned(),
+                "run an image: rehearse list --container my-server:latest".to_owned(),
+                "look one up:  rehearse list --config .mcp.json --server NAME".to_owned(),
+            ],
+            ServerError::BadUrl { .. } => vec!["write it like http://127.0.0.1:3000/mcp".to_owned()],
+            ServerError::NoCommand { container } => {
+                vec![format!("name it after `--`: rehearse list --exec {container} -- my-server")]
+            }
+            ServerError::NotAnswer { .. } => {
+                vec!["write it like --answer elicitation/create='{\"action\": \"decline\"}'".to_owned()]
+            }
+            ServerError::UnknownQuestion { close, .. } => vec![format!("did you mean `{close}`?")],
+            ServerError::Json(error) => error.hints(),
+            ServerError::TwoServers { .. }
+            | ServerError::NoDirectory { .. }
+            | ServerError::NoUse { .. }
+            | ServerError::TwoRoots
+            | ServerError::Config(_) => Vec::new(),
+        }
+    }
+}

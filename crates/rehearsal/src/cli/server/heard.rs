@@ -1,0 +1,56 @@
+//! What is shown of the conversation while it goes on.
+
+use rehearsal::client::{ClientBuilder, LogMessage};
+use rehearsal::core::exchange::Side;
+use rehearsal::core::message::{Message, Method};
+
+use crate::cli::question::Question;
+use crate::print::{Talk, log_line, wire_line};
+
+/// How much is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// What the server logs.
+    Logs,
+    /// Every message, and the server's stderr.
+    Wire,
+}
+
+/// Shows what passes: log messages or the whole wire, and in any case the questions that nobody here can answer.
+pub(super) fn heard(builder: ClientBuilder, shown: Shown, answered: Vec<Method>, talk: &Talk) -> ClientBuilder {
+    let listener = talk.clone();
+    let builder = builder.on_message(move |from, message| {
+        match shown {
+            Shown::Wire => {
+                let (mark, line) = wire_line(from, message);
+                listener.wire(mark, line);
+            }
+            Shown::Logs => {
+                if let Some(log) = LogMessage::read(message).filter(|_| from == Side::Server) {
+                    listener.say(log_line(&log));
+                }
+            }
+        }
+        if let Some(question) = unanswered(from, message, &answered) {
+            listener.say(format_args!("the server asks {question}; nobody here can answer that"));
+            listener.hint(question.how_to_answer());
+        }
+    });
+    match shown {
+        Shown::Logs => builder,
+        Shown::Wire => {
+            let listener = talk.clone();
+            builder.on_stderr(move |line| listener.wire("!", line))
+        }
+    }
+}
+
+/// A request of the server's that there is no answer to.
+fn unanswered(from: Side, message: &Message, answered: &[Method]) -> Option<Question> {
+    let request = message.as_request().filter(|_| from == Side::Server)?;
+    if request.method == Method::PING || answered.contains(&request.method) {
+        return None;
+    }
+    let params = request.params.as_ref().and_then(|params| params.value().ok()).unwrap_or_default();
+    Some(Question { method: request.method.clone(), params })
+}

@@ -1,0 +1,192 @@
+//! What every verb that talks to a server takes.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use rehearsal::Client;
+use rehearsal::client::{ClientBuilder, ClientError, HttpTransport, Protocol};
+use rehearsal::core::protocol::Era;
+
+use super::answers::{AnswerOptions, Prepared};
+use super::error::ServerError;
+use super::heard::{Shown, heard};
+use super::which::{Reached, Which};
+use crate::cli::context::Context;
+use crate::cli::duration::duration;
+
+const HOW: &str = "How to talk to it";
+/// By which servers log, from the least to the most urgent.
+const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+/// From which level on a person at a terminal wants to hear of a call.
+const USUAL_LOG_LEVEL: &str = "info";
+/// The heading of what is printed.
+pub(crate) const OUTPUT: &str = "Output";
+
+/// What every verb that talks to a server takes.
+#[derive(Args, Debug)]
+pub(crate) struct ServerOptions {
+    #[command(flatten)]
+    which: Which,
+
+    /// How long to wait for each answer: 30, 0.5, 500ms, 2m
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = duration, help_heading = HOW)]
+    timeout: Duration,
+
+    /// Era and version: auto, legacy, modern, or a version such as 2025-06-18
+    #[arg(long, value_name = "VERSION", default_value = "auto", value_parser = str::parse::<Protocol>, help_heading = HOW)]
+    protocol: Protocol,
+
+    /// How the URL is spoken to; auto is Streamable HTTP, or the older HTTP+SSE
+    #[arg(long, value_enum, default_value_t = Transport::Auto, help_heading = HOW)]
+    transport: Transport,
+
+    /// Send a header with every HTTP request; may be repeated
+    #[arg(long, value_name = "'NAME: VALUE'", value_parser = header, help_heading = HOW)]
+    header: Vec<(String, String)>,
+
+    /// Set a variable for the server's command or container; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = variable, help_heading = HOW)]
+    env: Vec<(String, String)>,
+
+    /// Run the server's command in this directory
+    #[arg(long, value_name = "DIR", help_heading = HOW, value_hint = clap::ValueHint::DirPath)]
+    cwd: Option<PathBuf>,
+
+    /// From which level on the server's log messages are wanted
+    #[arg(long, value_name = "LEVEL", value_parser = LOG_LEVELS, help_heading = HOW)]
+    log_level: Option<String>,
+
+    #[command(flatten)]
+    answers: AnswerOptions,
+
+    /// Print JSON for programs
+    #[arg(long, help_heading = OUTPUT)]
+    json: bool,
+
+    /// Show on stderr what goes to the server (>), comes from it (<), and what it says on its stderr (!)
+    #[arg(short, long, help_heading = OUTPUT)]
+    pub(crate) verbose: bool,
+}
+
+/// How an answer is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ShownAs {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// How a URL is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Transport {
+    // Plain comments: help for each value would spread `--help` over several pages.
+    // Streamable HTTP, and HTTP+SSE where the server does not know that.
+    Auto,
+    // Streamable HTTP.
+    Http,
+    // HTTP+SSE, of 2024-11-05.
+    Sse,
+}
+
+impl From<Transport> for HttpTransport {
+    fn from(transport: Transport) -> HttpTransport {
+        match transport {
+            Transport::Auto => HttpTransport::Auto,
+            Transport::Http => HttpTransport::Streamable,
+            Transport::Sse => HttpTransport::Sse,
+        }
+    }
+}
+
+impl ServerOptions {
+    /// A client for the server that was named.
+    pub(crate) fn client(&self, context: &Context) -> Result<ClientBuilder, ServerError> {
+        let (builder, reached) = self.which.client(context)?;
+        self.check_use(reached)?;
+        let Prepared { answers, methods } = self.answers.prepared()?;
+        let builder = builder.timeout(self.timeout).protocol(self.protocol).answers(answers);
+        // `auto` is what an entry of a file may have said better.
+        let builder = match self.transport {
+            Transport::Auto => builder,
+            Transport::Http | Transport::Sse => builder.transport(self.transport.into()),
+        };
+        let builder = self.header.iter().fold(builder, |builder, (name, value)| builder.header(name, value));
+        let builder = self.env.iter().fold(builder, |builder, (key, value)| builder.env(key, value));
+        let builder = match &self.cwd {
+            Some(path) => builder.working_dir(path),
+            None => builder,
+        };
+        let shown = if self.verbose { Shown::Wire } else { Shown::Logs };
+        Ok(heard(builder, shown, methods, &context.talk))
+    }
+
+    /// Says which log messages are wanted, where that was said to us.
+    pub(crate) async fn ask_for_logs(&self, client: &Client) -> Result<(), ClientError> {
+        match &self.log_level {
+            Some(level) => client.set_log_level(level).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The same for what logs while it works. Before 2026-07-28 a server that is told nothing sends what it likes; since
+    /// then it sends nothing.
+    pub(crate) async fn ask_for_logs_of_call(&self, client: &Client) -> Result<(), ClientError> {
+        match (&self.log_level, client.revision().era()) {
+            (None, Era::Modern) => client.set_log_level(USUAL_LOG_LEVEL).await,
+            (Some(_), _) | (None, Era::Legacy) => Ok(()),
+        }
+    }
+
+    /// How the answer is to be shown.
+    pub(crate) fn shown_as(&self) -> ShownAs {
+        if self.json { ShownAs::Json } else { ShownAs::Text }
+    }
+
+    fn check_use(&self, reached: Reached) -> Result<(), ServerError> {
+        if let Some(path) = self.cwd.as_ref().filter(|path| !path.is_dir()) {
+            return Err(ServerError::NoDirectory { option: "--cwd", path: path.clone() });
+        }
+        let container_option = self.which.container_option();
+        let options = [
+            ("--header", !self.header.is_empty(), &[Reached::ByUrl][..]),
+            ("--transport", self.transport != Transport::Auto, &[Reached::ByUrl]),
+            ("--env", !self.env.is_empty(), &[Reached::ByCommand, Reached::InContainer]),
+            ("--cwd", self.cwd.is_some(), &[Reached::ByCommand]),
+            (container_option.unwrap_or_default(), container_option.is_some(), &[Reached::InContainer]),
+        ];
+        match options.into_iter().find(|(_, given, wanted)| *given && !wanted.contains(&reached)) {
+            Some((option, _, wanted)) => Err(ServerError::NoUse { option, wanted: wanted[0] }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    let wrong = || "write it like 'Authorization: Bearer TOKEN'".to_owned();
+    let (name, value) = text.split_once(':').ok_or_else(wrong)?;
+    let (name, value) = (name.trim(), value.trim());
+    http::HeaderName::try_from(name).map_err(|_| format!("{name:?} cannot be the name of a header"))?;
+    http::HeaderValue::try_from(value).map_err(|_| format!("{name} cannot have that value"))?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        Some(_) | None => Err("write it KEY=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_parted_at_its_first_colon() {
+        assert_eq!(header("X-Url: http://a"), Ok(("X-Url".to_owned(), "http://a".to_owned())));
+        assert!(header("Authorization Bearer").is_err());
+        assert!(header("two words: x").is_err());
+    }
+}

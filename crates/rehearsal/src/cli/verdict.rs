@@ -1,0 +1,33 @@
+//! Whether an answer is what was hoped for.
+
+use rehearsal::client::Response;
+
+use super::exit::Exit;
+use super::question::Question;
+use crate::print::Talk;
+
+/// Says what is wrong with an answer, if anything.
+///
+/// ```text
+/// error: -32602: unknown tool
+///   data: {"tool":"ecoh"}
+/// ```
+pub(super) fn judged(answer: &Response, talk: &Talk) -> Exit {
+    if let Some(error) = answer.error() {
+        let data = error.data.as_ref().map(|data| format!("\n  data: {}", data.as_str())).unwrap_or_default();
+        talk.error(format_args!("{error}{data}"));
+        Question::not_allowed(error).iter().for_each(|question| talk.hint(question.how_to_answer()));
+    } else if answer.is_error() {
+        talk.error("the tool says that it failed");
+    } else if answer.is_input_required() {
+        let questions = Question::all(answer);
+        let asked: String = questions.iter().map(|question| format!("\n  {question}")).collect();
+        talk.error(format_args!("the server wants input that nobody here can give{asked}"));
+        questions.iter().for_each(|question| talk.hint(question.how_to_answer()));
+    } else if let Some(message) = answer.error_message() {
+        talk.error(message);
+    } else {
+        return Exit::Ok;
+    }
+    Exit::ChecksFailed
+}

@@ -1,0 +1,55 @@
+//! What a server tells while it works.
+
+use rehearsal::client::{LogMessage, Progress};
+use serde_json::Value;
+
+use super::visible::{lines, one_line};
+
+/// A log message, with its level: `[warning] database: the disk is almost full`.
+pub(crate) fn log_line(log: &LogMessage) -> String {
+    let logger = log.logger.as_ref().map(|logger| format!("{}: ", one_line(logger))).unwrap_or_default();
+    let data = match &log.data {
+        Value::String(text) => lines(text.trim_end()).replace('\n', "\n  "),
+        other => lines(&other.to_string()).into_owned(),
+    };
+    format!("[{}] {logger}{data}", one_line(&log.level))
+}
+
+/// How far a call has come: `40 % (2 of 5) reading`, or `2 reading` where nobody knows how far it is.
+pub(crate) fn progress_line(progress: &Progress) -> String {
+    let Progress { progress, total, message } = progress;
+    let message = message.as_ref().map(|message| format!(" {}", one_line(message))).unwrap_or_default();
+    match total.filter(|total| *total > 0.0) {
+        Some(total) => {
+            format!("{:.0} % ({progress} of {total}){message}", (progress / total * 100.0).clamp(0.0, 100.0))
+        }
+        None => format!("{progress}{message}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_log_message_shows_its_level_and_who_logs() {
+        let log = |logger: Option<&str>, data| {
+            log_line(&LogMessage { level: "warning".into(), logger: logger.map(str::to_owned), data })
+        };
+        assert_eq!(log(Some("db"), json!("full\nvery full\n")), "[warning] db: full\n  very full");
+        assert_eq!(log(None, json!({"free": 0})), "[warning] {\"free\":0}");
+        assert_eq!(log(None, json!("\u{1b}[2Jgone")), "[warning] \u{fffd}[2Jgone");
+    }
+
+    #[test]
+    fn progress_is_a_share_where_the_total_is_known() {
+        let line = |progress, total, message: Option<&str>| {
+            progress_line(&Progress { progress, total, message: message.map(str::to_owned) })
+        };
+        assert_eq!(line(2.0, Some(5.0), Some("reading")), "40 % (2 of 5) reading");
+        assert_eq!(line(0.5, None, None), "0.5");
+        assert_eq!(line(3.0, Some(0.0), None), "3");
+        assert_eq!(line(9.0, Some(3.0), None), "100 % (9 of 3)");
+    }
+}

@@ -1,0 +1,77 @@
+//! Servers in containers.
+
+use crate::stage::{Stage, rehearse};
+
+/// A stage with an engine that runs `tiny-server` here, whatever it is asked to run.
+fn stage_with_engine() -> Stage {
+    let stage = Stage::new().file(
+        "engine",
+        "#!/bin/sh\ncase $1 in\nrun | exec) eval last=\\$$#; echo \"$1 ... $last\" >&2; exec tiny-server ;;\nesac\n",
+    );
+    assert!(stage.shell("chmod +x engine").status().unwrap().success());
+    stage
+}
+
+#[test]
+fn without_an_engine_what_was_looked_for_is_named() {
+    let line = r#"PATH=$(dirname "$(command -v rehearse)") rehearse list --container my-server"#;
+    rehearse!(Stage::new(), line, @r#"
+exit: 3
+----- stderr -----
+error: the server could not be started: there is no program "docker or podman or nerdctl" in PATH
+hint: install one of them, or name the engine that you have: --engine NAME
+"#);
+    rehearse!(Stage::new(), "rehearse list --container my-server --engine no-such-engine", @r#"
+exit: 3
+----- stderr -----
+error: the server could not be started: there is no program "no-such-engine" in PATH
+hint: check how it is spelled, and that its directory is in PATH
+"#);
+}
+
+#[test]
+fn an_image_is_run_and_a_command_is_run_in_a_container() {
+    let stage = stage_with_engine();
+    let line = "rehearse call echo message=hello --env KEY=1 --container my-server --engine ./engine";
+    rehearse!(stage, line, @r"
+exit: 0
+----- stdout -----
+hello
+");
+    let line = "rehearse list --prompts --protocol legacy --exec my-container --engine ./engine -v -- my-server 2>&1 | grep '^!'";
+    rehearse!(stage, line, @r"
+exit: 0
+----- stdout -----
+! exec ... my-server
+");
+}
+
+#[test]
+fn what_names_a_container_must_make_sense() {
+    rehearse!(Stage::new(), "rehearse list --exec my-container", @r"
+exit: 2
+----- stderr -----
+error: --exec my-container: which command is the server?
+hint: name it after `--`: rehearse list --exec my-container -- my-server
+");
+    rehearse!(Stage::new(), "rehearse list --container my-server --url http://127.0.0.1:1/mcp", @r"
+exit: 2
+----- stderr -----
+error: --url and --container both name a server; which one is meant?
+");
+    rehearse!(Stage::new(), "rehearse list --container my-server --exec my-container -- my-server", @r"
+exit: 2
+----- stderr -----
+error: --container and --exec both name a server; which one is meant?
+");
+    rehearse!(Stage::new(), "rehearse list --engine podman -- tiny-server", @r"
+exit: 2
+----- stderr -----
+error: --engine is of no use: it is for servers that run in a container
+");
+    rehearse!(Stage::new(), "rehearse list --container my-server --cwd .", @r"
+exit: 2
+----- stderr -----
+error: --cwd is of no use: it is for servers that are started by a command
+");
+}
