@@ -8,17 +8,26 @@ pub(crate) const ARGUMENT: &str = "echo";
 /// What stands before the id; ours, rmcp's and the bare loop's requests all have it like this.
 const ID: &[u8] = b"\"id\":";
 
-/// Satisfies `initialize` and `server/discover` alike.
-pub(crate) const WELCOME: &[u8] = br#"{"protocolVersion":"2025-11-25","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1"},"resultType":"complete","ttlMs":0,"cacheScope":"private"}"#;
+/// The handshakes of both eras: the method, and what it is answered with.
+const HANDSHAKES: [(&[u8], &[u8]); 2] = [
+    (
+        b"initialize\"",
+        br#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1"}}"#,
+    ),
+    (
+        b"server/discover\"",
+        br#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}"#,
+    ),
+];
 
 /// What every call is answered with.
-pub(crate) const ANSWER: &[u8] = br#"{"content":[{"type":"text","text":"hello"}],"resultType":"complete"}"#;
+const ANSWER: &[u8] = br#"{"content":[{"type":"text","text":"hello"}],"resultType":"complete"}"#;
 
 /// Answers every line that has an id until stdin ends; the first is taken for the handshake.
 pub(crate) fn echo() -> io::Result<()> {
     let (mut stdin, mut stdout) = (io::stdin().lock(), io::stdout().lock());
     let mut input = vec![0; 256 * 1024];
-    let (mut filled, mut output, mut result) = (0, Vec::new(), WELCOME);
+    let (mut filled, mut output, mut greeted) = (0, Vec::new(), false);
     loop {
         let read = stdin.read(&mut input[filled..])?;
         if read == 0 {
@@ -27,9 +36,10 @@ pub(crate) fn echo() -> io::Result<()> {
         filled += read;
         let mut rest = &input[..filled];
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let result = if greeted { ANSWER } else { result(&rest[..end]) };
             if answer(&rest[..end], result, &mut output) {
                 output.push(b'\n');
-                result = ANSWER;
+                greeted = true;
             }
             rest = &rest[end + 1..];
         }
@@ -40,6 +50,14 @@ pub(crate) fn echo() -> io::Result<()> {
         stdout.flush()?;
         output.clear();
     }
+}
+
+/// What a request is answered with.
+pub(crate) fn result(request: &[u8]) -> &'static [u8] {
+    // The method stands early, and what a call has behind it may say anything.
+    let head = &request[..request.len().min(64)];
+    let is = |method: &[u8]| head.windows(method.len()).any(|window| window == method);
+    HANDSHAKES.iter().find(|(method, _)| is(method)).map_or(ANSWER, |(_, result)| result)
 }
 
 /// Writes the answer to a request; `false` for what has no id.

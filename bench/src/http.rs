@@ -21,7 +21,7 @@ use rehearsal::core::protocol::Revision;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::echo::{ANSWER, WELCOME, answer};
+use crate::echo::{answer, result};
 use crate::measure::Contest;
 use crate::stdio::{arguments, sequential};
 use crate::table::Table;
@@ -137,18 +137,11 @@ async fn respond(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, In
     }
     let Ok(body) = request.into_body().collect().await else { return refused(StatusCode::BAD_REQUEST) };
     let body = body.to_bytes();
-    // Looked for in the method's place only: where a call would have it, the body of a handshake is long over.
-    let head = &body[..body.len().min(64)];
-    let is_handshake = [&b"initialize\""[..], b"server/discover\""].iter().any(|method| contains(head, method));
     let mut output = Vec::with_capacity(256);
-    if !answer(&body, if is_handshake { WELCOME } else { ANSWER }, &mut output) {
+    if !answer(&body, result(&body), &mut output) {
         return refused(StatusCode::ACCEPTED);
     }
     let mut response = Response::new(Full::new(output.into()));
     response.headers_mut().insert("content-type", hyper::header::HeaderValue::from_static("application/json"));
     Ok(response)
-}
-
-fn contains(bytes: &[u8], what: &[u8]) -> bool {
-    bytes.windows(what.len()).any(|window| window == what)
 }
