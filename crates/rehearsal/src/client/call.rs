@@ -10,13 +10,13 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Message, Method, Reply, RequestId};
 use rehearsal_core::protocol::{Era, code, header, meta};
-use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 
 use super::answers::Asked;
 use super::conversation::{Ask, Watch};
 use super::error::ClientError;
+use super::params::{MetaField, Params, WithMeta};
 use super::response::{LogMessage, Progress, Response};
 use super::running::{GiveUp, Running};
 use super::session::Client;
@@ -31,7 +31,7 @@ const ROUNDS: usize = 16;
 pub struct Call {
     client: Client,
     method: Method,
-    params: Value,
+    params: Params,
     timeout: Option<Duration>,
     headers: Vec<(String, String)>,
     on_progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
@@ -40,16 +40,14 @@ pub struct Call {
 }
 
 impl Call {
-    pub(super) fn new(client: Client, method: Method, params: Value) -> Call {
+    pub(super) fn new(client: Client, method: Method, params: Params) -> Call {
         let (timeout, headers, on_progress, on_log, wants_progress) = Default::default();
         Call { client, method, params, timeout, headers, on_progress, on_log, wants_progress }
     }
 
     /// The arguments of a tool or prompt.
     pub fn arguments(mut self, arguments: Value) -> Call {
-        if let Value::Object(params) = &mut self.params {
-            params.insert("arguments".into(), arguments);
-        }
+        self.params.set_arguments(arguments);
         self
     }
 
@@ -95,7 +93,7 @@ impl Call {
             }
             match self.fulfilled(&response) {
                 Some((inputs, state)) => {
-                    let Value::Object(params) = &mut self.params else { return Ok(response) };
+                    let Some(params) = self.params.as_object_mut() else { return Ok(response) };
                     params.insert("inputResponses".into(), Value::Object(inputs));
                     match state {
                         Some(state) => params.insert("requestState".into(), state),
@@ -116,7 +114,7 @@ impl Call {
     fn begin(&self) -> Result<Running, ClientError> {
         let inner = &self.client.inner;
         let number = inner.conversation.next_id();
-        let whole = Params { params: &self.params, meta: self.meta(number) };
+        let whole = WithMeta { params: &self.params, meta: self.meta(number) };
         let message = Message::request(number.into(), self.method.clone(), whole.is_some().then_some(&whole));
         let message = message.map_err(|cause| ClientError::BadParams { method: self.method.clone(), cause })?;
         Ok(inner.conversation.begin(Ask {
@@ -172,7 +170,7 @@ impl Call {
             self.client.revision().has_request_headers() && self.client.inner.conversation.sender.takes_headers();
         let request = message.as_request().filter(|_| wanted);
         let schema = request.and_then(|request| {
-            let tool = (request.method == Method::TOOLS_CALL).then(|| self.params.get("name")?.as_str())??;
+            let tool = (request.method == Method::TOOLS_CALL).then(|| self.params.name())??;
             self.client.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner).get(tool).cloned()
         });
         let ours = request.map(|request| header::for_request(request, schema.as_deref())).unwrap_or_default();
@@ -187,7 +185,7 @@ impl Call {
     /// A header that repeats an argument was missing because the tool's schema was not known. Learns it; `false` where
     /// that changes nothing.
     async fn learn_schema(&self) -> bool {
-        let Some(tool) = self.params.get("name").and_then(Value::as_str) else { return false };
+        let Some(tool) = self.params.name() else { return false };
         let known =
             |client: &Client| client.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner).contains_key(tool);
         if self.method != Method::TOOLS_CALL || known(&self.client) {
@@ -256,61 +254,5 @@ impl IntoFuture for InFlight {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async { Ok(Response::new(self.running.answered().await?)) })
-    }
-}
-
-/// One of our fields of `_meta`.
-type MetaField<'a> = (&'static str, Cow<'a, RawValue>);
-
-/// The caller's params with our `_meta`; what the caller put there counts.
-struct Params<'a> {
-    params: &'a Value,
-    meta: Vec<MetaField<'a>>,
-}
-
-impl Params<'_> {
-    fn is_some(&self) -> bool {
-        !self.params.is_null() || !self.meta.is_empty()
-    }
-}
-
-impl Serialize for Params<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let params = match self.params {
-            Value::Object(params) if !self.meta.is_empty() => Some(params),
-            Value::Null => None,
-            // Nothing to add, or nothing that could be added to.
-            other => return other.serialize(serializer),
-        };
-        let mut map = serializer.serialize_map(None)?;
-        let theirs = params.and_then(|params| params.get("_meta")).and_then(Value::as_object);
-        for (key, value) in params.into_iter().flatten().filter(|(key, _)| *key != "_meta") {
-            map.serialize_entry(key, value)?;
-        }
-        map.serialize_entry("_meta", &Meta { ours: &self.meta, theirs })?;
-        map.end()
-    }
-}
-
-/// Our `_meta` and the caller's as one object.
-struct Meta<'a> {
-    ours: &'a [MetaField<'a>],
-    theirs: Option<&'a Map<String, Value>>,
-}
-
-impl Serialize for Meta<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        for (key, ours) in self.ours {
-            match self.theirs.and_then(|theirs| theirs.get(*key)) {
-                Some(theirs) => map.serialize_entry(key, theirs)?,
-                None => map.serialize_entry(key, ours)?,
-            }
-        }
-        let is_ours = |key: &str| self.ours.iter().any(|(ours, _)| *ours == key);
-        for (key, theirs) in self.theirs.into_iter().flatten().filter(|(key, _)| !is_ours(key)) {
-            map.serialize_entry(key, theirs)?;
-        }
-        map.end()
     }
 }

@@ -28,6 +28,7 @@ mod conversation;
 mod error;
 mod handshake;
 mod listing;
+mod params;
 mod response;
 mod running;
 mod session;

@@ -19,6 +19,7 @@ use super::call::Call;
 use super::conversation::Conversation;
 use super::error::{ClientError, Evidence};
 use super::handshake::Begun;
+use super::params::Params;
 use super::response::Response;
 use super::subscription::Subscription;
 
@@ -119,17 +120,21 @@ impl Client {
 
     /// Any request; valid in the agreed version as far as the envelope goes.
     pub fn request(&self, method: impl Into<Method>, params: Value) -> Call {
-        Call::new(self.clone(), method.into(), params)
+        Call::new(self.clone(), method.into(), Params::Any(params))
+    }
+
+    fn named(&self, method: Method, name: &str, arguments: Value) -> Call {
+        Call::new(self.clone(), method, Params::Named { name: name.to_owned(), arguments })
     }
 
     /// A tool call to say more about: a time-out of its own, who sees its progress, and so on.
     pub fn call(&self, tool: &str) -> Call {
-        self.request(Method::TOOLS_CALL, json!({"name": tool})).arguments(json!({}))
+        self.named(Method::TOOLS_CALL, tool, json!({}))
     }
 
     /// Calls a tool.
     pub async fn call_tool(&self, tool: &str, arguments: Value) -> Result<Response, ClientError> {
-        self.request(Method::TOOLS_CALL, json!({"name": tool})).arguments(arguments).await
+        self.named(Method::TOOLS_CALL, tool, arguments).await
     }
 
     /// Reads a resource.
@@ -139,7 +144,7 @@ impl Client {
 
     /// Gets a prompt.
     pub async fn get_prompt(&self, name: &str, arguments: Value) -> Result<Response, ClientError> {
-        self.request(Method::PROMPTS_GET, json!({"name": name})).arguments(arguments).await
+        self.named(Method::PROMPTS_GET, name, arguments).await
     }
 
     /// Asks how an argument of a prompt, or a variable of a resource template, may go on.
