@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod clients;
+mod containers;
 mod cut_streams;
 mod everything;
 mod installed;
