@@ -234,9 +234,24 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// A server's words without what would change the terminal that shows them.
+/// A server's words without what would change the terminal that shows them: escape sequences are left out, other control
+/// characters become `�`.
 fn harmless(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() && letter != '\t' { '�' } else { letter }).collect()
+    let mut shown = String::with_capacity(text.len());
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\x1b' => match letters.next() {
+                Some('[') => drop(letters.find(|letter| ('@'..='~').contains(letter))),
+                Some(']') => drop(letters.find(|letter| matches!(letter, '\x07' | '\\'))),
+                _ => {}
+            },
+            '\t' => shown.push(letter),
+            _ if letter.is_control() => shown.push('�'),
+            _ => shown.push(letter),
+        }
+    }
+    shown
 }
 
 fn started(error: &SpawnError) -> String {
@@ -267,6 +282,12 @@ fn seconds(duration: &Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_servers_words_do_not_command_the_terminal() {
+        let words = "a\tb \x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b]8;;x\x1b\\ \x1bc \r\x08end \x1b[";
+        assert_eq!(harmless(words), "a\tb red    ��end ");
+    }
 
     #[test]
     fn an_error_shows_the_method_the_status_and_the_last_words() {

@@ -75,8 +75,7 @@ fn a_server_that_lets_only_some_in_is_told_who_knocks() {
     rehearse!(stage, "rehearse list --url http://$ADDRESS/mcp", @r"
 exit: 3
 ----- stderr -----
-error: server/discover was refused with HTTP status 401
-  who are you?
+error: server/discover was refused: the server answered 401 Unauthorized: who are you?
 hint: say who you are: --header 'Authorization: Bearer TOKEN'
 ");
     let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no token"}}"#;
@@ -101,15 +100,13 @@ fn something_that_is_no_mcp_server_is_found_out() {
     rehearse!(stage, "rehearse list --url http://$ADDRESS/", @r"
 exit: 3
 ----- stderr -----
-error: server/discover was refused with HTTP status 200
-  <html>Welcome</html>
+error: server/discover was refused: the server answered 200 OK with text/html, which is no message: <html>Welcome</html>
 hint: is the path of the URL right? Many servers are at /mcp, older ones at /sse
 ");
     let stage = Stage::with_http_answer("503 Service Unavailable", "text/plain", "come back later");
     rehearse!(stage, "rehearse list --url http://$ADDRESS/mcp", @r"
 exit: 3
 ----- stderr -----
-error: server/discover was refused with HTTP status 503
-  come back later
+error: server/discover was refused: the server answered 503 Service Unavailable: come back later
 ");
 }
