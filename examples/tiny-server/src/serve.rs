@@ -138,24 +138,10 @@ fn note(session: &Arc<Session>, channel: Channel, notification: &Notification, t
 
 /// What to say about a message that was not understood; nothing about a blank line.
 fn complaint(garbled: &Garbled) -> Option<ErrorReply> {
-    let code = match &garbled.reason {
-        Reason::Blank => return None,
-        Reason::NotUtf8 { .. } | Reason::NotJson { .. } | Reason::HalfLine | Reason::TooLong { .. } => {
-            code::PARSE_ERROR
-        }
-        Reason::NotAnObject { .. }
-        | Reason::EmptyBatch
-        | Reason::DuplicateKey { .. }
-        | Reason::NotVersion2 { .. }
-        | Reason::BadId { .. }
-        | Reason::BadMethod { .. }
-        | Reason::BadParams { .. }
-        | Reason::BadError { .. }
-        | Reason::ResultAndError
-        | Reason::RequestAndResponse
-        | Reason::Purposeless
-        | Reason::NoId => code::INVALID_REQUEST,
-    };
+    if garbled.reason == Reason::Blank {
+        return None;
+    }
+    let code = code::for_garbled(&garbled.reason);
     Some(ErrorReply::new(code, garbled.to_string()))
 }
 

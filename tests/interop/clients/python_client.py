@@ -38,7 +38,7 @@ async def answer_sampling(context, params):
 
 
 async def answer_roots(context):
-    return types.ListRootsResult(roots=[types.Root(uri="file:///work", name="work")])
+    return types.ListRootsResult(roots=[types.Root(uri="file:///project", name="project")])
 
 
 def text_of(result) -> str:

@@ -97,7 +97,7 @@ function newClient(era) {
         model: 'none',
         stopReason: 'endTurn'
     }));
-    client.setRequestHandler('roots/list', async () => ({ roots: [{ uri: 'file:///work', name: 'work' }] }));
+    client.setRequestHandler('roots/list', async () => ({ roots: [{ uri: 'file:///project', name: 'project' }] }));
     return client;
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn everything(version: &str) -> Value {
         "progress": 3,
         "ask": "Hello, Ada!",
         "sample": "model said: sampled",
-        "roots": "file:///work",
+        "roots": "file:///project",
         "resource": "Hello from tiny-server",
         "prompt": "Hello Ada",
         "completion": ["Ada", "Alan"],

@@ -1,4 +1,4 @@
-//! A real container engine, an image on nothing at all, and what seed 1 does with them.
+//! A real container engine, an image on nothing at all, and every usage example of the mock-client specification in it.
 //!
 //! `.ci/run containers` starts the engine and runs these.
 

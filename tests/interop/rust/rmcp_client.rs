@@ -64,7 +64,7 @@ impl ClientHandler for Person {
     }
 
     async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
-        Ok(ListRootsResult::new(vec![Root::new("file:///work")]))
+        Ok(ListRootsResult::new(vec![Root::new("file:///project")]))
     }
 
     async fn on_progress(&self, _: ProgressNotificationParam, _: NotificationContext<RoleClient>) {

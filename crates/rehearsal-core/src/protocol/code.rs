@@ -1,5 +1,7 @@
 //! Error codes of JSON-RPC and of MCP.
 
+use crate::message::Reason;
+
 /// The message is not JSON.
 pub const PARSE_ERROR: i64 = -32700;
 /// The message is not a JSON-RPC request.
@@ -24,4 +26,25 @@ pub const UNSUPPORTED_VERSION: i64 = -32022;
 /// Whether only a server of the stateless era says this: proof of the era when a client probes.
 pub fn is_modern(code: i64) -> bool {
     matches!(code, HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_VERSION)
+}
+
+/// The code for a message that was not understood: no JSON at all, or JSON that is no message.
+pub fn for_garbled(reason: &Reason) -> i64 {
+    match reason {
+        Reason::Blank | Reason::NotUtf8 { .. } | Reason::NotJson { .. } | Reason::HalfLine | Reason::TooLong { .. } => {
+            PARSE_ERROR
+        }
+        Reason::NotAnObject { .. }
+        | Reason::EmptyBatch
+        | Reason::DuplicateKey { .. }
+        | Reason::NotVersion2 { .. }
+        | Reason::BadId { .. }
+        | Reason::BadMethod { .. }
+        | Reason::BadParams { .. }
+        | Reason::BadError { .. }
+        | Reason::ResultAndError
+        | Reason::RequestAndResponse
+        | Reason::Purposeless
+        | Reason::NoId => INVALID_REQUEST,
+    }
 }

@@ -4,7 +4,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
-use rehearsal_core::message::{Body, Garbled, Message, Reason};
+use rehearsal_core::message::{Body, Garbled, Message};
 use rehearsal_core::protocol::code;
 
 use super::options::Limits;
@@ -53,22 +53,8 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 fn garbled_refusal(garbled: &Garbled) -> Refusal {
-    let (code, id) = match garbled.reason {
-        Reason::Blank | Reason::NotUtf8 { .. } | Reason::NotJson { .. } | Reason::HalfLine | Reason::TooLong { .. } => {
-            (code::PARSE_ERROR, None)
-        }
-        Reason::NotAnObject { .. }
-        | Reason::EmptyBatch
-        | Reason::DuplicateKey { .. }
-        | Reason::NotVersion2 { .. }
-        | Reason::BadId { .. }
-        | Reason::BadMethod { .. }
-        | Reason::BadParams { .. }
-        | Reason::BadError { .. }
-        | Reason::ResultAndError
-        | Reason::RequestAndResponse
-        | Reason::Purposeless
-        | Reason::NoId => (code::INVALID_REQUEST, garbled.id.as_ref()),
-    };
+    let code = code::for_garbled(&garbled.reason);
+    // Of what is no JSON nobody can say whose it was.
+    let id = garbled.id.as_ref().filter(|_| code != code::PARSE_ERROR);
     Refusal::new(StatusCode::BAD_REQUEST, code, garbled.to_string()).of(id)
 }
