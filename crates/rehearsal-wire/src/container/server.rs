@@ -112,22 +112,13 @@ struct Removal {
 }
 
 impl Removal {
-    /// Blocks until the engine is done.
+    /// Waits until the engine is done, but not for ever: an engine that hangs must not hang us, and a test that ends with
+    /// a drop must not leave the container behind.
     fn remove(&self) {
-        if !self.done.swap(true, Ordering::Relaxed) {
-            self.engine.remove(&self.name);
-        }
-    }
-}
-
-impl Drop for Removal {
-    fn drop(&mut self) {
-        if *self.done.get_mut() {
+        if self.done.swap(true, Ordering::Relaxed) {
             return;
         }
-        // In a thread, so that an engine that hangs does not hang us; but waited for, so that a test that ends with this
-        // very drop does not leave the container behind.
-        let (engine, name) = (self.engine.clone(), std::mem::take(&mut self.name));
+        let (engine, name) = (self.engine.clone(), self.name.clone());
         let (done, removed) = std::sync::mpsc::channel();
         let remove = move || {
             engine.remove(&name);
@@ -136,6 +127,12 @@ impl Drop for Removal {
         if std::thread::Builder::new().spawn(remove).is_ok() {
             let _ = removed.recv_timeout(REMOVAL_LIMIT);
         }
+    }
+}
+
+impl Drop for Removal {
+    fn drop(&mut self) {
+        self.remove();
     }
 }
 
@@ -156,9 +153,7 @@ impl Sender for ContainerSender {
         Box::pin(async {
             let stopped = self.client.close().await;
             let removal = self.removal.clone();
-            let removing = tokio::task::spawn_blocking(move || removal.remove());
-            // An engine that hangs must not hang us.
-            let _ = tokio::time::timeout(REMOVAL_LIMIT, removing).await;
+            let _ = tokio::task::spawn_blocking(move || removal.remove()).await;
             stopped
         })
     }
@@ -169,6 +164,7 @@ impl Sender for ContainerSender {
 
     fn abort(&self) {
         self.client.abort();
+        self.removal.remove();
     }
 
     fn last_stderr(&self) -> Vec<String> {
