@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::stdio::{ServerCommand, SpawnError};
 
@@ -106,9 +106,21 @@ impl Engine {
         ServerCommand::new(self.program.clone())
     }
 
-    /// Removes a container, running or not. An error means that it is gone already, or that the engine is.
+    /// Removes a container, running or not, and waits until it is gone.
     pub(super) fn remove(&self, name: &str) {
-        let _ = self.tell(["rm", "--force", name]);
+        // An error means that it is gone, that the engine is, or that the engine is about to remove it by itself.
+        if let Err(EngineError::Failed { said, .. }) = self.tell(["rm", "--force", name])
+            && said.contains("in progress")
+        {
+            let filter = format!("name=^{name}$");
+            let is_gone =
+                || self.tell(["ps", "--all", "--quiet", "--filter", &filter]).is_ok_and(|list| list.is_empty());
+            let mut patience = 50;
+            while patience > 0 && !is_gone() {
+                patience -= 1;
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
     }
 
     /// Removes what test runs left that were killed; once in the life of this process.
