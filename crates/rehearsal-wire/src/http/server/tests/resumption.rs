@@ -118,7 +118,7 @@ async fn events_that_are_no_longer_kept_are_refused_not_skipped() {
         say(&connection, Channel::MAIN, note(at)).await;
         assert_eq!(client.data().await, note(at));
     }
-    for last in ["0-1", "0-9", "77-0", "nonsense", ""] {
+    for last in ["0-1", "0-9", "0-18446744073709551615", "77-0", "nonsense", ""] {
         let answer = stage.ask(Ask::get().in_session(&session).with("last-event-id", last)).await;
         assert_eq!(answer.refusal(), (400, -32000), "{last}");
     }
