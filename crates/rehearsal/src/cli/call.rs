@@ -59,13 +59,8 @@ impl Call {
             Given::Exactly(arguments) => arguments,
             Given::Checked { rest, assignments } => {
                 let tools = client.list_tools().await?;
-                let tool = tools.iter().find(|tool| tool.name == self.tool);
-                let tool = tool.ok_or_else(|| ArgumentsError::UnknownName {
-                    taker: Taker::Tool,
-                    name: self.tool.clone(),
-                    known: tools.iter().map(|tool| tool.name.clone()).collect(),
-                })?;
-                Signature::of_tool(tool).typed(rest, assignments)?
+                let tool = Signature::named(Taker::Tool, &self.tool, tools.iter().map(Signature::of_tool))?;
+                tool.typed(rest, assignments)?
             }
         };
         self.server.ask_for_logs_of_call(client).await?;

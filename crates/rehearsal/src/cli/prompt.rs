@@ -55,13 +55,8 @@ impl Prompt {
             Given::Exactly(arguments) => arguments,
             Given::Checked { rest, assignments } => {
                 let prompts = client.list_prompts().await?;
-                let prompt = prompts.iter().find(|prompt| prompt.name == self.name);
-                let prompt = prompt.ok_or_else(|| ArgumentsError::UnknownName {
-                    taker: Taker::Prompt,
-                    name: self.name.clone(),
-                    known: prompts.iter().map(|prompt| prompt.name.clone()).collect(),
-                })?;
-                Signature::of_prompt(prompt).typed(rest, assignments)?
+                let prompt = Signature::named(Taker::Prompt, &self.name, prompts.iter().map(Signature::of_prompt))?;
+                prompt.typed(rest, assignments)?
             }
         };
         let answer = client.get_prompt(&self.name, arguments).await?;

@@ -102,7 +102,7 @@ impl Target {
                 } else {
                     http_client::connect(options)
                 };
-                connection.map_err(|error| bad(explained(&error)))
+                connection.map_err(|error| bad(http_client::in_words(&error)))
             }
             Target::Connection(connection) => {
                 let taken = connection.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
@@ -119,18 +119,4 @@ fn header_map(headers: &BTreeMap<String, String>) -> Result<HeaderMap, ClientErr
         Ok((name, HeaderValue::try_from(value.as_str()).map_err(|_| what())?))
     };
     headers.iter().map(header).collect()
-}
-
-/// An error and its causes on one line.
-fn explained(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let next = error.to_string();
-        if !text.ends_with(&next) {
-            text = format!("{text}: {next}");
-        }
-        cause = error.source();
-    }
-    text
 }

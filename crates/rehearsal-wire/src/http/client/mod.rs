@@ -34,4 +34,5 @@ pub use answer::refusal;
 pub use error::ConnectError;
 pub use http_sse::connect_sse;
 pub use options::Options;
+pub use peer::in_words;
 pub use streamable::connect;

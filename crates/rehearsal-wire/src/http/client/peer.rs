@@ -97,7 +97,7 @@ fn overwrite(headers: &mut HeaderMap, winner: &HeaderMap) {
 }
 
 /// An error and its causes: `client error: tcp connect error: Connection refused (os error 111)`
-pub(super) fn in_words(error: &(dyn Error + 'static)) -> String {
+pub fn in_words(error: &(dyn Error + 'static)) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

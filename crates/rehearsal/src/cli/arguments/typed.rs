@@ -5,7 +5,7 @@ use rehearsal::core::protocol::{Prompt, Tool};
 use serde_json::{Map, Value};
 
 use super::assignment::Written;
-use super::error::ArgumentsError;
+use super::error::{ArgumentsError, Taker};
 use super::given::Assignments;
 use crate::print::{Parameter, accepts_unknown, parameters, prompt_parameters};
 
@@ -36,6 +36,22 @@ impl Signature {
     /// Of a prompt; all of its arguments are text.
     pub(crate) fn of_prompt(prompt: &Prompt) -> Signature {
         Signature { name: prompt.name.clone(), parameters: prompt_parameters(prompt), others: Others::Refused }
+    }
+
+    /// The one of this name, or what is there instead.
+    pub(crate) fn named(
+        taker: Taker,
+        name: &str,
+        offered: impl IntoIterator<Item = Signature>,
+    ) -> Result<Signature, ArgumentsError> {
+        let mut known = Vec::new();
+        for signature in offered {
+            if signature.name == name {
+                return Ok(signature);
+            }
+            known.push(signature.name);
+        }
+        Err(ArgumentsError::UnknownName { taker, name: name.to_owned(), known })
     }
 
     /// The arguments to send, or what is wrong with them.
