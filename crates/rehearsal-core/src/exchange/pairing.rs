@@ -461,6 +461,17 @@ mod tests {
     }
 
     #[test]
+    fn a_cancelled_request_that_waits_for_a_late_answer_is_not_an_open_one() {
+        let mut talk = Talk::default();
+        talk.client(&call("1"));
+        talk.client(&cancel("1"));
+        assert_eq!(loose(talk.server(LOG)), Loose::Notification, "nobody waits");
+        talk.client(&call("2"));
+        assert_eq!(attached(talk.server(LOG)), RequestId::Number(2));
+        assert_eq!(settled(talk.server(UNREADABLE)).key.id, RequestId::Number(2));
+    }
+
+    #[test]
     fn the_same_id_on_two_channels_is_two_requests() {
         let mut talk = Talk::default();
         talk.on(1, Side::Client, &call("1"));
