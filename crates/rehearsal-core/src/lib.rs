@@ -6,7 +6,7 @@
 //! ```
 //!
 //! This crate has no I/O, no clock, no randomness and no runtime: they come in as values. A module uses only those
-//! before it: json, message, protocol, exchange, matcher, report.
+//! before it: json, message, protocol, exchange, matcher, trace, report.
 
 pub mod exchange;
 pub mod json;
@@ -15,3 +15,4 @@ pub mod message;
 pub mod protocol;
 pub mod report;
 pub mod suggest;
+pub mod trace;

@@ -1,0 +1,108 @@
+//! One thing that happened in a session.
+
+use std::time::Duration;
+
+use crate::exchange::{Channel, Side};
+use crate::message::Message;
+
+/// One thing that happened in a session: one line of a journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The place in the whole order of the session, from 0.
+    pub seq: u64,
+    /// When, counted from the start of the session.
+    pub at: Duration,
+    /// What.
+    pub what: What,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A message passed, understood or not.
+    Message {
+        /// Who said it.
+        from: Side,
+        /// Where it must be answered.
+        channel: Channel,
+        /// What was said.
+        message: Message,
+        /// The id of the server-sent event that carried it, where one did.
+        event_id: Option<String>,
+    },
+    /// An HTTP request or response began; the messages on its channel are in its body.
+    Http {
+        /// Who sent it.
+        from: Side,
+        /// Which POST or GET.
+        channel: Channel,
+        /// Its first line and headers.
+        head: HttpHead,
+    },
+    /// A server-sent event without a message: priming, `retry`, or the `endpoint` of HTTP+SSE.
+    Event {
+        /// On which stream.
+        channel: Channel,
+        /// Its name, where it has one.
+        name: Option<String>,
+        /// Its id, where it has one.
+        id: Option<String>,
+        /// Its data.
+        data: String,
+        /// How long to wait before coming back, in milliseconds, where it says so.
+        retry: Option<u64>,
+    },
+    /// Nothing more comes on a channel of HTTP.
+    ChannelEnded {
+        /// Which.
+        channel: Channel,
+        /// What went wrong, where something did.
+        why: Option<String>,
+    },
+    /// The server wrote a line to its stderr.
+    Stderr {
+        /// The line; bytes that are not UTF-8 are shown as `�`.
+        line: String,
+    },
+    /// The session ended.
+    Ended(End),
+}
+
+/// The first line and the headers of an HTTP request or response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpHead {
+    /// `POST` and its kin, on a request.
+    pub method: Option<String>,
+    /// The path and query, on a request.
+    pub target: Option<String>,
+    /// On a response.
+    pub status: Option<u16>,
+    /// Names and values as they came, in order.
+    pub headers: Vec<(String, String)>,
+}
+
+/// How a session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The client closed its side, and the server ended after that, with this status where it is a process.
+    ClientClosed {
+        /// The exit status of the server.
+        status: Option<i32>,
+    },
+    /// The server ended by itself.
+    ServerExited {
+        /// The exit status.
+        status: Option<i32>,
+        /// The signal that killed it.
+        signal: Option<i32>,
+    },
+    /// The recorder was told to stop.
+    Stopped,
+    /// Something broke.
+    Failed {
+        /// What, in words.
+        why: String,
+    },
+    /// The recorder was killed; the session was put together from its journal afterwards.
+    Recovered,
+}
