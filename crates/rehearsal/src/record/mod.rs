@@ -16,16 +16,21 @@
 mod clock;
 mod codec;
 mod hooks;
+mod lines;
 mod log;
 mod notice;
 mod recorder;
 mod session_id;
 mod spool;
+mod stderr;
+mod stdio;
 mod summary;
 mod tape;
+mod unfinished;
 
 pub use hooks::{RequestHook, ResponseHook};
 pub use notice::Notice;
 pub use recorder::{Recorder, RecorderBuilder};
+pub use stdio::StdioRecording;
 pub use summary::Summary;
 pub use tape::Tape;

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::clock::Clock;
 use super::hooks::Caller;
+use super::lines::Pieces;
 use super::log::Log;
 use super::notice::Notice;
 use super::recorder::Recorder;
@@ -74,6 +75,11 @@ impl Tape {
             State::Running(running) => Some(running.session_id.clone()),
             State::NotStarted { .. } | State::Ended => None,
         }
+    }
+
+    /// What is kept of a line that has not ended when it is passed on.
+    pub(super) fn pieces(&self) -> Pieces {
+        Pieces::Raw
     }
 
     /// Keeps what happened, in this order and with the same time. The kernel has all of it when this returns, so what
