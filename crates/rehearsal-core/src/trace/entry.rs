@@ -12,10 +12,19 @@ use crate::message::Message;
 pub struct Entry {
     /// The place in the whole order of the session, from 0. A piece takes none: it has that of what comes next.
     pub seq: u64,
+    /// The place in the batch that carried it, where a batch of 2025-03-26 was taken apart; its messages share a `seq`.
+    pub item: Option<u32>,
     /// When, counted from the start of the session.
     pub at: Duration,
     /// What.
     pub what: What,
+}
+
+impl Entry {
+    /// What happened, as it is recorded: batches are whole.
+    pub fn new(seq: u64, at: Duration, what: What) -> Entry {
+        Entry { seq, item: None, at, what }
+    }
 }
 
 /// What happened.

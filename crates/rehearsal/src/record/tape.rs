@@ -189,7 +189,7 @@ impl Running {
                 | What::Stderr { .. }
                 | What::Ended(_) => self.next += 1,
             }
-            super::codec::write_entry(&mut self.lines, &Entry { seq, at, what });
+            super::codec::write_entry(&mut self.lines, &Entry::new(seq, at, what));
         }
         if messages > 0 {
             recorder.count(|summary| summary.messages += messages);
