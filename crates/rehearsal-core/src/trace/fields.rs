@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::members::message;
+use super::members::{message, whole};
 use super::put::milliseconds;
 use super::{End, Entry, HttpHead, Start, What};
 use crate::exchange::{Channel, Side};
@@ -50,6 +50,7 @@ pub(super) struct Fields<'a> {
     pub(super) base64: Option<String>,
     pub(super) half_line: Option<bool>,
     pub(super) limit: Option<usize>,
+    pub(super) offset: Option<usize>,
 
     pub(super) http: Option<HttpFields>,
     pub(super) event: Option<EventFields>,
@@ -76,6 +77,7 @@ pub(super) enum Kind {
     Http,
     Event,
     ChannelEnded,
+    Piece,
     Stderr,
     End,
 }
@@ -153,6 +155,10 @@ impl Fields<'_> {
                 What::Event { channel, name, id, data, retry }
             }
             Kind::ChannelEnded => What::ChannelEnded { channel, why: self.why },
+            Kind::Piece => {
+                let bytes = whole(&self)?.ok_or("`text` or `base64`")?.into();
+                What::Piece { from: self.from()?, offset: self.offset.ok_or("`offset`")?, bytes }
+            }
             Kind::Stderr => What::Stderr { line: self.line.ok_or("`line`")? },
             Kind::End => What::Ended(self.end.ok_or("`end`")?.into()),
         };

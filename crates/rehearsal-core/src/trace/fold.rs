@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::identity::identity;
 use super::{Call, End, Entry, Part, Placed, Start, What};
 use crate::exchange::{Channel, Exchange, Key, Limit, Pairing, Side, Stamped, Step};
-use crate::message::{Body, Message, RequestId};
+use crate::message::{Body, Message, Reason, RequestId};
 
 /// How much of a session is kept in memory while it is folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,12 +28,15 @@ impl Default for FoldLimit {
 /// How many parts may wait for the name of the server.
 const HELD: usize = 64;
 
+/// How much is kept of a line that has not ended.
+const PIECES: usize = 64 << 20;
+
 /// How many channels are remembered on which something was asked.
 const ASKED: usize = 100_000;
 
 /// Pairs the entries of one session, in the order in which they happened, and gives its parts.
 ///
-/// Every message is in exactly one part. What is kept is the requests that are still open: beyond the
+/// Every message is in exactly one part. What is kept is half a line of each side, and the requests that are still open: beyond the
 /// [limit](FoldLimit) the oldest ends without an answer, and its answer, should it come, is an entry of its own.
 #[derive(Debug)]
 pub struct Fold {
@@ -49,6 +52,10 @@ pub struct Fold {
     elsewhere: HashMap<(Side, RequestId), BTreeSet<Channel>>,
     /// On which channels something was asked that are still there: an answer there is about nothing else.
     asked: BTreeSet<(Channel, Side)>,
+    /// What each side has said of a line that has not ended.
+    pieces: [(Side, Vec<u8>); 2],
+    /// The place after the last one that is taken.
+    next: u64,
     last: Duration,
     end: Option<(u64, Duration, End)>,
     limit: FoldLimit,
@@ -80,6 +87,8 @@ impl Fold {
             bytes: 0,
             elsewhere: HashMap::new(),
             asked: BTreeSet::new(),
+            pieces: no_pieces(),
+            next: 0,
             last: Duration::ZERO,
             end: None,
             limit,
@@ -95,8 +104,12 @@ impl Fold {
     pub fn entry(&mut self, entry: Entry, parts: &mut Vec<Part>) {
         self.last = self.last.max(entry.at);
         let Entry { seq, item, at, what } = entry;
+        if !matches!(what, What::Piece { .. } | What::Ended(_)) {
+            self.next = self.next.max(seq.saturating_add(1));
+        }
         match what {
             What::Message { from, channel, message, event_id } => {
+                self.piece(from).clear();
                 if let Body::Batch(messages) = message.body() {
                     for (item, message) in (0..).zip(messages) {
                         let place = Place { seq, item: Some(item), event_id: event_id.clone() };
@@ -116,14 +129,36 @@ impl Fold {
                 self.asked.remove(&(channel, Side::Server));
                 self.give(Part::Entry(Entry { seq, item, at, what }), parts);
             }
+            What::Piece { from, offset, bytes } => {
+                let line = self.piece(from);
+                line.truncate(offset);
+                let room = PIECES.saturating_sub(line.len()).min(bytes.len());
+                line.extend_from_slice(&bytes[..room]);
+            }
             What::Http { .. } | What::Event { .. } | What::Stderr { .. } => {
                 self.give(Part::Entry(Entry { seq, item, at, what }), parts);
             }
         }
     }
 
-    /// Ends the session: what is still open ends without an answer. `otherwise` is how it ended where no entry said so.
+    fn piece(&mut self, from: Side) -> &mut Vec<u8> {
+        match from {
+            Side::Client => &mut self.pieces[0].1,
+            Side::Server => &mut self.pieces[1].1,
+        }
+    }
+
+    /// Ends the session: what is still open ends without an answer, and a line that has not ended is half a line.
+    /// `otherwise` is how it ended where no entry said so.
     pub fn finish(mut self, otherwise: Option<End>, parts: &mut Vec<Part>) {
+        for (from, line) in
+            std::mem::replace(&mut self.pieces, no_pieces()).into_iter().filter(|(_, line)| !line.is_empty())
+        {
+            let message = Message::garbled(line, Reason::HalfLine);
+            let place = Place { seq: self.next, ..Place::default() };
+            self.next = self.next.saturating_add(1);
+            self.message(from, Channel::MAIN, self.last, message, place, parts);
+        }
         let unanswered: Vec<Key> = std::mem::take(&mut self.open).into_values().collect();
         for key in unanswered {
             if let Some((exchange, place)) = self.pairing.abandon(&key) {
@@ -274,6 +309,10 @@ impl Fold {
             parts.append(&mut self.held);
         }
     }
+}
+
+fn no_pieces() -> [(Side, Vec<u8>); 2] {
+    [(Side::Client, Vec::new()), (Side::Server, Vec::new())]
 }
 
 #[cfg(test)]
@@ -449,6 +488,22 @@ mod tests {
         let mut talk = Talk::default();
         (0..HELD).for_each(|_| talk.happens(What::Stderr { line: "x".into() }));
         assert_eq!(talk.parts.len(), HELD + 1);
+    }
+
+    #[test]
+    fn pieces_of_a_line_are_replaced_by_the_line_or_are_half_of_it() {
+        let piece = |from, offset, bytes: &'static str| What::Piece { from, offset, bytes: bytes.into() };
+        let mut talk = Talk::default();
+        talk.happens(piece(Client, 0, "{\"json"));
+        talk.happens(piece(Server, 0, "noi"));
+        talk.happens(piece(Client, 6, "nrpc\":"));
+        talk.says(Client, 0, &call(1));
+        talk.happens(piece(Server, 3, "s"));
+        talk.happens(piece(Server, 2, "n-"));
+        let parts = talk.ends();
+        let [_, Part::Entry(half), Part::Call(_), _] = &parts[..] else { panic!("{parts:?}") };
+        let What::Message { from: Server, message, .. } = &half.what else { panic!("{half:?}") };
+        assert_eq!((half.seq, message), (4, &Message::garbled("non-", Reason::HalfLine)));
     }
 
     #[test]

@@ -254,7 +254,7 @@ mod tests {
             (
                 r#"{"type":"reqest","seq":1}"#,
                 "line 1, column 16: unknown variant `reqest`, expected one of `start`, `request`, `notification`, \
-                 `response`, `batch`, `garbled`, `http`, `event`, `channel_ended`, `stderr`, `end`",
+                 `response`, `batch`, `garbled`, `http`, `event`, `channel_ended`, `piece`, `stderr`, `end`",
             ),
             (r#"{"type":"request","at_ms":1}"#, "line 1, column 1: expected `seq`"),
             (

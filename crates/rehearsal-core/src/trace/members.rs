@@ -142,7 +142,7 @@ fn put_payload(out: &mut Vec<u8>, value: &[u8]) {
 }
 
 /// The whole message as a string.
-fn put_whole(out: &mut Vec<u8>, raw: &[u8]) {
+pub(super) fn put_whole(out: &mut Vec<u8>, raw: &[u8]) {
     match std::str::from_utf8(raw) {
         Ok(text) => {
             put_name(out, "text");
@@ -161,13 +161,11 @@ fn put_whole(out: &mut Vec<u8>, raw: &[u8]) {
 
 /// The message that the members of a line stand for; `known_id` where the id was left out. `Err` says what is wrong.
 pub(super) fn message(fields: &Fields<'_>, known_id: Option<&[u8]>) -> Result<Message, String> {
-    let raw = match (&fields.text, &fields.base64, fields.batch) {
-        (Some(text), None, None) => text.clone().into_bytes(),
-        (None, Some(base64), None) => {
-            STANDARD.decode(base64.as_bytes()).map_err(|error| format!("base64, but {error}"))?
-        }
-        (None, None, Some(batch)) => broken_up(batch.get(), fields)?,
-        (None, None, None) => {
+    let raw = match (whole(fields)?, fields.batch) {
+        (Some(raw), None) => raw,
+        (None, Some(batch)) => broken_up(batch.get(), fields)?,
+        (Some(_), Some(_)) => return Err("`text`, `base64` or `batch`, not two of them".to_owned()),
+        (None, None) => {
             let payload = fields.params.or(fields.result).or(fields.error);
             let payload = payload.map(|payload| broken_up(payload.get(), fields)).transpose()?;
             let id = fields.id.map(|id| id.get().as_bytes()).or(known_id);
@@ -180,12 +178,24 @@ pub(super) fn message(fields: &Fields<'_>, known_id: Option<&[u8]>) -> Result<Me
                 Key::Error => fields.error.and(payload.as_deref()),
             })?
         }
-        (Some(_), ..) | (_, Some(_), _) => return Err("only one of `text`, `base64` and `batch`".to_owned()),
     };
     match (fields.half_line, fields.limit) {
         (Some(true), _) => Ok(Message::garbled(raw, Reason::HalfLine)),
         (_, Some(limit)) => Ok(Message::garbled(raw, Reason::TooLong { limit })),
         (Some(false) | None, None) => Ok(Message::parse(raw)),
+    }
+}
+
+/// Bytes that were written as a string.
+pub(super) fn whole(fields: &Fields<'_>) -> Result<Option<Vec<u8>>, String> {
+    match (&fields.text, &fields.base64) {
+        (None, None) => Ok(None),
+        (Some(text), None) => Ok(Some(text.clone().into_bytes())),
+        (None, Some(base64)) => {
+            let bytes = STANDARD.decode(base64.as_bytes());
+            bytes.map(Some).map_err(|error| format!("base64 in `base64`, but: {error}"))
+        }
+        (Some(_), Some(_)) => Err("`text` or `base64`, not both".to_owned()),
     }
 }
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::fields::{EndFields, EventFields, HttpFields};
 use super::format::FORMAT;
-use super::members::put_message;
+use super::members::{put_message, put_whole};
 use super::put::{put_milliseconds, put_number, put_text, put_value};
 use super::{Entry, Start, What};
 use crate::exchange::{Channel, Side};
@@ -111,6 +111,12 @@ pub(super) fn put_entry(out: &mut Vec<u8>, entry: &Entry, log: Option<&InLog<'_>
                 put_text(out, why);
             }
         }
+        What::Piece { from, offset, bytes } => {
+            put_from(out, *from);
+            out.extend_from_slice(b",\"offset\":");
+            put_number(out, *offset as u64);
+            put_whole(out, bytes);
+        }
         What::Stderr { line } => {
             out.extend_from_slice(b",\"line\":");
             put_text(out, line);
@@ -135,6 +141,7 @@ fn kind(what: &What) -> &'static str {
         What::Http { .. } => "http",
         What::Event { .. } => "event",
         What::ChannelEnded { .. } => "channel_ended",
+        What::Piece { .. } => "piece",
         What::Stderr { .. } => "stderr",
         What::Ended(_) => "end",
     }
