@@ -22,6 +22,7 @@ mod output;
 mod prompt;
 mod question;
 mod read;
+mod record;
 mod request;
 mod run;
 mod save;
@@ -29,6 +30,7 @@ mod server;
 mod signals;
 mod suggestion;
 mod verdict;
+mod wrap;
 
 pub(crate) use context::Context;
 pub(crate) use run::run;
