@@ -13,6 +13,7 @@ use super::prompt::Prompt;
 use super::read::Read;
 use super::record::Record;
 use super::request::Request;
+use super::wrap::{Unwrap, Wrap};
 
 /// Drives and records MCP servers from the command line: see what a server offers, use it, watch the wire.
 #[derive(Debug, Parser)]
@@ -40,6 +41,8 @@ pub(super) enum Verb {
     Prompt(Prompt),
     Request(Request),
     Record(Record),
+    Wrap(Wrap),
+    Unwrap(Unwrap),
     Completions(Completions),
     Man(Man),
 }
