@@ -11,7 +11,6 @@ mod call;
 mod command_line;
 mod completions;
 mod context;
-mod duration;
 mod exit;
 mod failure;
 mod file_name;
