@@ -25,21 +25,21 @@ pub struct AnswerRule {
     #[serde(default)]
     pub steps: Vec<Located<Step>>,
     /// A text block, for short; a template.
-    pub text: Option<String>,
+    pub text: Option<Located<String>>,
     /// The content blocks of a tool's result.
-    pub content: Option<Vec<ContentBlock>>,
+    pub content: Option<Located<Vec<ContentBlock>>>,
     /// The structured content of a tool's result; strings in it are templates.
-    pub structured_content: Option<Value>,
+    pub structured_content: Option<Located<Value>>,
     /// The tool failed, and the content says how.
     pub is_error: Option<bool>,
     /// The messages of a prompt.
-    pub messages: Option<Vec<PromptMessage>>,
+    pub messages: Option<Located<Vec<PromptMessage>>>,
     /// The contents of a resource.
-    pub contents: Option<Vec<Contents>>,
+    pub contents: Option<Located<Vec<Contents>>>,
     /// The whole result as it goes on the wire; strings in it are templates.
-    pub result: Option<Map<String, Value>>,
+    pub result: Option<Located<Map<String, Value>>>,
     /// A JSON-RPC error instead of a result.
-    pub error: Option<ErrorAnswer>,
+    pub error: Option<Located<ErrorAnswer>>,
     /// `_meta` of the result, as it goes on the wire.
     pub meta: Option<Map<String, Value>>,
     /// The answer depends on what the client said: the first of these that fits. Their `when` is a matcher for the
@@ -79,9 +79,9 @@ pub struct ErrorAnswer {
     /// What kind of failure, for programs.
     pub code: i64,
     /// What happened, for people; a template.
-    pub message: String,
+    pub message: Located<String>,
     /// Whatever else there is to say; strings in it are templates.
-    pub data: Option<Value>,
+    pub data: Option<Located<Value>>,
 }
 
 /// How long to wait: `50ms`, or somewhere in `{ from: 10ms, to: 50ms }`.

@@ -18,7 +18,7 @@ pub struct ContentBlock {
     #[serde(rename = "type")]
     pub kind: Located<ContentKind>,
     /// `text`: a template.
-    pub text: Option<String>,
+    pub text: Option<Located<String>>,
     /// `image`, `audio`: base64.
     pub data: Option<Located<String>>,
     /// `image`, `audio`: the bytes of this file, beside the mock file.
@@ -71,7 +71,7 @@ pub struct Annotations {
     /// `user`, `assistant` or both.
     pub audience: Option<Vec<Role>>,
     /// From 0 to 1.
-    pub priority: Option<f64>,
+    pub priority: Option<Located<f64>>,
     /// When it last changed, in RFC 3339.
     #[serde(alias = "lastModified")]
     pub last_modified: Option<String>,

@@ -93,7 +93,7 @@ pub struct Resource {
     /// `_meta`, as it goes on the wire.
     pub meta: Option<Map<String, Value>>,
     /// The contents as text; a template.
-    pub text: Option<String>,
+    pub text: Option<Located<String>>,
     /// The contents as base64.
     pub blob: Option<Located<String>>,
     /// The contents are those of this file, beside the mock file.
@@ -131,7 +131,7 @@ pub struct ResourceTemplate {
     #[serde(default)]
     pub complete: std::collections::BTreeMap<String, Vec<String>>,
     /// The contents as text; a template over `arguments`, the variables of the pattern.
-    pub text: Option<String>,
+    pub text: Option<Located<String>>,
     /// The contents as base64.
     pub blob: Option<Located<String>>,
     /// Instead of fixed contents: what it answers, the first that fits.
@@ -148,7 +148,7 @@ pub struct Contents {
     /// What kind.
     pub mime_type: Option<String>,
     /// As text; a template.
-    pub text: Option<String>,
+    pub text: Option<Located<String>>,
     /// As base64.
     pub blob: Option<Located<String>>,
     /// `_meta`, as it goes on the wire.

@@ -21,7 +21,7 @@ pub enum Step {
         /// Who says so.
         logger: Option<String>,
         /// What; strings in it are templates.
-        data: Value,
+        data: Located<Value>,
     },
     /// Any notification, as it goes on the wire; strings in it are templates.
     Notify {
@@ -65,7 +65,7 @@ pub struct Progress {
     /// Of how much.
     pub total: Option<f64>,
     /// In words; a template.
-    pub message: Option<String>,
+    pub message: Option<Located<String>>,
 }
 
 /// The eight levels of syslog.
@@ -114,9 +114,9 @@ pub enum Ask {
 #[serde(deny_unknown_fields)]
 pub struct Elicitation {
     /// In words; a template.
-    pub message: String,
+    pub message: Located<String>,
     /// The form, as JSON Schema.
-    pub requested_schema: Option<Value>,
+    pub requested_schema: Option<Located<Value>>,
     /// Instead of a form: where to go.
     pub url: Option<String>,
     /// Of a URL (2025-11-25).
@@ -130,9 +130,9 @@ pub struct Sampling {
     /// The conversation so far, as it goes on the wire; strings in it are templates.
     pub messages: Option<Vec<Value>>,
     /// One message of the user, for short; a template.
-    pub prompt: Option<String>,
+    pub prompt: Option<Located<String>>,
     /// How the model should behave; a template.
-    pub system_prompt: Option<String>,
+    pub system_prompt: Option<Located<String>>,
     /// How much it may say.
     #[serde(default = "some_tokens")]
     pub max_tokens: u64,
