@@ -4,6 +4,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use super::call::Call;
+use super::check::Check;
 use super::completions::Completions;
 use super::context::Context;
 use super::exit::Exit;
@@ -38,6 +39,7 @@ pub(super) enum Verb {
     Read(Read),
     Prompt(Prompt),
     Request(Request),
+    Check(Check),
     Completions(Completions),
     Man(Man),
 }

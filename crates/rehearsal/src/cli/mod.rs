@@ -8,6 +8,7 @@
 
 mod arguments;
 mod call;
+mod check;
 mod command_line;
 mod completions;
 mod context;

@@ -40,6 +40,7 @@ fn done(verb: &Verb, context: &Context) -> Result<Exit, Failure> {
             let params = request.given()?;
             with_server(context, &request.server, async |client| request.run(params, client, context).await)
         }
+        Verb::Check(check) => check.run(context),
         Verb::Completions(completions) => completions.run(),
         Verb::Man(man) => man.run(context),
     }

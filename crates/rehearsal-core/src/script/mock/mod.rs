@@ -15,10 +15,12 @@
 //! content, schemas, `meta`, text) is never touched.
 
 mod answer;
+mod check;
 mod content;
 mod fault;
 mod file;
 mod listed;
+mod parse;
 mod step;
 
 pub use answer::{AnswerRule, Delay, ErrorAnswer, Given};
@@ -26,4 +28,5 @@ pub use content::{Annotations, ContentBlock, ContentKind, EmbeddedResource, Icon
 pub use fault::{FaultKind, FaultRule, HttpFault};
 pub use file::{Implementation, MockFile, Validate};
 pub use listed::{Argument, Contents, Prompt, Resource, ResourceTemplate, TaskSupport, Tool, ToolAnnotations};
+pub use parse::parse;
 pub use step::{Again, Ask, Changed, Elicitation, LogLevel, Progress, Sampling, Step, TaskAnswer};
