@@ -12,9 +12,10 @@ use super::list::List;
 use super::man::Man;
 use super::prompt::Prompt;
 use super::read::Read;
+use super::record::Record;
 use super::request::Request;
 
-/// Drives MCP servers from the command line: see what a server offers, use it, watch the wire.
+/// Drives and records MCP servers from the command line: see what a server offers, use it, watch the wire.
 #[derive(Debug, Parser)]
 #[command(
     name = "rehearse",
@@ -40,6 +41,7 @@ pub(super) enum Verb {
     Prompt(Prompt),
     Request(Request),
     Check(Check),
+    Record(Record),
     Completions(Completions),
     Man(Man),
 }
@@ -50,6 +52,7 @@ Examples:
   rehearse call echo message=hello --url http://127.0.0.1:3000/mcp
   rehearse read file:///notes.md --container my-server:latest
   rehearse prompt greet who=Ada --config .mcp.json --server greeter
+  rehearse record -o trace.jsonl -- npx -y @modelcontextprotocol/server-everything
 
 `rehearse list --help` and the like say more.";
 

@@ -22,6 +22,7 @@ mod output;
 mod prompt;
 mod question;
 mod read;
+mod record;
 mod request;
 mod run;
 mod save;
