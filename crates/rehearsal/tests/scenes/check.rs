@@ -26,9 +26,36 @@ fn each_broken_file_gets_a_located_error() {
 fn a_file_without_mistakes_is_only_counted() {
     let mock = "server: { name: weather }\ntools: [{ name: rain, answers: [{ text: Rain }] }]\n";
     let stage = Stage::new().file("one.mock.yaml", mock).file("two.mock.yaml", "tools: [{ name: x }]\n");
-    rehearse!(stage, "rehearse check one.mock.yaml", @"");
-    rehearse!(stage, "rehearse check --json one.mock.yaml two.mock.yaml", @"");
-    rehearse!(stage, "rehearse check - < one.mock.yaml", @"");
-    rehearse!(stage, "rehearse check three.mock.yaml", @"");
-    rehearse!(stage, "rehearse check", @"");
+    rehearse!(stage, "rehearse check one.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    1 file checked, nothing wrong
+    ");
+    rehearse!(stage, "rehearse check --json one.mock.yaml two.mock.yaml", @r#"
+    exit: 2
+    ----- stdout -----
+    {"file":"two.mock.yaml","line":1,"column":17,"message":"the tool `x` has no answer","hint":"add `answers: [{ text: … }]`"}
+    ----- stderr -----
+    2 files checked, 1 problem found
+    "#);
+    rehearse!(stage, "rehearse check - < one.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    1 file checked, nothing wrong
+    ");
+    rehearse!(stage, "rehearse check three.mock.yaml", @"
+    exit: 2
+    ----- stderr -----
+    error: cannot read three.mock.yaml: No such file or directory (os error 2)
+    ");
+    rehearse!(stage, "rehearse check", @"
+    exit: 2
+    ----- stderr -----
+    error: the following required arguments were not provided:
+      <FILE>...
+
+    Usage: rehearse check <FILE>...
+
+    For more information, try '--help'.
+    ");
 }
