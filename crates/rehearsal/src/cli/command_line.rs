@@ -14,6 +14,7 @@ use super::prompt::Prompt;
 use super::read::Read;
 use super::record::Record;
 use super::request::Request;
+use super::schema::Schema;
 
 /// Drives and records MCP servers from the command line: see what a server offers, use it, watch the wire.
 #[derive(Debug, Parser)]
@@ -41,6 +42,7 @@ pub(super) enum Verb {
     Prompt(Prompt),
     Request(Request),
     Check(Check),
+    Schema(Schema),
     Record(Record),
     Completions(Completions),
     Man(Man),

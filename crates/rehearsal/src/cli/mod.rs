@@ -26,6 +26,7 @@ mod record;
 mod request;
 mod run;
 mod save;
+mod schema;
 mod server;
 mod signals;
 mod suggestion;

@@ -59,3 +59,10 @@ fn a_file_without_mistakes_is_only_counted() {
     For more information, try '--help'.
     ");
 }
+
+/// `schemas/` is what `rehearse schema` prints; `rehearse schema mock > schemas/mock.schema.json` brings it up to date.
+#[test]
+fn the_schema_for_editors_is_up_to_date() {
+    let kept = include_str!("../../../../schemas/mock.schema.json");
+    assert_eq!(Stage::new().play("rehearse schema mock"), format!("exit: 0\n----- stdout -----\n{kept}"));
+}

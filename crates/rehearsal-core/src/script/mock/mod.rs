@@ -17,6 +17,7 @@
 mod answer;
 mod check;
 mod content;
+mod editor;
 mod fault;
 mod file;
 mod listed;
@@ -25,6 +26,7 @@ mod step;
 
 pub use answer::{AnswerRule, Delay, ErrorAnswer, Given};
 pub use content::{Annotations, ContentBlock, ContentKind, EmbeddedResource, Icon, PromptMessage, Role};
+pub use editor::json_schema;
 pub use fault::{FaultKind, FaultRule, HttpFault};
 pub use file::{Implementation, MockFile, Validate};
 pub use listed::{Argument, Contents, Prompt, Resource, ResourceTemplate, TaskSupport, Tool, ToolAnnotations};
