@@ -262,8 +262,8 @@ impl Fold {
         }
     }
 
-    fn call(&mut self, exchange: Exchange, place: Place, response: Option<Placed>, parts: &mut Vec<Part>) {
-        let Exchange { key, request: Stamped { at, message }, .. } = exchange;
+    fn call(&mut self, exchange: Box<Exchange>, place: Place, response: Option<Placed>, parts: &mut Vec<Part>) {
+        let Exchange { key, request: Stamped { at, message }, .. } = *exchange;
         let Place { seq, item, event_id } = place;
         let request = Placed { seq, item, at, channel: key.channel, message, event_id };
         let call = Call { asker: key.asker, request, response };
