@@ -1,9 +1,10 @@
 //! Reads a journal, line by line.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
 use super::fields::{Fields, Kind};
 use super::format::FORMAT;
+use super::journal_parts::Mark;
 use super::{Entry, ReadError, Start};
 
 /// The longest line that is read unless told otherwise.
@@ -32,6 +33,8 @@ pub enum JournalLine {
 pub struct JournalReader<R> {
     input: R,
     line: u64,
+    /// How many bytes were read.
+    position: u64,
     buffer: Vec<u8>,
     limit: usize,
     skip_bad: bool,
@@ -43,7 +46,16 @@ impl<R: BufRead> JournalReader<R> {
     /// Reads from the beginning of a journal.
     pub fn new(input: R) -> JournalReader<R> {
         let buffer = Vec::with_capacity(4096);
-        JournalReader { input, line: 0, buffer, limit: LINE_LIMIT, skip_bad: false, over: false, torn: None }
+        JournalReader {
+            input,
+            line: 0,
+            position: 0,
+            buffer,
+            limit: LINE_LIMIT,
+            skip_bad: false,
+            over: false,
+            torn: None,
+        }
     }
 
     /// Goes on after a bad line.
@@ -68,6 +80,15 @@ impl<R: BufRead> JournalReader<R> {
         self.torn
     }
 
+    pub(super) fn skips_bad(&self) -> bool {
+        self.skip_bad
+    }
+
+    /// Where the next line begins.
+    pub(super) fn mark(&self) -> Mark {
+        Mark { position: self.position, line: self.line }
+    }
+
     fn read(&mut self) -> Result<Option<JournalLine>, ReadError> {
         loop {
             self.buffer.clear();
@@ -77,6 +98,7 @@ impl<R: BufRead> JournalReader<R> {
                 return Ok(None);
             }
             self.line += 1;
+            self.position += length as u64;
             let ended = self.buffer.last() == Some(&b'\n');
             if !ended && length > self.limit {
                 self.skip_line()?;
@@ -110,10 +132,20 @@ impl<R: BufRead> JournalReader<R> {
                 None => (chunk.len(), chunk.is_empty()),
             };
             self.input.consume(used);
+            self.position += used as u64;
             if done {
                 return Ok(());
             }
         }
+    }
+}
+
+impl<R: BufRead + Seek> JournalReader<R> {
+    /// Goes to a place where a line begins.
+    pub(super) fn go_to(&mut self, mark: Mark) -> io::Result<()> {
+        self.input.seek(SeekFrom::Start(mark.position))?;
+        (self.position, self.line, self.over, self.torn) = (mark.position, mark.line, false, None);
+        Ok(())
     }
 }
 

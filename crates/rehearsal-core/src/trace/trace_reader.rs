@@ -31,6 +31,7 @@ pub struct TraceReader<R> {
     comma: bool,
     buffer: Vec<u8>,
     skip_bad: bool,
+    only: Option<Piece>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +85,7 @@ impl<R: BufRead + Seek> TraceReader<R> {
             comma: false,
             buffer: Vec::with_capacity(4096),
             skip_bad: false,
+            only: None,
         }
     }
 
@@ -91,6 +93,18 @@ impl<R: BufRead + Seek> TraceReader<R> {
     #[must_use]
     pub fn skip_bad(self, skip_bad: bool) -> TraceReader<R> {
         TraceReader { skip_bad, ..self }
+    }
+
+    /// Gives calls, and passes over what else there is in a session.
+    #[must_use]
+    pub fn only_calls(self) -> TraceReader<R> {
+        TraceReader { only: Some(Piece::Call), ..self }
+    }
+
+    /// Passes over the calls of a session, and gives what else there is.
+    #[must_use]
+    pub fn only_entries(self) -> TraceReader<R> {
+        TraceReader { only: Some(Piece::Message), ..self }
     }
 
     /// The line that is being read, from 1.
@@ -192,6 +206,10 @@ impl<R: BufRead + Seek> TraceReader<R> {
     }
 
     fn enter(&mut self, piece: Piece) -> Result<(), ReadError> {
+        if self.only.is_some_and(|only| only != piece) {
+            (self.state, self.comma) = (State::Inside, true);
+            return self.pull.value(None);
+        }
         self.pull.take(b"[", "a list: `[`")?;
         (self.state, self.comma) = (State::In(piece), false);
         Ok(())
