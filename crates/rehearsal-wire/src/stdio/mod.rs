@@ -12,8 +12,8 @@ mod process;
 mod read;
 mod spawner;
 mod tail;
-mod watchdog;
+pub(crate) mod watchdog;
 mod write;
 
-pub use child::{ServerCommand, SpawnError, StderrSink, spawn};
+pub use child::{Farewell, ServerCommand, SpawnError, StderrSink, spawn};
 pub use own::own;

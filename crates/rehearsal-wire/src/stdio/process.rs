@@ -44,9 +44,9 @@ impl Process {
         ended.ok()?.ok().and_then(|status| *status)
     }
 
-    /// Waits, then SIGTERM, waits again, then SIGKILL, for the whole group.
-    pub(super) async fn stop(&self, grace: Duration) -> Stopped {
-        let stopped = if self.wait(grace).await.is_some() {
+    /// Waits for as long as `patience`, then SIGTERM, waits for as long as `grace`, then SIGKILL, for the whole group.
+    pub(super) async fn stop(&self, patience: Duration, grace: Duration) -> Stopped {
+        let stopped = if self.wait(patience).await.is_some() {
             Stopped::Politely
         } else {
             self.signal(Signal::SIGTERM);
