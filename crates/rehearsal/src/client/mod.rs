@@ -29,9 +29,11 @@ mod error;
 mod handshake;
 mod listing;
 mod params;
+mod patience;
 mod response;
 mod running;
 mod session;
+mod slot;
 mod subscription;
 mod target;
 

@@ -1,0 +1,379 @@
+//! The envelope of an ordinary message in one pass over its bytes.
+//!
+//! ```text
+//! {"jsonrpc":"2.0","id":1,"result":{ … skipped … }}
+//!            ─────      ─          ───────────────
+//! ```
+//!
+//! It knows the whole grammar of JSON, but gives up where anything is unusual: a key with escapes, one that stands twice,
+//! deep nesting, and all that is not JSON. `serde_json` is the judge of those. What is found here is what it would find.
+
+use super::envelope::{Envelope, Key};
+
+/// The envelope of `bytes`, which are JSON if they are UTF-8; `None` where `serde_json` should look at them.
+pub(super) fn envelope(bytes: &[u8]) -> Option<(Envelope<'_>, Letters)> {
+    let mut scan = Scan { bytes, beyond: 0 };
+    let mut envelope = Envelope::default();
+    let mut at = scan.byte(scan.space(0), b'{')?;
+    at = scan.space(at);
+    if scan.peek(at)? == b'}' {
+        at += 1;
+    } else {
+        loop {
+            let start = scan.byte(at, b'"')?;
+            at = scan.string(start, Escapes::GiveUp)?;
+            let key = Key::read(&bytes[start..at - 1]);
+            let start = scan.colon(at)?;
+            at = scan.value(start)?;
+            if !envelope.set(key, &bytes[start..at]) {
+                return None;
+            }
+            at = scan.space(at);
+            match scan.peek(at)? {
+                b',' => at = scan.space(at + 1),
+                b'}' => break at += 1,
+                _ => return None,
+            }
+        }
+    }
+    let letters = if scan.beyond & eight(0x80) == 0 { Letters::Ascii } else { Letters::Any };
+    (scan.space(at) == bytes.len()).then_some((envelope, letters))
+}
+
+/// Which letters were seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Letters {
+    /// Nothing that could fail to be UTF-8.
+    Ascii,
+    /// Anything inside of strings.
+    Any,
+}
+
+/// What to do about a backslash.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Escapes {
+    Skip,
+    GiveUp,
+}
+
+/// The same byte eight times.
+const fn eight(byte: u8) -> u64 {
+    u64::from_ne_bytes([byte; 8])
+}
+
+/// Every function takes the place where it begins, and gives the one behind what it found.
+struct Scan<'a> {
+    bytes: &'a [u8],
+    /// All letters of all strings, one on top of the other.
+    beyond: u64,
+}
+
+impl Scan<'_> {
+    #[inline(always)]
+    fn peek(&self, at: usize) -> Option<u8> {
+        self.bytes.get(at).copied()
+    }
+
+    #[inline(always)]
+    fn byte(&self, at: usize, byte: u8) -> Option<usize> {
+        (self.peek(at)? == byte).then_some(at + 1)
+    }
+
+    #[inline(always)]
+    fn space(&self, at: usize) -> usize {
+        if self.peek(at).is_some_and(|byte| byte > b' ') { at } else { self.much_space(at) }
+    }
+
+    #[cold]
+    fn much_space(&self, mut at: usize) -> usize {
+        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.peek(at) {
+            at += 1;
+        }
+        at
+    }
+
+    #[inline(always)]
+    fn colon(&self, at: usize) -> Option<usize> {
+        Some(self.space(self.byte(self.space(at), b':')?))
+    }
+
+    #[inline(always)]
+    fn key(&mut self, at: usize) -> Option<usize> {
+        let at = self.byte(at, b'"')?;
+        let at = self.string(at, Escapes::Skip)?;
+        self.colon(at)
+    }
+
+    /// Skips a value, however it is made up.
+    fn value(&mut self, mut at: usize) -> Option<usize> {
+        let mut inside = Nesting::default();
+        loop {
+            match self.peek(at)? {
+                b'"' => at = self.string(at + 1, Escapes::Skip)?,
+                b'{' => {
+                    at = self.space(at + 1);
+                    if self.peek(at)? == b'}' {
+                        at += 1;
+                    } else {
+                        inside.enter(Container::Object)?;
+                        at = self.key(at)?;
+                        continue;
+                    }
+                }
+                b'[' => {
+                    at = self.space(at + 1);
+                    if self.peek(at)? == b']' {
+                        at += 1;
+                    } else {
+                        inside.enter(Container::Array)?;
+                        continue;
+                    }
+                }
+                b't' => at = self.literal(at, b"true")?,
+                b'f' => at = self.literal(at, b"false")?,
+                b'n' => at = self.literal(at, b"null")?,
+                _ => at = self.number(at)?,
+            }
+            // A value has ended, and with it maybe what it stands in.
+            loop {
+                let Some(container) = inside.innermost() else { return Some(at) };
+                at = self.space(at);
+                match (self.peek(at)?, container) {
+                    (b',', Container::Object) => {
+                        at = self.key(self.space(at + 1))?;
+                        break;
+                    }
+                    (b',', Container::Array) => {
+                        at = self.space(at + 1);
+                        break;
+                    }
+                    (b'}', Container::Object) | (b']', Container::Array) => inside.leave(),
+                    _ => return None,
+                }
+                at += 1;
+            }
+        }
+    }
+
+    /// Skips the rest of a string.
+    #[inline(always)]
+    fn string(&mut self, mut at: usize, escapes: Escapes) -> Option<usize> {
+        loop {
+            // What means nothing in a string, eight letters at a time.
+            while let Some(chunk) = self.bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+                let chunk = u64::from_le_bytes(*chunk);
+                self.beyond |= chunk;
+                let zero = |bytes: u64| bytes.wrapping_sub(eight(1)) & !bytes;
+                let control = chunk.wrapping_sub(eight(b' ')) & !chunk;
+                // The lowest bit is right; those above it may be set by a borrow.
+                let special = (zero(chunk ^ eight(b'"')) | zero(chunk ^ eight(b'\\')) | control) & eight(0x80);
+                if special != 0 {
+                    at += special.trailing_zeros() as usize / 8;
+                    break;
+                }
+                at += 8;
+            }
+            match self.peek(at)? {
+                b'"' => return Some(at + 1),
+                b'\\' if escapes == Escapes::Skip => at = self.escape(at + 1)?,
+                ..b' ' | b'\\' => return None,
+                letter => {
+                    self.beyond |= u64::from(letter);
+                    at += 1;
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn escape(&self, at: usize) -> Option<usize> {
+        match self.peek(at)? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(at + 1),
+            b'u' => {
+                let digits = self.bytes.get(at + 1..at + 5)?;
+                digits.iter().all(u8::is_ascii_hexdigit).then_some(at + 5)
+            }
+            _ => None,
+        }
+    }
+
+    fn literal(&self, at: usize, word: &[u8]) -> Option<usize> {
+        self.bytes[at..].starts_with(word).then_some(at + word.len())
+    }
+
+    fn number(&self, mut at: usize) -> Option<usize> {
+        at += usize::from(self.peek(at)? == b'-');
+        at = if self.peek(at)? == b'0' { at + 1 } else { self.digits(at)? };
+        if self.peek(at) == Some(b'.') {
+            at = self.digits(at + 1)?;
+        }
+        if let Some(b'e' | b'E') = self.peek(at) {
+            at += 1;
+            at += usize::from(matches!(self.peek(at)?, b'+' | b'-'));
+            at = self.digits(at)?;
+        }
+        Some(at)
+    }
+
+    fn digits(&self, start: usize) -> Option<usize> {
+        let mut at = start;
+        while self.peek(at).is_some_and(|byte| byte.is_ascii_digit()) {
+            at += 1;
+        }
+        (at > start).then_some(at)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Container {
+    Object,
+    Array,
+}
+
+/// What we are inside of, innermost last: one bit each.
+#[derive(Default)]
+struct Nesting {
+    objects: u64,
+    depth: u32,
+}
+
+impl Nesting {
+    #[inline(always)]
+    fn enter(&mut self, container: Container) -> Option<()> {
+        self.depth += 1;
+        self.objects = self.objects << 1 | u64::from(matches!(container, Container::Object));
+        (self.depth <= u64::BITS).then_some(())
+    }
+
+    #[inline(always)]
+    fn innermost(&self) -> Option<Container> {
+        let container = if self.objects & 1 == 1 { Container::Object } else { Container::Array };
+        (self.depth > 0).then_some(container)
+    }
+
+    #[inline(always)]
+    fn leave(&mut self) {
+        self.depth -= 1;
+        self.objects >>= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ordinary_messages_need_no_judge() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a \"b\" \u00e9 é"}],"isError":false}}"#,
+            r#" { "jsonrpc" : "2.0" , "id" : "x" , "method" : "tools/call" , "params" : { } , "more" : [ ] } "#,
+            r#"{"jsonrpc":"2.0","id":-7,"error":{"code":-32602,"message":"no","data":[1.5e-3,0,true,null,[[]]]}}"#,
+            "{}",
+        ] {
+            let (found, _) = envelope(text.as_bytes()).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(found, serde_json::from_str(text).unwrap(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_unusual_is_left_to_the_judge() {
+        let deep = format!(r#"{{"result":{}{}}}"#, "[".repeat(66), "]".repeat(66));
+        for text in [
+            r#"{"i\u0064":1}"#,
+            r#"{"id":1,"id":2}"#,
+            r#"{"id":01}"#,
+            r#"{"id":1.}"#,
+            r#"{"id":1e}"#,
+            r#"{"id":-}"#,
+            r#"{"id":"\x"}"#,
+            r#"{"id":"\u12g4"}"#,
+            r#"{"id":tru}"#,
+            r#"{"id":[1,]}"#,
+            r#"{"id":{"a":1,}}"#,
+            r#"{"id":{"a"}}"#,
+            r#"{"id":[1}}"#,
+            r#"{"id":1,}"#,
+            r#"{"id":1} x"#,
+            "{\"id\":\"a\tb\"}",
+            "{",
+            "{\"",
+            &deep,
+        ] {
+            assert_eq!(envelope(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    fn agree(text: impl AsRef<[u8]>) -> Result<(), TestCaseError> {
+        let bytes = text.as_ref();
+        if let Some((found, letters)) = envelope(bytes) {
+            prop_assert!(letters == Letters::Any || bytes.is_ascii());
+            if let Ok(text) = std::str::from_utf8(bytes) {
+                let judged: Result<Envelope<'_>, _> = serde_json::from_str(text);
+                prop_assert_eq!(judged.ok(), Some(found), "{}", text);
+            }
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_found_in_any_text_is_what_the_judge_finds(text: String) {
+            agree(&text)?;
+            agree(format!("{{{text}}}"))?;
+            agree(format!(r#"{{"id":{text}}}"#))?;
+            agree(format!(r#"{{"id":"{text}"}}"#))?;
+        }
+
+        #[test]
+        fn whatever_is_found_in_any_bytes_is_what_the_judge_finds(bytes: Vec<u8>) {
+            agree(&bytes)?;
+            agree([br#"{"id":""#, &bytes[..], br#""}"#].concat())?;
+        }
+
+        #[test]
+        fn whatever_is_found_in_any_mixture_is_what_the_judge_finds(
+            pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..14),
+        ) {
+            let text = pieces.concat();
+            agree(&text)?;
+            agree(format!(r#"{{"id":{text}}}"#))?;
+            agree(format!(r#"{{"result":[{text}],"id":"12345678{text}"}}"#))?;
+        }
+    }
+
+    const PIECES: &[&str] = &[
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\"",
+        "\\",
+        "\\u00",
+        "a0",
+        "\\\"",
+        "\"id\":",
+        "\"method\":",
+        "\"result\":{",
+        "1",
+        "0",
+        "-",
+        ".",
+        "e",
+        "+",
+        "true",
+        "false",
+        "null",
+        " ",
+        "\n",
+        "\t",
+        "\u{1}",
+        "\u{7f}",
+        "é",
+        "\u{1f600}",
+        "\"text\"",
+        "{}",
+    ];
+}
