@@ -11,10 +11,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Message, Method, Reply};
 use rehearsal_core::protocol::{Revision, code, meta};
+use rehearsal_wire::Ending;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 
@@ -42,6 +42,8 @@ impl Drop for Begun {
         // At once, and not when the runtime gets round to ending the task.
         self.conversation.sender.abort();
         self.reading.abort();
+        // Nobody else will tell those who still wait.
+        self.conversation.ended(&Ending::Closed);
     }
 }
 
@@ -182,7 +184,7 @@ impl Handshake<'_> {
         begun.conversation.begin(Ask {
             message,
             token: None,
-            headers: HeaderMap::new(),
+            headers: None,
             limit,
             watch: None,
             on_give_up: GiveUp::Silently,
@@ -211,7 +213,7 @@ fn outcome(negotiated: Result<Negotiated, ClientError>) -> Verdict {
     }
 }
 
-fn era(answer: Result<Box<Answered>, ClientError>) -> Verdict {
+fn era(answer: Result<Answered, ClientError>) -> Verdict {
     let answered = match answer {
         Ok(answered) => answered,
         Err(error @ ClientError::ServerGone { .. }) => return Verdict::Died(error),
