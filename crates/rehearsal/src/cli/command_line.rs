@@ -13,6 +13,7 @@ use super::prompt::Prompt;
 use super::read::Read;
 use super::record::Record;
 use super::request::Request;
+use super::trace::Trace;
 use super::wrap::{Unwrap, Wrap};
 
 /// Drives and records MCP servers from the command line: see what a server offers, use it, watch the wire.
@@ -41,6 +42,7 @@ pub(super) enum Verb {
     Prompt(Prompt),
     Request(Request),
     Record(Record),
+    Trace(Trace),
     Wrap(Wrap),
     Unwrap(Unwrap),
     Completions(Completions),
@@ -54,6 +56,7 @@ Examples:
   rehearse read file:///notes.md --container my-server:latest
   rehearse prompt greet who=Ada --config .mcp.json --server greeter
   rehearse record -o trace.jsonl -- npx -y @modelcontextprotocol/server-everything
+  rehearse trace show trace.jsonl
 
 `rehearse list --help` and the like say more.";
 

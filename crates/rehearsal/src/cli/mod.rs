@@ -29,6 +29,7 @@ mod save;
 mod server;
 mod signals;
 mod suggestion;
+mod trace;
 mod verdict;
 mod wrap;
 

@@ -12,6 +12,7 @@ mod screen;
 mod table;
 mod talk;
 mod told;
+mod trace;
 mod visible;
 mod wire;
 
@@ -23,5 +24,6 @@ pub(crate) use parameter::{Parameter, accepts_unknown, parameters, prompt_parame
 pub(crate) use screen::Screen;
 pub(crate) use talk::Talk;
 pub(crate) use told::{log_line, progress_line};
+pub(crate) use trace::{Change, Columns, Detail, Row, TimelinePrinter, failed, plural, print_change, print_stats};
 pub(crate) use visible::one_line;
 pub(crate) use wire::wire_line;
