@@ -14,6 +14,7 @@ use super::exit::Exit;
 use super::json_input::JsonInputError;
 use super::save::SaveError;
 use super::server::ServerError;
+use super::trace::TraceError;
 use super::wrap::WrapError;
 use crate::print::Talk;
 
@@ -35,6 +36,9 @@ pub(super) enum Failure {
     /// A configuration could not be wrapped or unwrapped.
     #[error(transparent)]
     Wrap(#[from] WrapError),
+    /// A recording could not be read or written.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     /// The server could not be driven.
     #[error(transparent)]
     Client(Box<ClientError>),
@@ -81,6 +85,7 @@ impl Failure {
             | Failure::Json(_)
             | Failure::Save(_)
             | Failure::Wrap(_)
+            | Failure::Trace(_)
             | Failure::Output(_)
             | Failure::Unreadable { .. } => Exit::BadInput,
             Failure::Client(error) => client_exit(error),
@@ -95,6 +100,7 @@ impl Failure {
             Failure::Client(error) => client_hints(error).into_iter().map(str::to_owned).collect(),
             Failure::Json(error) => error.hints(),
             Failure::Wrap(error) => error.hints(),
+            Failure::Trace(error) => error.hints(),
             Failure::Save(_) | Failure::Output(_) | Failure::Unreadable { .. } | Failure::Begin(_) => Vec::new(),
         }
     }
