@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 
 use anstream::{AutoStream, ColorChoice};
 
@@ -13,6 +14,8 @@ use crate::print::{Palette, Screen, Talk, USUAL_WIDTH};
 pub(crate) struct Context {
     /// The command line, the name of the program first.
     pub(super) words: Vec<OsString>,
+    /// The file that the program is in.
+    pub(super) program: PathBuf,
     /// How stdout is shown.
     pub(super) stdout: Screen,
     /// What is said on stderr.
@@ -26,6 +29,7 @@ impl Context {
         let (stdout, stderr) = (io::stdout(), io::stderr());
         Context {
             words: std::env::args_os().collect(),
+            program: std::env::current_exe().unwrap_or_else(|_| "rehearse".into()),
             stdout: Screen { palette: palette(AutoStream::choice(&stdout)), width: width(&stdout) },
             talk: Talk::new(Screen { palette: palette(AutoStream::choice(&stderr)), width: width(&stderr) }),
             variables: std::env::vars_os().collect(),

@@ -8,10 +8,10 @@
 
 mod arguments;
 mod call;
+mod check;
 mod command_line;
 mod completions;
 mod context;
-mod duration;
 mod exit;
 mod failure;
 mod file_name;
@@ -22,13 +22,16 @@ mod output;
 mod prompt;
 mod question;
 mod read;
+mod record;
 mod request;
 mod run;
 mod save;
+mod schema;
 mod server;
 mod signals;
 mod suggestion;
 mod verdict;
+mod wrap;
 
 pub(crate) use context::Context;
 pub(crate) use run::run;
