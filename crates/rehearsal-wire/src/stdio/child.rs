@@ -271,7 +271,7 @@ impl Sender for Shared {
     fn close(&self) -> BoxFuture<'_, Stopped> {
         Box::pin(async {
             if self.process.status().is_some() {
-                self.process.stop(Duration::ZERO).await;
+                self.process.stop(Duration::ZERO, Duration::ZERO).await;
                 return Stopped::Gone;
             }
             // A server that reads nothing may keep a writer busy, and with it the pipe open; it gets SIGTERM then.
@@ -280,7 +280,7 @@ impl Sender for Shared {
                 Farewell::Stdin => self.grace,
                 Farewell::Signal => Duration::ZERO,
             };
-            self.process.stop_after(patience, self.grace).await
+            self.process.stop(patience, self.grace).await
         })
     }
 

@@ -62,13 +62,8 @@ impl Process {
         killpg(self.group, Signal::SIGKILL).is_ok()
     }
 
-    /// Waits, then SIGTERM, waits again, then SIGKILL, for the whole group.
-    pub(super) async fn stop(&self, grace: Duration) -> Stopped {
-        self.stop_after(grace, grace).await
-    }
-
     /// Waits for as long as `patience`, then SIGTERM, waits for as long as `grace`, then SIGKILL, for the whole group.
-    pub(super) async fn stop_after(&self, patience: Duration, grace: Duration) -> Stopped {
+    pub(super) async fn stop(&self, patience: Duration, grace: Duration) -> Stopped {
         let stopped = if self.wait(patience).await.is_some() {
             Stopped::Politely
         } else {
