@@ -118,6 +118,7 @@ fn client_exit(error: &ClientError) -> Exit {
         | ClientError::NotSent { cause: SendError::TooLong { .. } | SendError::LineEnd, .. } => Exit::BadInput,
         // The options were checked before, so a target that is still bad is one that cannot be reached.
         ClientError::BadTarget { .. }
+        | ClientError::NoTransport { .. }
         | ClientError::Engine(_)
         | ClientError::Start(
             SpawnError::NoProgram { .. }
@@ -138,6 +139,8 @@ fn client_exit(error: &ClientError) -> Exit {
         }
     }
 }
+
+const PATH: &str = "is the path of the URL right? Many servers are at /mcp, older ones at /sse";
 
 fn client_hints(error: &ClientError) -> Vec<&'static str> {
     let mut hints = Vec::new();
@@ -170,9 +173,10 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
         ClientError::Refused { status: 401 | 403, .. } | ClientError::ErrorReply { status: Some(401 | 403), .. } => {
             hints.push("say who you are: --header 'Authorization: Bearer TOKEN'");
         }
-        ClientError::Refused { status: 200..=299 | 404 | 405, .. } => {
-            hints.push("is the path of the URL right? Many servers are at /mcp, older ones at /sse");
+        ClientError::Refused { status: 200..=299 | 404 | 405, .. } | ClientError::NoTransport { .. } => {
+            hints.push(PATH)
         }
+        ClientError::ErrorReply { status: Some(404 | 405), method, .. } if is_first(method) => hints.push(PATH),
         ClientError::BadTarget { .. } => hints.push("is the server running, and is its URL right?"),
         ClientError::Lost { method, .. } if is_first(method) => {
             hints.push("is the server running, and is its URL right?");

@@ -76,6 +76,16 @@ pub enum ClientError {
         /// What else is known.
         evidence: Box<Evidence>,
     },
+    /// An HTTP server refused both ways of speaking to it.
+    #[error(
+        "the server speaks neither Streamable HTTP nor HTTP+SSE\n  Streamable HTTP: {streamable}\n  HTTP+SSE: {sse}"
+    )]
+    NoTransport {
+        /// What it said to Streamable HTTP.
+        streamable: Box<ClientError>,
+        /// What it said to HTTP+SSE.
+        sse: Box<ClientError>,
+    },
     /// The stream that the answer should have come on broke off.
     #[error("no answer to {method}: {why}{evidence}")]
     Lost {
@@ -180,6 +190,7 @@ impl ClientError {
             | ClientError::Engine(_)
             | ClientError::Config(_)
             | ClientError::BadTarget { .. }
+            | ClientError::NoTransport { .. }
             | ClientError::NotListening { .. }
             | ClientError::NoCommonVersion { .. } => None,
         }
@@ -199,6 +210,7 @@ impl ClientError {
             | ClientError::Engine(_)
             | ClientError::Config(_)
             | ClientError::BadTarget { .. }
+            | ClientError::NoTransport { .. }
             | ClientError::NoCommonVersion { .. }
             | ClientError::ErrorReply { .. }
             | ClientError::BadResult { .. }
