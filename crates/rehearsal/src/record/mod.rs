@@ -17,6 +17,7 @@ mod append;
 mod clock;
 mod fold;
 mod hooks;
+mod http;
 mod lines;
 mod log;
 mod notice;
@@ -31,6 +32,7 @@ mod tape;
 mod unfinished;
 
 pub use hooks::{RequestHook, ResponseHook};
+pub use http::HttpRecording;
 pub use notice::Notice;
 pub use recorder::{Recorder, RecorderBuilder};
 pub use recover::{Fate, Recovered, journals, recover};
