@@ -19,6 +19,7 @@ mod fold;
 mod hooks;
 #[cfg(feature = "rmcp")]
 mod intercept;
+mod http;
 mod lines;
 mod log;
 mod notice;
@@ -35,6 +36,7 @@ mod unfinished;
 pub use hooks::{RequestHook, ResponseHook};
 #[cfg(feature = "rmcp")]
 pub use intercept::{Intercepted, intercept};
+pub use http::HttpRecording;
 pub use notice::Notice;
 pub use recorder::{Recorder, RecorderBuilder};
 pub use recover::{Fate, Recovered, journals, recover};
