@@ -8,6 +8,7 @@
 //! This crate has no I/O, no clock, no randomness and no runtime: they come in as values. A module uses only those
 //! before it: json, message, protocol, exchange, matcher, trace, report, script.
 
+pub mod answer;
 pub mod duration;
 pub mod exchange;
 pub mod json;
