@@ -10,6 +10,7 @@ mod child;
 mod own;
 mod process;
 mod read;
+mod relay;
 mod spawner;
 mod tail;
 mod watchdog;
@@ -17,3 +18,4 @@ mod write;
 
 pub use child::{ServerCommand, SpawnError, StderrSink, spawn};
 pub use own::own;
+pub use relay::{ClientStreams, Relay, RelayEnd, Stream, Tap};

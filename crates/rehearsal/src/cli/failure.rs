@@ -1,6 +1,7 @@
 //! Why a verb could not do what it should, and what to do about it.
 
 use std::io;
+use std::path::PathBuf;
 
 use rehearsal::client::ClientError;
 use rehearsal::core::message::Method;
@@ -12,6 +13,7 @@ use super::exit::Exit;
 use super::json_input::JsonInputError;
 use super::save::SaveError;
 use super::server::ServerError;
+use super::wrap::WrapError;
 use crate::print::Talk;
 
 /// Anything that ends a verb early.
@@ -29,12 +31,24 @@ pub(super) enum Failure {
     /// Something could not be written to a file.
     #[error(transparent)]
     Save(#[from] SaveError),
+    /// A configuration could not be wrapped or unwrapped.
+    #[error(transparent)]
+    Wrap(#[from] WrapError),
     /// The server could not be driven.
     #[error(transparent)]
     Client(Box<ClientError>),
     /// Data could not be printed.
     #[error("cannot write to stdout: {0}")]
     Output(#[source] io::Error),
+    /// A file that somebody wrote cannot be read.
+    #[error("cannot read {}: {cause}", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        cause: io::Error,
+    },
     /// The program itself could not begin.
     #[error("cannot begin: {0}")]
     Begin(#[source] io::Error),
@@ -61,9 +75,13 @@ impl Failure {
     /// The exit status that it leads to.
     pub(super) fn exit(&self) -> Exit {
         match self {
-            Failure::Server(_) | Failure::Arguments(_) | Failure::Json(_) | Failure::Save(_) | Failure::Output(_) => {
-                Exit::BadInput
-            }
+            Failure::Server(_)
+            | Failure::Arguments(_)
+            | Failure::Json(_)
+            | Failure::Save(_)
+            | Failure::Wrap(_)
+            | Failure::Output(_)
+            | Failure::Unreadable { .. } => Exit::BadInput,
             Failure::Client(error) => client_exit(error),
             Failure::Begin(_) => Exit::ServerFailed,
         }
@@ -75,7 +93,8 @@ impl Failure {
             Failure::Arguments(error) => error.hints(),
             Failure::Client(error) => client_hints(error).into_iter().map(str::to_owned).collect(),
             Failure::Json(error) => error.hints(),
-            Failure::Save(_) | Failure::Output(_) | Failure::Begin(_) => Vec::new(),
+            Failure::Wrap(error) => error.hints(),
+            Failure::Save(_) | Failure::Output(_) | Failure::Unreadable { .. } | Failure::Begin(_) => Vec::new(),
         }
     }
 }

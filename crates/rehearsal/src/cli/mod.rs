@@ -8,6 +8,7 @@
 
 mod arguments;
 mod call;
+mod check;
 mod command_line;
 mod completions;
 mod context;
@@ -21,13 +22,16 @@ mod output;
 mod prompt;
 mod question;
 mod read;
+mod record;
 mod request;
 mod run;
 mod save;
+mod schema;
 mod server;
 mod signals;
 mod suggestion;
 mod verdict;
+mod wrap;
 
 pub(crate) use context::Context;
 pub(crate) use run::run;

@@ -1,5 +1,6 @@
 //! What a mock gets wrong on purpose.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use super::Delay;
 use crate::script::Located;
 
 /// A fault and when it happens.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FaultRule {
     /// What goes wrong.
@@ -23,7 +24,7 @@ pub struct FaultRule {
 }
 
 /// What goes wrong. Where a transport has no such thing, the nearest that it has happens; the reference says which.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FaultKind {
     /// The answer is late.
@@ -76,7 +77,7 @@ pub enum FaultKind {
 }
 
 /// An HTTP status instead of an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpFault {
     /// 401, 404, 429, 500, 502 …

@@ -1,5 +1,6 @@
 //! What a mock does before it answers.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -7,7 +8,7 @@ use super::Delay;
 use crate::script::Located;
 
 /// One thing that is done before the answer.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Step {
     /// Nothing happens for a while.
@@ -52,12 +53,12 @@ pub enum Step {
 }
 
 /// Nothing to say yet.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Again {}
 
 /// How far something has come.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
     /// So far.
@@ -69,7 +70,7 @@ pub struct Progress {
 }
 
 /// The eight levels of syslog.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of syslog")]
 pub enum LogLevel {
@@ -117,7 +118,7 @@ impl LogLevel {
 }
 
 /// What changed.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Changed {
     /// The list of tools.
@@ -131,7 +132,7 @@ pub enum Changed {
 }
 
 /// A question to the client.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Ask {
     /// A form, or a URL to visit.
@@ -143,7 +144,7 @@ pub enum Ask {
 }
 
 /// What the person is asked.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Elicitation {
     /// In words; a template.
@@ -157,7 +158,7 @@ pub struct Elicitation {
 }
 
 /// What the client's model is asked.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sampling {
     /// The conversation so far, as it goes on the wire; strings in it are templates.
@@ -178,7 +179,7 @@ fn some_tokens() -> u64 {
 }
 
 /// An answer that comes from a task.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskAnswer {
     /// How long it works before it is completed or asks.
