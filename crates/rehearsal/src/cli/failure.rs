@@ -12,6 +12,7 @@ use rehearsal::wire::stdio::SpawnError;
 use super::arguments::ArgumentsError;
 use super::exit::Exit;
 use super::json_input::JsonInputError;
+use super::mock::MockFailure;
 use super::save::SaveError;
 use super::server::ServerError;
 use super::trace::TraceError;
@@ -39,6 +40,9 @@ pub(super) enum Failure {
     /// A recording could not be read or written.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// A mock could not be served.
+    #[error(transparent)]
+    Mock(#[from] MockFailure),
     /// The server could not be driven.
     #[error(transparent)]
     Client(Box<ClientError>),
@@ -89,6 +93,7 @@ impl Failure {
             | Failure::Output(_)
             | Failure::Unreadable { .. } => Exit::BadInput,
             Failure::Client(error) => client_exit(error),
+            Failure::Mock(error) => error.exit(),
             Failure::Begin(_) => Exit::ServerFailed,
         }
     }
@@ -101,7 +106,11 @@ impl Failure {
             Failure::Json(error) => error.hints(),
             Failure::Wrap(error) => error.hints(),
             Failure::Trace(error) => error.hints(),
-            Failure::Save(_) | Failure::Output(_) | Failure::Unreadable { .. } | Failure::Begin(_) => Vec::new(),
+            Failure::Mock(_)
+            | Failure::Save(_)
+            | Failure::Output(_)
+            | Failure::Unreadable { .. }
+            | Failure::Begin(_) => Vec::new(),
         }
     }
 }
