@@ -87,7 +87,7 @@ For more information, try '--help'.
 
 #[test]
 fn manual_pages_are_printed_or_written() {
-    rehearse!(Stage::new(), "rehearse man | grep -A 8 EXAMPLES", @r"
+    rehearse!(Stage::new(), "rehearse man | grep -A 9 EXAMPLES", @r"
 exit: 0
 ----- stdout -----
 .SH EXAMPLES
@@ -96,6 +96,7 @@ exit: 0
   rehearse call echo message=hello \-\-url http://127.0.0.1:3000/mcp
   rehearse read file:///notes.md \-\-container my\-server:latest
   rehearse prompt greet who=Ada \-\-config .mcp.json \-\-server greeter
+  rehearse record \-o trace.jsonl \-\- npx \-y @modelcontextprotocol/server\-everything
 
 .fi
 .SH NOTES
@@ -113,6 +114,9 @@ wrote pages/rehearse-call.1
 wrote pages/rehearse-read.1
 wrote pages/rehearse-prompt.1
 wrote pages/rehearse-request.1
+wrote pages/rehearse-record.1
+wrote pages/rehearse-wrap.1
+wrote pages/rehearse-unwrap.1
 wrote pages/rehearse-completions.1
 wrote pages/rehearse-man.1
 "#);
@@ -129,7 +133,7 @@ fn the_reference_ends_with_what_help_says() {
         let output = stage.shell(&format!("rehearse {words}--help")).output().unwrap();
         format!("\n```text\n$ rehearse {words}--help\n{}```\n", String::from_utf8(output.stdout).unwrap())
     };
-    let verbs = ["list", "call", "read", "prompt", "request", "completions", "man"]
+    let verbs = ["list", "call", "read", "prompt", "request", "record", "wrap", "unwrap", "completions", "man"]
         .map(|verb| format!("\n## rehearse {verb}\n{}", help(&format!("{verb} "))));
     let generated = help("") + &verbs.concat();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
