@@ -4,6 +4,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use super::call::Call;
+use super::check::Check;
 use super::completions::Completions;
 use super::context::Context;
 use super::exit::Exit;
@@ -13,6 +14,7 @@ use super::prompt::Prompt;
 use super::read::Read;
 use super::record::Record;
 use super::request::Request;
+use super::schema::Schema;
 use super::trace::Trace;
 use super::wrap::{Unwrap, Wrap};
 
@@ -41,6 +43,8 @@ pub(super) enum Verb {
     Read(Read),
     Prompt(Prompt),
     Request(Request),
+    Check(Check),
+    Schema(Schema),
     Record(Record),
     Trace(Trace),
     Wrap(Wrap),

@@ -1,10 +1,12 @@
 //! Why a verb could not do what it should, and what to do about it.
 
 use std::io;
+use std::path::PathBuf;
 
 use rehearsal::client::ClientError;
 use rehearsal::core::message::Method;
 use rehearsal::wire::SendError;
+use rehearsal::wire::container::EngineError;
 use rehearsal::wire::stdio::SpawnError;
 
 use super::arguments::ArgumentsError;
@@ -43,6 +45,15 @@ pub(super) enum Failure {
     /// Data could not be printed.
     #[error("cannot write to stdout: {0}")]
     Output(#[source] io::Error),
+    /// A file that somebody wrote cannot be read.
+    #[error("cannot read {}: {cause}", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        cause: io::Error,
+    },
     /// The program itself could not begin.
     #[error("cannot begin: {0}")]
     Begin(#[source] io::Error),
@@ -75,7 +86,8 @@ impl Failure {
             | Failure::Save(_)
             | Failure::Wrap(_)
             | Failure::Trace(_)
-            | Failure::Output(_) => Exit::BadInput,
+            | Failure::Output(_)
+            | Failure::Unreadable { .. } => Exit::BadInput,
             Failure::Client(error) => client_exit(error),
             Failure::Begin(_) => Exit::ServerFailed,
         }
@@ -89,7 +101,7 @@ impl Failure {
             Failure::Json(error) => error.hints(),
             Failure::Wrap(error) => error.hints(),
             Failure::Trace(error) => error.hints(),
-            Failure::Save(_) | Failure::Output(_) | Failure::Begin(_) => Vec::new(),
+            Failure::Save(_) | Failure::Output(_) | Failure::Unreadable { .. } | Failure::Begin(_) => Vec::new(),
         }
     }
 }
@@ -106,12 +118,14 @@ fn client_exit(error: &ClientError) -> Exit {
         | ClientError::NotSent { cause: SendError::TooLong { .. } | SendError::LineEnd, .. } => Exit::BadInput,
         // The options were checked before, so a target that is still bad is one that cannot be reached.
         ClientError::BadTarget { .. }
+        | ClientError::Engine(_)
         | ClientError::Start(
             SpawnError::NoProgram { .. }
             | SpawnError::NoInterpreter { .. }
             | SpawnError::NotExecutable { .. }
             | SpawnError::Refused { .. },
         )
+        | ClientError::NotListening { .. }
         | ClientError::ServerGone { .. }
         | ClientError::TimedOut { .. }
         | ClientError::Refused { .. }
@@ -128,7 +142,10 @@ fn client_exit(error: &ClientError) -> Exit {
 fn client_hints(error: &ClientError) -> Vec<&'static str> {
     let mut hints = Vec::new();
     match error {
-        ClientError::Start(SpawnError::NoProgram { program }) if program.contains(" or ") => {
+        ClientError::Engine(EngineError::NoEngine { looked_for }) if looked_for.len() == 1 => {
+            hints.push("check how it is spelled, and that its directory is in PATH");
+        }
+        ClientError::Engine(EngineError::NoEngine { .. }) => {
             hints.push("install one of them, or name the engine that you have: --engine NAME");
         }
         ClientError::Start(SpawnError::NoProgram { program }) if program.contains(' ') => {
@@ -162,7 +179,9 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
         }
         ClientError::NoCommonVersion { .. } => hints.push("`--protocol auto` takes any version that both speak"),
         ClientError::Start(SpawnError::NoWorkingDir { .. } | SpawnError::Refused { .. })
+        | ClientError::Engine(EngineError::NotRun { .. } | EngineError::Failed { .. } | EngineError::Hangs { .. })
         | ClientError::Config(_)
+        | ClientError::NotListening { .. }
         | ClientError::ServerGone { .. }
         | ClientError::Refused { .. }
         | ClientError::Lost { .. }

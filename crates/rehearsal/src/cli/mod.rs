@@ -8,10 +8,10 @@
 
 mod arguments;
 mod call;
+mod check;
 mod command_line;
 mod completions;
 mod context;
-mod duration;
 mod exit;
 mod failure;
 mod file_name;
@@ -26,6 +26,7 @@ mod record;
 mod request;
 mod run;
 mod save;
+mod schema;
 mod server;
 mod signals;
 mod suggestion;

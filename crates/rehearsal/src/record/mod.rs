@@ -17,6 +17,8 @@ mod append;
 mod clock;
 mod fold;
 mod hooks;
+#[cfg(feature = "rmcp")]
+mod intercept;
 mod lines;
 mod log;
 mod notice;
@@ -31,6 +33,8 @@ mod tape;
 mod unfinished;
 
 pub use hooks::{RequestHook, ResponseHook};
+#[cfg(feature = "rmcp")]
+pub use intercept::{Intercepted, intercept};
 pub use notice::Notice;
 pub use recorder::{Recorder, RecorderBuilder};
 pub use recover::{Fate, Recovered, journals, recover};

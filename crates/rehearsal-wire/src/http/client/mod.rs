@@ -35,4 +35,5 @@ pub use error::ConnectError;
 pub use http_sse::connect_sse;
 pub use options::Options;
 pub use peer::in_words;
+pub(in crate::http) use peer::tls;
 pub use streamable::connect;

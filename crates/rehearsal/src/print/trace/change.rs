@@ -9,10 +9,9 @@ use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use super::row::Row;
-use super::timeline::Columns;
+use super::timeline::{Columns, fitted};
 use crate::print::one_line;
 use crate::print::screen::Screen;
-use crate::print::table::cut;
 
 /// One way in which two recordings differ.
 pub(crate) enum Change<'a> {
@@ -66,13 +65,13 @@ pub(crate) fn print_change(
         Change::Changed { .. } => String::new(),
         Change::Removed(call) | Change::Added(call) => {
             let params = call.request.message.params().map(RawJson::as_str).unwrap_or_default();
-            cut(&one_line(params), room(about.width() + 3))
+            fitted(&one_line(params), room(about.width() + 3))
         }
     };
     let line = format!("{about} {params}");
-    writeln!(out, "{mark_style}{mark}{mark_style:#} {}", cut(line.trim_end(), room(2)))?;
+    writeln!(out, "{mark_style}{mark}{mark_style:#} {}", fitted(line.trim_end(), room(2)))?;
     for mismatch in mismatches {
-        writeln!(out, "    {}", cut(&one_line(&mismatch.to_string()), room(4)))?;
+        writeln!(out, "    {}", fitted(&one_line(&mismatch.to_string()), room(4)))?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use super::row::milliseconds;
 use super::timeline::{Columns, plural};
 use crate::print::bytes_in_words;
 use crate::print::screen::Screen;
-use crate::print::table::Table;
+use crate::print::table::{Cell, Table};
 
 /// Prints the numbers:
 ///
@@ -73,7 +73,7 @@ fn text(stats: &Stats, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
             time(counts.latency.max()),
             bytes_in_words(usize::try_from(counts.bytes).unwrap_or(usize::MAX)),
         ];
-        table.row(cells.map(|cell| vec![cell]));
+        table.row(cells.map(Cell::Name));
     }
     table.print(screen, out)
 }

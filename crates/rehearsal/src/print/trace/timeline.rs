@@ -13,7 +13,7 @@ use super::duration::took;
 use super::row::{Row, end_in_words};
 use crate::print::one_line;
 use crate::print::screen::Screen;
-use crate::print::table::cut;
+use crate::print::wrap::cut;
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,7 +152,7 @@ impl<'a> TimelinePrinter<'a> {
         let mut width = line.width();
         if let Some(subject) = &row.subject {
             let room = self.screen.width.map(|screen| screen / 2);
-            let (subject, green) = (cut(&one_line(subject), room), self.screen.palette.name);
+            let (subject, green) = (fitted(&one_line(subject), room), self.screen.palette.name);
             width += 1 + subject.width();
             line.push_str(&format!(" {green}{subject}{green:#}"));
         }
@@ -219,7 +219,7 @@ impl<'a> TimelinePrinter<'a> {
 
     /// As much of a text as fits beside what is there already.
     fn cut(&self, text: &str, used: usize) -> String {
-        cut(text, self.screen.width.map(|width| width.saturating_sub(used).max(8)))
+        fitted(text, self.screen.width.map(|width| width.saturating_sub(used).max(8)))
     }
 }
 
@@ -278,6 +278,11 @@ pub(crate) fn server_in_words(info: &serde_json::Map<String, Value>) -> String {
     words.extend(text("url").map(str::to_owned));
     words.retain(|word| !word.is_empty());
     one_line(&words.join("  ")).into_owned()
+}
+
+/// As much of a text as fits; all of it where nobody says how much that is.
+pub(super) fn fitted(text: &str, room: Option<usize>) -> String {
+    room.map_or_else(|| text.to_owned(), |room| cut(text, room))
 }
 
 /// `1 call`, `2 calls`
