@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod arbitrary;
 mod detect;
+pub mod dialect;
 mod entry;
 mod error;
 mod fate;
