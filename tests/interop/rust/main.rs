@@ -10,5 +10,6 @@ mod cut_streams;
 mod everything;
 mod installed;
 mod misbehaving;
+mod mocked;
 mod rmcp_client;
 mod servers;
