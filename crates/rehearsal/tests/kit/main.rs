@@ -4,6 +4,7 @@
 
 mod assertions;
 mod fixtures;
+mod mocks;
 mod snapshots;
 
 use rehearsal::Client;

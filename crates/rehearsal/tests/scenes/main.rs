@@ -11,6 +11,7 @@ mod containers;
 mod help;
 mod http;
 mod list;
+mod mock;
 mod prompt;
 mod read;
 mod request;
