@@ -13,3 +13,4 @@ mod misbehaving;
 mod mocked;
 mod rmcp_client;
 mod servers;
+mod test_file;

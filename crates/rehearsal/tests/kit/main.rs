@@ -5,6 +5,7 @@
 mod assertions;
 mod fixtures;
 mod mocks;
+mod listening;
 mod snapshots;
 
 use rehearsal::Client;
