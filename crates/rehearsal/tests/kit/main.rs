@@ -4,8 +4,8 @@
 
 mod assertions;
 mod fixtures;
-mod mocks;
 mod listening;
+mod mocks;
 mod snapshots;
 
 use rehearsal::Client;
