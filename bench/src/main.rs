@@ -14,6 +14,7 @@ mod pairing;
 mod parsing;
 #[cfg(feature = "peers")]
 mod peer;
+mod record;
 mod stdio;
 mod table;
 
@@ -32,6 +33,8 @@ fn main() -> ExitCode {
     let done = match arguments.first().map(String::as_str) {
         Some(echo::ARGUMENT) => echo::echo().map_err(Into::into),
         Some(http::ARGUMENT) => http::echo().map_err(Into::into),
+        Some(record::PUMP) => record::pump(),
+        Some(record::RECORDER) => record::record(arguments.get(1).map_or("trace.jsonl", String::as_str)),
         _ => bench(&arguments),
     };
     match done {
@@ -56,6 +59,7 @@ fn bench(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         }
     }
     stdio::measure(&mut table)?;
+    record::measure(&mut table)?;
     http::measure(&mut table)?;
     parsing::measure(&mut table);
     pairing::measure(&mut table);

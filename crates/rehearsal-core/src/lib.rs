@@ -6,13 +6,17 @@
 //! ```
 //!
 //! This crate has no I/O, no clock, no randomness and no runtime: they come in as values. A module uses only those
-//! before it: json, message, protocol, exchange, matcher, trace, report.
+//! before it: json, message, protocol, exchange, matcher, trace, redact, report, script, answer.
 
+pub mod answer;
+pub mod duration;
 pub mod exchange;
 pub mod json;
 pub mod matcher;
 pub mod message;
 pub mod protocol;
+pub mod redact;
 pub mod report;
+pub mod script;
 pub mod suggest;
 pub mod trace;

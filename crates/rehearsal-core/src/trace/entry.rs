@@ -2,18 +2,29 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use crate::exchange::{Channel, Side};
 use crate::message::Message;
 
 /// One thing that happened in a session: one line of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The place in the whole order of the session, from 0.
+    /// The place in the whole order of the session, from 0. A piece takes none: it has that of what comes next.
     pub seq: u64,
+    /// The place in the batch that carried it, where a batch of 2025-03-26 was taken apart; its messages share a `seq`.
+    pub item: Option<u32>,
     /// When, counted from the start of the session.
     pub at: Duration,
     /// What.
     pub what: What,
+}
+
+impl Entry {
+    /// What happened, as it is recorded: batches are whole.
+    pub fn new(seq: u64, at: Duration, what: What) -> Entry {
+        Entry { seq, item: None, at, what }
+    }
 }
 
 /// What happened.
@@ -63,6 +74,17 @@ pub enum What {
     Stderr {
         /// The line; bytes that are not UTF-8 are shown as `�`.
         line: String,
+    },
+    /// Some of a line was passed on before its end had come. Only journals have this: the message that the same side
+    /// says next is the whole of the line, and nothing is left of its pieces then. Where none follows, the recorder was
+    /// killed in the middle of the line, and the pieces together are a garbled message, half a line.
+    Piece {
+        /// Who said it.
+        from: Side,
+        /// Where it stands in the line; what was kept from there on is replaced.
+        offset: usize,
+        /// What was passed on.
+        bytes: Bytes,
     },
     /// The session ended.
     Ended(End),

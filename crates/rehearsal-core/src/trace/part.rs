@@ -48,8 +48,6 @@ pub struct Start {
 pub struct Call {
     /// Who asked. Before 2026-07-28 the server may ask too.
     pub asker: Side,
-    /// The stream that it was asked on.
-    pub channel: Channel,
     /// The question: always a request.
     pub request: Placed,
     /// The answer, understood or not; `None` if none came.
@@ -61,15 +59,31 @@ pub struct Call {
 pub struct Placed {
     /// The place in the whole order of the session.
     pub seq: u64,
+    /// The place in the batch that carried it, where one did.
+    pub item: Option<u32>,
     /// When, counted from the start of the session.
     pub at: Duration,
+    /// On which stream; over HTTP the answer to a server's question comes in a POST of its own.
+    pub channel: Channel,
     /// What was said.
     pub message: Message,
     /// The id of the server-sent event that carried it, where one did.
     pub event_id: Option<String>,
 }
 
+impl Placed {
+    /// A message on the only channel of a pipe.
+    pub fn new(seq: u64, at: Duration, message: Message) -> Placed {
+        Placed { seq, item: None, at, channel: Channel::MAIN, message, event_id: None }
+    }
+}
+
 impl Call {
+    /// The stream that it was asked on.
+    pub fn channel(&self) -> Channel {
+        self.request.channel
+    }
+
     /// From question to answer.
     pub fn took(&self) -> Option<Duration> {
         Some(self.response.as_ref()?.at.saturating_sub(self.request.at))

@@ -4,16 +4,22 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use super::call::Call;
+use super::check::Check;
 use super::completions::Completions;
 use super::context::Context;
 use super::exit::Exit;
 use super::list::List;
 use super::man::Man;
+use super::mock::Mock;
 use super::prompt::Prompt;
 use super::read::Read;
+use super::record::Record;
 use super::request::Request;
+use super::schema::Schema;
+use super::trace::Trace;
+use super::wrap::{Unwrap, Wrap};
 
-/// Drives MCP servers from the command line: see what a server offers, use it, watch the wire.
+/// Drives and records MCP servers from the command line: see what a server offers, use it, watch the wire.
 #[derive(Debug, Parser)]
 #[command(
     name = "rehearse",
@@ -38,6 +44,13 @@ pub(super) enum Verb {
     Read(Read),
     Prompt(Prompt),
     Request(Request),
+    Mock(Mock),
+    Check(Check),
+    Schema(Schema),
+    Record(Record),
+    Trace(Trace),
+    Wrap(Wrap),
+    Unwrap(Unwrap),
     Completions(Completions),
     Man(Man),
 }
@@ -48,6 +61,8 @@ Examples:
   rehearse call echo message=hello --url http://127.0.0.1:3000/mcp
   rehearse read file:///notes.md --container my-server:latest
   rehearse prompt greet who=Ada --config .mcp.json --server greeter
+  rehearse record -o trace.jsonl -- npx -y @modelcontextprotocol/server-everything
+  rehearse trace show trace.jsonl
 
 `rehearse list --help` and the like say more.";
 

@@ -8,27 +8,32 @@
 
 mod arguments;
 mod call;
+mod check;
 mod command_line;
 mod completions;
 mod context;
-mod duration;
 mod exit;
 mod failure;
 mod file_name;
 mod json_input;
 mod list;
 mod man;
+mod mock;
 mod output;
 mod prompt;
 mod question;
 mod read;
+mod record;
 mod request;
 mod run;
 mod save;
+mod schema;
 mod server;
 mod signals;
 mod suggestion;
+mod trace;
 mod verdict;
+mod wrap;
 
 pub(crate) use context::Context;
 pub(crate) use run::run;

@@ -83,7 +83,7 @@ impl Handshake<'_> {
         match verdict {
             Verdict::Agreed(negotiated) => Ok((begun, negotiated)),
             Verdict::Failed(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => {
-                self.sse(&error).await
+                self.sse(error).await
             }
             Verdict::Legacy => Err(ClientError::NoCommonVersion { theirs: Vec::new(), ours: None }),
             // Some old servers die of a request before `initialize`; they get a second life without the probe.
@@ -119,23 +119,23 @@ impl Handshake<'_> {
     async fn legacy(&self, revision: Revision) -> Result<(Begun, Negotiated), ClientError> {
         let begun = self.begin(false).await?;
         match self.initialize(&begun, revision).await {
-            Err(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => self.sse(&error).await,
+            Err(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => self.sse(error).await,
             negotiated => Ok((begun, negotiated?)),
         }
     }
 
     /// HTTP+SSE, after Streamable HTTP was refused.
-    async fn sse(&self, refused: &ClientError) -> Result<(Begun, Negotiated), ClientError> {
+    async fn sse(&self, refused: ClientError) -> Result<(Begun, Negotiated), ClientError> {
         let revision = match self.builder.protocol {
             Protocol::Legacy(revision) => revision,
             Protocol::Auto | Protocol::Modern => Revision::LATEST_LEGACY,
         };
-        let begun = self.begin(true).await.map_err(|error| {
-            let what = format!(
-                "the server speaks neither Streamable HTTP nor HTTP+SSE\n  Streamable HTTP: {refused}\n  HTTP+SSE: {error}"
-            );
-            ClientError::BadTarget { what }
-        })?;
+        let begun = match self.begin(true).await {
+            Ok(begun) => begun,
+            Err(error) => {
+                return Err(ClientError::NoTransport { streamable: Box::new(refused), sse: Box::new(error) });
+            }
+        };
         let negotiated = self.initialize(&begun, revision).await?;
         Ok((begun, negotiated))
     }

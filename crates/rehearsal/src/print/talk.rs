@@ -8,9 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anstream::adapter::strip_str;
 use anstyle::Style;
 
+use rehearsal::core::script::Problem;
+
 use super::screen::Screen;
-use super::table::cut;
 use super::visible::lines;
+use super::wrap::cut;
 
 /// Back to the first column, and away with everything on the line.
 const WIPE: &str = "\r\u{1b}[K";
@@ -46,6 +48,12 @@ impl Talk {
         self.marked(self.screen.palette.hint, "hint:", what);
     }
 
+    /// Prints what is wrong with a file, with the line itself; see [`snippet`](super::snippet()).
+    pub(crate) fn problem(&self, file: &str, text: &str, problem: &Problem) {
+        let shown = super::snippet(&self.screen, file, text, problem);
+        self.line(format_args!("{shown}\n"));
+    }
+
     /// Prints a line of the wire: `> {"jsonrpc":"2.0",…`, or of the server's stderr: `! Listening`.
     pub(crate) fn wire(&self, mark: &str, line: impl Display) {
         self.marked(self.screen.palette.mark, mark, line);
@@ -54,7 +62,7 @@ impl Talk {
     /// Shows how things stand, on a terminal: a line that whatever comes next replaces.
     pub(crate) fn status(&self, what: &str) {
         if let Some(width) = self.screen.width {
-            self.line(format_args!("{}", cut(what, Some(width.saturating_sub(1)))));
+            self.line(format_args!("{}", cut(what, width.saturating_sub(1))));
             self.status.store(true, Ordering::Relaxed);
         }
     }

@@ -6,16 +6,22 @@
 
 mod answers;
 mod call;
+mod check;
 mod containers;
+mod crash;
+mod full_disk;
 mod help;
 mod http;
 mod list;
 mod prompt;
 mod read;
+mod record;
 mod request;
 mod save;
 mod server_failures;
 mod signals;
 mod stage;
 mod told;
+mod traced;
 mod which_server;
+mod wrap;

@@ -41,7 +41,6 @@ mod accept;
 mod event_stream;
 mod frame;
 mod get;
-mod guard;
 mod halves;
 mod history;
 mod http_server;

@@ -13,7 +13,6 @@ use super::error::ServerError;
 use super::heard::{Shown, heard};
 use super::which::{Reached, Which};
 use crate::cli::context::Context;
-use crate::cli::duration::duration;
 
 const HOW: &str = "How to talk to it";
 /// By which servers log, from the least to the most urgent.
@@ -30,7 +29,7 @@ pub(crate) struct ServerOptions {
     which: Which,
 
     /// How long to wait for each answer: 30, 0.5, 500ms, 2m
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = duration, help_heading = HOW)]
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = rehearsal::core::duration::read, help_heading = HOW)]
     timeout: Duration,
 
     /// Era and version: auto, legacy, modern, or a version such as 2025-06-18

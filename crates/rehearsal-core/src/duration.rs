@@ -6,7 +6,7 @@ use std::time::Duration;
 const LONGEST: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
 /// Reads `30`, `0.5`, `500ms`, `30s`, `2m` or `1h`; a number without a unit is seconds.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub fn read(text: &str) -> Result<Duration, String> {
     let wrong = || "write seconds such as 30 or 0.5, or a number with ms, s, m or h".to_owned();
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
@@ -33,14 +33,14 @@ mod tests {
     fn a_number_alone_is_seconds() {
         let table = [("30", 30_000), ("0.5", 500), ("2m", 120_000), ("1h", 3_600_000), ("250ms", 250), ("1.5 s", 1500)];
         for (text, milliseconds) in table {
-            assert_eq!(duration(text), Ok(Duration::from_millis(milliseconds)), "{text}");
+            assert_eq!(read(text), Ok(Duration::from_millis(milliseconds)), "{text}");
         }
     }
 
     #[test]
     fn what_is_no_time_to_wait_is_refused() {
         for text in ["", "soon", "-1", "5 days", "0", "1e300", "inf", "nan", "9000h"] {
-            assert!(duration(text).is_err(), "{text}");
+            assert!(read(text).is_err(), "{text}");
         }
     }
 }

@@ -1,0 +1,113 @@
+//! Content blocks as people write them.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::Contents;
+use crate::script::Located;
+
+/// A piece of an answer; which keys it takes depends on its `type`.
+///
+/// # Why not an enum
+///
+/// An enum by `type` would lose the place of everything inside it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ContentBlock {
+    /// What kind of block.
+    #[serde(rename = "type")]
+    pub kind: Located<ContentKind>,
+    /// `text`: a template.
+    pub text: Option<Located<String>>,
+    /// `image`, `audio`: base64.
+    pub data: Option<Located<String>>,
+    /// `image`, `audio`: the bytes of this file, beside the mock file.
+    pub file: Option<Located<String>>,
+    /// `image`, `audio`, `resource_link`: what kind of bytes.
+    #[serde(alias = "mimeType")]
+    pub mime_type: Option<String>,
+    /// `resource`: what is embedded.
+    pub resource: Option<EmbeddedResource>,
+    /// `resource_link`: where it is.
+    pub uri: Option<String>,
+    /// `resource_link`: for programs.
+    pub name: Option<String>,
+    /// `resource_link`: for people.
+    pub title: Option<String>,
+    /// `resource_link`: for the model.
+    pub description: Option<String>,
+    /// `resource_link`: how many bytes.
+    pub size: Option<u64>,
+    /// Who it is for and how much it matters.
+    pub annotations: Option<Annotations>,
+    /// `_meta`, as it goes on the wire.
+    #[serde(alias = "_meta")]
+    pub meta: Option<Map<String, Value>>,
+}
+
+/// The kinds of content blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ContentKind {
+    /// Words.
+    Text,
+    /// A picture.
+    Image,
+    /// A sound.
+    Audio,
+    /// A resource and its contents.
+    Resource,
+    /// A resource to read.
+    ResourceLink,
+}
+
+/// A resource inside an answer.
+pub type EmbeddedResource = Contents;
+
+/// Who something is for and how much it matters.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Annotations {
+    /// `user`, `assistant` or both.
+    pub audience: Option<Vec<Role>>,
+    /// From 0 to 1.
+    pub priority: Option<Located<f64>>,
+    /// When it last changed, in RFC 3339.
+    #[serde(alias = "lastModified")]
+    pub last_modified: Option<String>,
+}
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One thing that is said in a prompt.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PromptMessage {
+    /// Who says it.
+    pub role: Role,
+    /// What.
+    pub content: ContentBlock,
+}
+
+/// A picture of a server, tool, resource or prompt.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Icon {
+    /// Where it is: a URL, or a `data:` URL.
+    pub src: String,
+    /// What kind of picture.
+    pub mime_type: Option<String>,
+    /// `48x48`, `any`.
+    pub sizes: Option<Vec<String>>,
+    /// `light` or `dark`.
+    pub theme: Option<String>,
+}

@@ -1,0 +1,82 @@
+//! The whole file.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{FaultRule, Icon, Prompt, Resource, ResourceTemplate, Tool};
+use crate::script::Located;
+
+/// A mock file: what the server is called, what it offers and how it answers.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MockFile {
+    /// Who the server says it is. Of several files the first that says so counts.
+    pub server: Option<Located<Implementation>>,
+    /// What the server tells the model about itself.
+    pub instructions: Option<String>,
+    /// Capabilities beyond those that follow from what is offered, as they go on the wire.
+    #[serde(default)]
+    pub capabilities: Map<String, Value>,
+    /// The protocol versions that are served; all of them unless given.
+    pub versions: Option<Vec<Located<String>>>,
+    /// What happens to arguments and answers that do not fit their schema.
+    pub validate: Option<Validate>,
+    /// How many tools, resources or prompts a page of a list has; all of them unless given.
+    pub page_size: Option<Located<usize>>,
+    /// What answers can read and change, as it is when the server starts.
+    #[serde(default)]
+    pub state: Map<String, Value>,
+    /// What can be called.
+    #[serde(default)]
+    pub tools: Vec<Tool>,
+    /// What can be read.
+    #[serde(default)]
+    pub resources: Vec<Resource>,
+    /// What can be read by pattern.
+    #[serde(default)]
+    pub resource_templates: Vec<ResourceTemplate>,
+    /// What can be asked to be phrased.
+    #[serde(default)]
+    pub prompts: Vec<Prompt>,
+    /// What goes wrong, whatever is asked.
+    #[serde(default)]
+    pub faults: Vec<FaultRule>,
+}
+
+/// A program and its version.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Implementation {
+    /// For programs.
+    pub name: String,
+    /// Whatever numbering it has.
+    #[serde(default = "first_version")]
+    pub version: String,
+    /// For people.
+    pub title: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Where to read more.
+    pub website_url: Option<String>,
+    /// Pictures.
+    #[serde(default)]
+    pub icons: Vec<Icon>,
+}
+
+fn first_version() -> String {
+    "0.0.0".to_owned()
+}
+
+/// What happens to arguments and answers that do not fit their schema.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Validate {
+    /// Nothing.
+    Off,
+    /// They are told about, and used all the same.
+    Warn,
+    /// Wrong arguments are refused as a good server does, and wrong answers are an internal error.
+    #[default]
+    Strict,
+}

@@ -1,0 +1,34 @@
+//! A mock: a whole MCP server as somebody wrote it.
+//!
+//! ```yaml
+//! server: { name: weather, version: "1.0" }
+//! tools:
+//!   - name: get_forecast
+//!     input_schema: { type: object, properties: { city: { type: string } }, required: [city] }
+//!     answers:
+//!       - when: { city: Oslo }
+//!         text: Rain in Oslo
+//!       - text: "Sun in {{ arguments.city }}"
+//! ```
+//!
+//! Keys are in snake_case and stand for the camelCase of the wire. What belongs to the user (arguments, structured
+//! content, schemas, `meta`, text) is never touched.
+
+mod answer;
+mod check;
+mod content;
+mod editor;
+mod fault;
+mod file;
+mod listed;
+mod parse;
+mod step;
+
+pub use answer::{AnswerRule, Delay, ErrorAnswer, Given};
+pub use content::{Annotations, ContentBlock, ContentKind, EmbeddedResource, Icon, PromptMessage, Role};
+pub use editor::json_schema;
+pub use fault::{FaultKind, FaultRule, HttpFault};
+pub use file::{Implementation, MockFile, Validate};
+pub use listed::{Argument, Contents, Prompt, Resource, ResourceTemplate, TaskSupport, Tool, ToolAnnotations};
+pub use parse::parse;
+pub use step::{Again, Ask, Changed, Elicitation, LogLevel, Progress, Sampling, Step, TaskAnswer};

@@ -1,0 +1,195 @@
+//! What a mock does before it answers.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::Delay;
+use crate::script::Located;
+
+/// One thing that is done before the answer.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Step {
+    /// Nothing happens for a while.
+    Wait(Delay),
+    /// `notifications/progress`, if the client asked for it.
+    Progress(Progress),
+    /// `notifications/message`, if the client wants that level.
+    Log {
+        /// How much it matters.
+        level: LogLevel,
+        /// Who says so.
+        logger: Option<String>,
+        /// What; strings in it are templates.
+        data: Located<Value>,
+    },
+    /// Any notification, as it goes on the wire; strings in it are templates.
+    Notify {
+        /// Its method.
+        method: String,
+        /// Its params.
+        params: Option<Map<String, Value>>,
+    },
+    /// Something else changed, and those who want to know are told.
+    Changed(Changed),
+    /// The client is asked: before 2026-07-28 by requests, since then by one `input_required` round.
+    ///
+    /// Each question has a name, under which its answer is found in `answers` of templates and in the `when` of `choose`.
+    Ask(std::collections::BTreeMap<String, Ask>),
+    /// Since 2026-07-28 the client is sent away and comes back at once, with state but no question; before, nothing.
+    Again(Again),
+    /// Keys of the state are set; strings in the values are templates.
+    Set(Map<String, Value>),
+    /// Values are appended to lists in the state.
+    Append(Map<String, Value>),
+    /// Keys of the state are removed.
+    Delete(Vec<String>),
+    /// The stream of the answer is closed, and the client has to come back for the rest (2025-11-25).
+    CloseStream {
+        /// How long it should wait.
+        retry: Option<Delay>,
+    },
+}
+
+/// Nothing to say yet.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Again {}
+
+/// How far something has come.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Progress {
+    /// So far.
+    pub progress: f64,
+    /// Of how much.
+    pub total: Option<f64>,
+    /// In words; a template.
+    pub message: Option<Located<String>>,
+}
+
+/// The eight levels of syslog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are those of syslog")]
+pub enum LogLevel {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+impl LogLevel {
+    /// All of them, the least urgent first.
+    pub const ALL: [LogLevel; 8] = [
+        LogLevel::Debug,
+        LogLevel::Info,
+        LogLevel::Notice,
+        LogLevel::Warning,
+        LogLevel::Error,
+        LogLevel::Critical,
+        LogLevel::Alert,
+        LogLevel::Emergency,
+    ];
+
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            LogLevel::Debug => "debug",
+            LogLevel::Info => "info",
+            LogLevel::Notice => "notice",
+            LogLevel::Warning => "warning",
+            LogLevel::Error => "error",
+            LogLevel::Critical => "critical",
+            LogLevel::Alert => "alert",
+            LogLevel::Emergency => "emergency",
+        }
+    }
+
+    /// The level of that name.
+    pub fn named(name: &str) -> Option<LogLevel> {
+        LogLevel::ALL.into_iter().find(|level| level.name() == name)
+    }
+}
+
+/// What changed.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Changed {
+    /// The list of tools.
+    Tools,
+    /// The list of prompts.
+    Prompts,
+    /// The list of resources.
+    Resources,
+    /// The contents of this resource.
+    Resource(String),
+}
+
+/// A question to the client.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Ask {
+    /// A form, or a URL to visit.
+    Elicitation(Elicitation),
+    /// Words from the client's model.
+    Sampling(Sampling),
+    /// The folders that the client works in.
+    Roots,
+}
+
+/// What the person is asked.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Elicitation {
+    /// In words; a template.
+    pub message: Located<String>,
+    /// The form, as JSON Schema.
+    pub requested_schema: Option<Located<Value>>,
+    /// Instead of a form: where to go.
+    pub url: Option<String>,
+    /// Of a URL (2025-11-25).
+    pub elicitation_id: Option<String>,
+}
+
+/// What the client's model is asked.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sampling {
+    /// The conversation so far, as it goes on the wire; strings in it are templates.
+    pub messages: Option<Vec<Value>>,
+    /// One message of the user, for short; a template.
+    pub prompt: Option<Located<String>>,
+    /// How the model should behave; a template.
+    pub system_prompt: Option<Located<String>>,
+    /// How much it may say.
+    #[serde(default = "some_tokens")]
+    pub max_tokens: u64,
+    /// Everything else, as it goes on the wire.
+    pub more: Option<Map<String, Value>>,
+}
+
+fn some_tokens() -> u64 {
+    100
+}
+
+/// An answer that comes from a task.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskAnswer {
+    /// How long it works before it is completed or asks.
+    pub after: Option<Delay>,
+    /// How long the task is kept, in milliseconds; for ever unless given.
+    pub ttl_ms: Option<u64>,
+    /// How often the client should ask, in milliseconds.
+    pub poll_interval_ms: Option<u64>,
+    /// In words.
+    pub status_message: Option<String>,
+    /// A JSON-RPC error makes the task fail instead of completing it; with a client that knows no tasks, refuse.
+    pub required: Option<Located<bool>>,
+}

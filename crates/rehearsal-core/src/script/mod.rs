@@ -1,0 +1,15 @@
+//! What people write in YAML: read strictly, with a place in every error.
+//!
+//! ```text
+//! text ──read──► Mock (as written, with places) ──check──► problems, each with a place and a hint
+//! ```
+
+mod located;
+pub mod mock;
+mod problem;
+mod read;
+mod tree;
+
+pub use located::Located;
+pub use problem::{Problem, ScriptError, Span};
+pub use read::read;
