@@ -16,7 +16,7 @@ use super::records::{Record, Records};
 pub(super) type Parts = VecDeque<Part>;
 
 /// How one tool writes its recordings.
-pub(super) trait Dialect: std::fmt::Debug {
+pub(super) trait Dialect: std::fmt::Debug + Send {
     /// Takes a piece of the file; `Err` says what was expected instead.
     fn record(&mut self, record: Record, out: &mut Parts) -> Result<(), String>;
 

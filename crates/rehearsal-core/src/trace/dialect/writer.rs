@@ -60,21 +60,21 @@ impl<W: Write, S: Read + Write + Seek> Writer<W, S> {
     }
 
     /// Takes the next part.
-    pub fn part(&mut self, part: Part) -> Result<(), WriteError> {
+    pub fn part(&mut self, part: &Part) -> Result<(), WriteError> {
         match &mut self.output {
-            Output::Trace(writer) => Ok(writer.part(&part)?),
+            Output::Trace(writer) => Ok(writer.part(part)?),
             Output::Other { out, format, session, count, archive } => {
                 match part {
                     Part::Start(start) => {
-                        if let Some(open) = session.replace(Box::new(Session::new(start))) {
+                        if let Some(open) = session.replace(Box::new(Session::new(start.clone()))) {
                             write_session(out, *format, &open, count, archive)?;
                         }
                     }
-                    Part::Call(call) => session.as_mut().ok_or_else(not_begun)?.calls.push(*call),
-                    Part::Entry(entry) => session.as_mut().ok_or_else(not_begun)?.entries.push(entry),
+                    Part::Call(call) => session.as_mut().ok_or_else(not_begun)?.calls.push((**call).clone()),
+                    Part::Entry(entry) => session.as_mut().ok_or_else(not_begun)?.entries.push(entry.clone()),
                     Part::Finish { ended_at, end } => {
                         let mut whole = session.take().ok_or_else(not_begun)?;
-                        (whole.ended_at, whole.end) = (ended_at, end);
+                        (whole.ended_at, whole.end) = (*ended_at, end.clone());
                         write_session(out, *format, &whole, count, archive)?;
                     }
                 }
@@ -196,9 +196,9 @@ mod tests {
         parts
     }
 
-    fn write(format: Format, parts: Vec<Part>) -> String {
+    fn write(format: Format, parts: &[Part]) -> String {
         let mut writer = Writer::new(format, Vec::new(), Cursor::new(Vec::new()));
-        parts.into_iter().for_each(|part| writer.part(part).unwrap());
+        parts.iter().for_each(|part| writer.part(part).unwrap());
         String::from_utf8(writer.finish().unwrap()).unwrap()
     }
 
@@ -218,10 +218,10 @@ mod tests {
     fn comes_back(format: Format, text: &str) -> Vec<Part> {
         assert_eq!(detect(text.as_bytes()), Some(format), "{text}");
         let parts = read(format, text.as_bytes());
-        let ours = write(Format::Trace, parts.clone());
+        let ours = write(Format::Trace, &parts);
         let again = read(Format::Trace, ours.as_bytes());
         assert_eq!(again, parts, "{ours}");
-        let (back, original) = (documents(&write(format, again)), documents(text));
+        let (back, original) = (documents(&write(format, &again)), documents(text));
         assert_eq!(back.len(), original.len());
         for (back, original) in back.iter().zip(&original) {
             let patch = difference(back, original);
@@ -426,6 +426,8 @@ mod tests {
             (Format::McpCassette, "mcp-cassette-0.4.json", 5),
             (Format::Mcporter, "mcporter-0.12.ndjson", 2),
             (Format::Mcptest, "mcptest-1.3.json", 5),
+            (Format::PythonTrace, "python.jsonl", 4),
+            (Format::PythonLog, "python.log", 2),
         ] {
             let parts = comes_back(format, &fixture(name));
             let found = parts.iter().filter(|part| matches!(part, Part::Call(call) if call.response.is_some())).count();
@@ -438,7 +440,7 @@ mod tests {
         let cassette = fixture("mcp-cassette-0.4.json");
         let ours = read(Format::McpCassette, cassette.as_bytes());
         for format in [Format::Trace, Format::PythonTrace] {
-            let text = write(format, ours.clone());
+            let text = write(format, &ours);
             assert_eq!(read(format, text.as_bytes()), ours, "{text}");
         }
         // The others have no words for some of it; what was said is there.
@@ -447,7 +449,7 @@ mod tests {
             calls.map(|call| call.request.message.text().into_owned()).collect()
         };
         for format in [Format::Journal, Format::Mcporter, Format::McpRecorder, Format::Mcptest, Format::McpCassette] {
-            let text = write(format, ours.clone());
+            let text = write(format, &ours);
             assert_eq!(detect(text.as_bytes()), Some(format));
             assert_eq!(said(&read(format, text.as_bytes())), said(&ours), "{text}");
         }
@@ -456,7 +458,7 @@ mod tests {
     #[test]
     fn a_changed_python_file_counts_more_than_what_we_kept_in_it() {
         let ours = read(Format::McpCassette, fixture("mcp-cassette-0.4.json").as_bytes());
-        let text = write(Format::PythonTrace, ours.clone()).replacen("12:30", "13:30", 1);
+        let text = write(Format::PythonTrace, &ours).replacen("12:30", "13:30", 1);
         let parts = read(Format::PythonTrace, text.as_bytes());
         assert_ne!(parts, ours);
         assert!(format!("{parts:?}").contains("13:30"));
@@ -473,7 +475,7 @@ mod tests {
             ),
         ] {
             let mut writer = Writer::new(format, Vec::new(), Cursor::new(Vec::new()));
-            let failed = two.iter().find_map(|part| writer.part(part.clone()).err()).unwrap();
+            let failed = two.iter().find_map(|part| writer.part(part).err()).unwrap();
             assert_eq!(failed.to_string(), expected);
         }
         assert!(Reader::new(Format::Har, Cursor::new(b"")).is_none());
@@ -489,5 +491,8 @@ mod tests {
         let bad = "line 2, column 16: expected a value";
         assert_eq!(results(false), ["part", "part", "part", bad]);
         assert_eq!(results(true), ["part", "part", "part", bad, "part", "part", "part"]);
+        let torn = format!("{SEED}\n{}\n{SEED}\n", &SEED[..300]);
+        let reader = Reader::skipping(Format::PythonTrace, Cursor::new(torn), true).unwrap();
+        assert_eq!(reader.filter(Result::is_ok).count(), 6);
     }
 }

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 
+use super::convert::Convert;
 use super::diff::Diff;
 use super::grep::Grep;
 use super::merge::Merge;
@@ -40,6 +41,7 @@ enum TraceVerb {
     Merge(Merge),
     Split(Split),
     Redact(Redact),
+    Convert(Convert),
 }
 
 impl Trace {
@@ -53,6 +55,7 @@ impl Trace {
             TraceVerb::Merge(merge) => merge.run(context),
             TraceVerb::Split(split) => split.run(context),
             TraceVerb::Redact(redact) => redact.run(context),
+            TraceVerb::Convert(convert) => convert.run(context),
         }
     }
 }
