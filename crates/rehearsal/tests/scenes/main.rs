@@ -8,6 +8,7 @@ mod answers;
 mod call;
 mod check;
 mod containers;
+mod convert;
 mod crash;
 mod full_disk;
 mod help;
