@@ -5,6 +5,7 @@
 mod assertions;
 mod fixtures;
 mod listening;
+mod recorder;
 mod snapshots;
 
 use rehearsal::Client;
