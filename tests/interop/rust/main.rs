@@ -10,6 +10,7 @@ mod cut_streams;
 mod everything;
 mod installed;
 mod misbehaving;
+mod mocked;
 mod recorded;
 mod rmcp_client;
 mod servers;

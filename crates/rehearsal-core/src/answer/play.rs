@@ -183,6 +183,9 @@ impl Play {
     fn rule_name(&self) -> Arc<str> {
         let rule = self.target.rules(&self.mock).get(self.rule);
         let Some(rule) = rule else { return "a rule that is gone".into() };
+        if self.path.is_empty() {
+            return Arc::clone(&rule.name);
+        }
         let (mut name, mut scene) = (rule.name.to_string(), &rule.scene);
         for at in &self.path {
             let Some(choice) = scene.choose.get(*at) else { break };

@@ -11,11 +11,15 @@ use crate::script::mock::MockFile;
 use crate::script::read;
 
 pub(super) fn mock(text: &str) -> Arc<Mock> {
+    mock_otherwise(text, Otherwise::Refuse)
+}
+
+fn mock_otherwise(text: &str, otherwise: Otherwise) -> Arc<Mock> {
     let file: MockFile = read("m.yaml", text).unwrap_or_else(|error| panic!("{error}"));
     let source = Source { file: "m.yaml", mock: &file };
     let read =
         |_: &str, path: &str| if path == "there" { Ok(b"\x00\xff".to_vec()) } else { Err("not found".to_owned()) };
-    Arc::new(Mock::compile(&[source], Otherwise::Refuse, &read).unwrap_or_else(|errors| panic!("{}", errors[0])))
+    Arc::new(Mock::compile(&[source], otherwise, &read).unwrap_or_else(|errors| panic!("{}", errors[0])))
 }
 
 pub(super) struct Stage {
@@ -36,7 +40,7 @@ impl Stage {
     /// A stage of the handshake era.
     pub(super) fn legacy(text: &str, revision: Revision) -> Stage {
         let mut stage = Stage::new(text);
-        let (client, capabilities) = (json!({"name": "old"}), stage.capabilities.clone());
+        let (client, capabilities) = (json!({"name": "old"}).into(), stage.capabilities.clone().into());
         stage.memory.handshake = Some(Handshake { revision, client, capabilities });
         stage
     }
@@ -562,4 +566,23 @@ fn problems_have_places() {
     let problems: Vec<_> = errors.unwrap_err()[0].problems.iter().map(|it| (it.at.line, it.message.clone())).collect();
     assert_eq!(problems.len(), 3, "{problems:?}");
     assert_eq!(problems.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 3, 4]);
+}
+
+#[test]
+fn what_nothing_declares_may_be_made_up_and_says_so() {
+    let text = r#"
+tools:
+  - name: add
+    output_schema: { type: object, properties: { sum: { type: integer, minimum: 7 } }, required: [sum] }
+    answers: [{ when: { a: 1 }, structured_content: { sum: 8 } }]
+  - name: silent
+"#;
+    let mut stage = Stage::new(text);
+    stage.mock = mock_otherwise(text, Otherwise::FillFromSchema);
+    let made_up = stage.result("tools/call", json!({"name": "add", "arguments": {"a": 2}}));
+    assert_eq!(made_up["structuredContent"], json!({"sum": 7}));
+    assert_eq!(made_up["_meta"], json!({"rehearsal/provenance": "schema"}));
+    let written = stage.result("tools/call", json!({"name": "add", "arguments": {"a": 1}}));
+    assert_eq!((&written["structuredContent"], written.get("_meta")), (&json!({"sum": 8}), None));
+    assert_eq!(stage.call("silent", json!({})), "made up: the mock declares no answer for tool silent");
 }

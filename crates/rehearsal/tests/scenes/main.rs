@@ -13,6 +13,7 @@ mod full_disk;
 mod help;
 mod http;
 mod list;
+mod mock;
 mod prompt;
 mod read;
 mod record;

@@ -11,6 +11,7 @@ mod grep;
 mod merge;
 mod output;
 mod reading;
+mod recover;
 mod redact;
 mod show;
 mod split;

@@ -5,6 +5,7 @@ use clap::{Args, Subcommand};
 use super::diff::Diff;
 use super::grep::Grep;
 use super::merge::Merge;
+use super::recover::Recover;
 use super::redact::Redact;
 use super::show::Show;
 use super::split::Split;
@@ -40,6 +41,7 @@ enum TraceVerb {
     Merge(Merge),
     Split(Split),
     Redact(Redact),
+    Recover(Recover),
 }
 
 impl Trace {
@@ -53,6 +55,7 @@ impl Trace {
             TraceVerb::Merge(merge) => merge.run(context),
             TraceVerb::Split(split) => split.run(context),
             TraceVerb::Redact(redact) => redact.run(context),
+            TraceVerb::Recover(recover) => recover.run(context),
         }
     }
 }
