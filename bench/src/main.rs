@@ -14,6 +14,7 @@ mod pairing;
 mod parsing;
 #[cfg(feature = "peers")]
 mod peer;
+mod proxy;
 mod stdio;
 mod table;
 
@@ -32,6 +33,8 @@ fn main() -> ExitCode {
     let done = match arguments.first().map(String::as_str) {
         Some(echo::ARGUMENT) => echo::echo().map_err(Into::into),
         Some(http::ARGUMENT) => http::echo().map_err(Into::into),
+        Some(proxy::PUMP) => proxy::pump(&arguments[1..]),
+        Some(proxy::RECORDER) => proxy::record(&arguments[1..]),
         _ => bench(&arguments),
     };
     match done {
@@ -57,6 +60,7 @@ fn bench(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     }
     stdio::measure(&mut table)?;
     http::measure(&mut table)?;
+    proxy::measure(&mut table)?;
     parsing::measure(&mut table);
     pairing::measure(&mut table);
     if json {

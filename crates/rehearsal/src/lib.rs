@@ -5,6 +5,7 @@
 
 pub mod client;
 pub mod record;
+pub mod store;
 pub mod testing;
 
 pub use client::Client;

@@ -12,3 +12,4 @@ mod installed;
 mod misbehaving;
 mod rmcp_client;
 mod servers;
+mod test_file;

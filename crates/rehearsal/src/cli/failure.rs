@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use rehearsal::client::ClientError;
 use rehearsal::core::message::Method;
 use rehearsal::wire::SendError;
+use rehearsal::wire::container::EngineError;
 use rehearsal::wire::stdio::SpawnError;
 
 use super::arguments::ArgumentsError;
@@ -111,12 +112,14 @@ fn client_exit(error: &ClientError) -> Exit {
         | ClientError::NotSent { cause: SendError::TooLong { .. } | SendError::LineEnd, .. } => Exit::BadInput,
         // The options were checked before, so a target that is still bad is one that cannot be reached.
         ClientError::BadTarget { .. }
+        | ClientError::Engine(_)
         | ClientError::Start(
             SpawnError::NoProgram { .. }
             | SpawnError::NoInterpreter { .. }
             | SpawnError::NotExecutable { .. }
             | SpawnError::Refused { .. },
         )
+        | ClientError::NotListening { .. }
         | ClientError::ServerGone { .. }
         | ClientError::TimedOut { .. }
         | ClientError::Refused { .. }
@@ -133,7 +136,10 @@ fn client_exit(error: &ClientError) -> Exit {
 fn client_hints(error: &ClientError) -> Vec<&'static str> {
     let mut hints = Vec::new();
     match error {
-        ClientError::Start(SpawnError::NoProgram { program }) if program.contains(" or ") => {
+        ClientError::Engine(EngineError::NoEngine { looked_for }) if looked_for.len() == 1 => {
+            hints.push("check how it is spelled, and that its directory is in PATH");
+        }
+        ClientError::Engine(EngineError::NoEngine { .. }) => {
             hints.push("install one of them, or name the engine that you have: --engine NAME");
         }
         ClientError::Start(SpawnError::NoProgram { program }) if program.contains(' ') => {
@@ -167,7 +173,9 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
         }
         ClientError::NoCommonVersion { .. } => hints.push("`--protocol auto` takes any version that both speak"),
         ClientError::Start(SpawnError::NoWorkingDir { .. } | SpawnError::Refused { .. })
+        | ClientError::Engine(EngineError::NotRun { .. } | EngineError::Failed { .. } | EngineError::Hangs { .. })
         | ClientError::Config(_)
+        | ClientError::NotListening { .. }
         | ClientError::ServerGone { .. }
         | ClientError::Refused { .. }
         | ClientError::Lost { .. }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rehearsal_core::json::excerpt;
 use rehearsal_core::message::{ErrorReply, Method, Reason};
 use rehearsal_core::protocol::Revision;
+use rehearsal_wire::container::EngineError;
 use rehearsal_wire::stdio::SpawnError;
 use rehearsal_wire::{Ending, SendError};
 
@@ -23,6 +24,9 @@ pub enum ClientError {
     /// The server's process could not be started.
     #[error("the server could not be started: {}", started(.0))]
     Start(#[source] SpawnError),
+    /// The engine of the server's container did not do what it should.
+    #[error("{0}")]
+    Engine(#[source] EngineError),
     /// What was said about the server makes no sense.
     #[error("{0}")]
     Config(#[from] ConfigError),
@@ -31,6 +35,14 @@ pub enum ClientError {
     BadTarget {
         /// What is wrong, with a hint.
         what: String,
+    },
+    /// The server was started, but could not be reached over HTTP.
+    #[error("the server {why}{evidence}")]
+    NotListening {
+        /// What became of it: a predicate.
+        why: String,
+        /// What else is known.
+        evidence: Box<Evidence>,
     },
     /// The server ended, or became unreachable, before it answered.
     #[error("the server {ending} before it answered {method}{evidence}")]
@@ -165,8 +177,10 @@ impl ClientError {
             | ClientError::BadParams { method, .. }
             | ClientError::NotInVersion { method, .. } => Some(method),
             ClientError::Start(_)
+            | ClientError::Engine(_)
             | ClientError::Config(_)
             | ClientError::BadTarget { .. }
+            | ClientError::NotListening { .. }
             | ClientError::NoCommonVersion { .. } => None,
         }
     }
@@ -174,13 +188,15 @@ impl ClientError {
     /// What the server left behind, where there is such a thing.
     pub fn evidence(&self) -> Option<&Evidence> {
         match self {
-            ClientError::ServerGone { evidence, .. }
+            ClientError::NotListening { evidence, .. }
+            | ClientError::ServerGone { evidence, .. }
             | ClientError::TimedOut { evidence, .. }
             | ClientError::Refused { evidence, .. }
             | ClientError::Lost { evidence, .. }
             | ClientError::Garbled { evidence, .. }
             | ClientError::NotSent { evidence, .. } => Some(evidence),
             ClientError::Start(_)
+            | ClientError::Engine(_)
             | ClientError::Config(_)
             | ClientError::BadTarget { .. }
             | ClientError::NoCommonVersion { .. }

@@ -27,6 +27,7 @@ mod config;
 mod conversation;
 mod error;
 mod handshake;
+mod listening;
 mod listing;
 mod params;
 mod response;

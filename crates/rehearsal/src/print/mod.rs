@@ -15,13 +15,14 @@ mod talk;
 mod told;
 mod visible;
 mod wire;
+mod wrap;
 
 pub(crate) use content::{bytes_in_words, messages, resource, tool_answer};
 pub(crate) use json::{pretty_json, raw_json};
 pub(crate) use lists::Lists;
 pub(crate) use palette::Palette;
 pub(crate) use parameter::{Parameter, accepts_unknown, parameters, prompt_parameters};
-pub(crate) use screen::Screen;
+pub(crate) use screen::{Screen, USUAL_WIDTH};
 pub(crate) use snippet::snippet;
 pub(crate) use talk::Talk;
 pub(crate) use told::{log_line, progress_line};

@@ -83,7 +83,10 @@ impl Tape {
 
     /// What is kept of a line that has not ended when it is passed on.
     pub(super) fn pieces(&self) -> Pieces {
-        Pieces::Raw
+        match self.session.recorder.settings.redaction.is_none() {
+            true => Pieces::Raw,
+            false => Pieces::Redacted,
+        }
     }
 
     /// Keeps what happened, in this order and with the same time. The kernel has all of it when this returns, so what
@@ -163,6 +166,10 @@ impl Running {
             started_at: Some(clock.began_at),
             metadata: settings.metadata.clone(),
         };
+        let (start, hits) = settings.redaction.start(start);
+        if !hits.is_empty() {
+            recorder.count(|summary| summary.redacted.add(hits));
+        }
         let mut lines = Vec::with_capacity(4096);
         write_start(&mut lines, &start);
         let spool = settings.trace.as_deref().and_then(|trace| {
@@ -183,17 +190,26 @@ impl Running {
         self.log_lines.clear();
         for what in whats {
             let seq = self.next;
-            match &what {
-                What::Piece { .. } => {}
+            let (what, hits) = recorder.settings.redaction.what(what);
+            let hits = match &what {
+                // The whole line has the same secrets.
+                What::Piece { .. } => Vec::new(),
                 What::Message { .. } => {
                     messages += 1;
                     self.next += 1;
+                    hits
                 }
                 What::Http { .. }
                 | What::Event { .. }
                 | What::ChannelEnded { .. }
                 | What::Stderr { .. }
-                | What::Ended(_) => self.next += 1,
+                | What::Ended(_) => {
+                    self.next += 1;
+                    hits
+                }
+            };
+            if !hits.is_empty() {
+                recorder.count(|summary| summary.redacted.add(hits));
             }
             let entry = Entry::new(seq, at, what);
             if self.spool.is_some() {

@@ -4,6 +4,7 @@
 
 mod assertions;
 mod fixtures;
+mod listening;
 mod snapshots;
 
 use rehearsal::Client;

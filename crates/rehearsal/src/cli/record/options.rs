@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+use rehearsal::core::redact::{Redaction, Rule};
 use rehearsal::record::{Recorder, Summary};
 
 use super::http::{self, Listen};
@@ -34,6 +35,14 @@ pub(in crate::cli) struct Record {
     /// Remember something with each session; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair, help_heading = WHAT)]
     metadata: Vec<(String, String)>,
+
+    /// Take out this too: a place such as $.params.arguments.iban, or a regular expression; may be repeated
+    #[arg(long, value_name = "PATH|PATTERN", value_parser = Rule::parse, help_heading = WHAT)]
+    redact: Vec<Rule>,
+
+    /// Keep credentials; without this they are taken out before anything is written
+    #[arg(long, help_heading = WHAT)]
+    no_redact: bool,
 
     /// Say nothing at the end, unless something went wrong
     #[arg(short, long)]
@@ -101,6 +110,8 @@ impl Record {
             Some(path) => builder.log(path),
             None => builder,
         };
+        let redaction = if self.no_redact { Redaction::none() } else { Redaction::standard() };
+        let builder = builder.redaction(self.redact.iter().cloned().fold(redaction, Redaction::with));
         let metadata = self.metadata.iter();
         metadata.fold(builder, |builder, (key, value)| builder.metadata(key, value.as_str())).build()
     }
@@ -113,12 +124,16 @@ impl Record {
         }
     }
 
-    /// `recorded 1 session of 12 messages in trace.jsonl`
+    /// ```text
+    /// recorded 1 session of 12 messages in trace.jsonl; redacted: 3 × password in $.params.arguments.password
+    /// ```
     fn said(&self, summary: &Summary) -> String {
         let plural = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
         let files: Vec<_> = self.trace().iter().chain(&self.log).map(|path| path.display().to_string()).collect();
+        let redacted = summary.redacted.to_string().replace('\n', ", ");
+        let redacted = if redacted.is_empty() { redacted } else { format!("; redacted: {redacted}") };
         format!(
-            "recorded {} of {} in {}",
+            "recorded {} of {} in {}{redacted}",
             plural(summary.sessions, "session"),
             plural(summary.messages, "message"),
             files.join(" and ")
