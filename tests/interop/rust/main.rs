@@ -10,6 +10,7 @@ mod cut_streams;
 mod everything;
 mod installed;
 mod misbehaving;
+mod recorded_http;
 mod rmcp_client;
 mod servers;
 mod test_file;

@@ -53,17 +53,13 @@ enum Role {
 impl Exchange {
     pub(super) fn new(sessions: Arc<Sessions>, socket: u64, limit: usize, head: HttpHead) -> Exchange {
         let request = Some(Body::new(&head.headers, limit));
-        let mut exchange = Exchange {
-            state: State::Undecided(head.clone()),
-            sessions,
-            socket,
-            limit,
-            whats: Vec::new(),
-            request,
-            response: None,
-            unread: None,
-        };
-        if let Some((session, role)) = exchange.by_head(&head) {
+        // Most have a head, a message and an end in one go.
+        let whats = Vec::with_capacity(4);
+        let mut exchange =
+            Exchange { state: State::Over, sessions, socket, limit, whats, request, response: None, unread: None };
+        let decided = exchange.by_head(&head);
+        exchange.state = State::Undecided(head);
+        if let Some((session, role)) = decided {
             exchange.decide(session, role);
         }
         exchange
