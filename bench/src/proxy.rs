@@ -14,7 +14,7 @@ use crate::measure::Contest;
 use crate::table::Table;
 
 /// What makes this program a pump: it copies bytes to the address that follows, and back.
-pub(crate) const PUMP: &str = "pump";
+pub(crate) const PUMP: &str = "pump-tcp";
 /// What makes this program a recorder of the server at the address that follows, into the trace after that.
 pub(crate) const RECORDER: &str = "record-http";
 

@@ -10,6 +10,8 @@ mod cut_streams;
 mod everything;
 mod installed;
 mod misbehaving;
+mod mocked;
+mod recorded;
 mod recorded_http;
 mod rmcp_client;
 mod servers;

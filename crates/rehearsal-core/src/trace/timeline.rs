@@ -6,7 +6,7 @@
 //! the rest, as it happened ────┘
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::iter::Peekable;
 
 use jiff::Timestamp;
@@ -55,6 +55,9 @@ const WINDOW: usize = 16_384;
 /// How many bytes that may be.
 const WINDOW_BYTES: usize = 32 << 20;
 
+/// How many calls without an answer are looked at for each entry.
+const UNANSWERED: usize = 64;
+
 /// The place of a message: its number, that in its batch, and one that nothing else has.
 type Place = (u64, u32, u64);
 
@@ -67,6 +70,8 @@ pub struct Timeline<C: Iterator, E: Iterator> {
     bytes: usize,
     /// How many things were taken into the window.
     taken: u64,
+    /// Calls without an answer: what belongs to them may come after them.
+    unanswered: VecDeque<Place>,
     /// Whether a session is being read.
     open: bool,
     finish: Option<Moment>,
@@ -114,6 +119,7 @@ where
             window: BTreeMap::new(),
             bytes: 0,
             taken: 0,
+            unanswered: VecDeque::new(),
             open: false,
             finish: None,
             told: 0,
@@ -157,8 +163,7 @@ where
         match next {
             Some(Ok(Part::Call(call))) => self.insert_call(call),
             Some(Ok(Part::Entry(entry))) => {
-                let (seq, item) = (entry.seq, entry.item.unwrap_or(0));
-                self.insert(seq, item, Inside::Entry(entry), |_| Vec::new());
+                self.insert_entry(entry);
             }
             Some(Ok(Part::Finish { ended_at, end })) => self.finish = Some(Moment::Finish { ended_at, end }),
             Some(Ok(Part::Start(_))) | None => {}
@@ -173,12 +178,22 @@ where
         Ok(true)
     }
 
-    fn insert(&mut self, seq: u64, item: u32, thing: Inside, claims: impl FnOnce(Place) -> Vec<Place>) {
-        self.bytes += size(&thing);
+    /// An entry may belong to a call that was never answered.
+    fn insert_entry(&mut self, entry: Entry) {
         self.taken += 1;
-        let place = (seq, item, self.taken);
-        let claims = claims(place);
-        self.window.insert(place, Item { thing, owner: Owner::Nobody, claims });
+        let place = (entry.seq, entry.item.unwrap_or(0), self.taken);
+        let thing = Inside::Entry(entry);
+        self.bytes += size(&thing);
+        let mut owner = Owner::Nobody;
+        for waiting in &self.unanswered {
+            let Some(Item { thing: Inside::Call(call), claims, .. }) = self.window.get_mut(waiting) else { continue };
+            let bond = || bond(call, token_of(&call.request.message).as_ref(), &thing);
+            if *waiting < place && matches!(bond(), Bond::Sure) {
+                claims.push(place);
+                owner = Owner::Surely(*waiting);
+            }
+        }
+        self.window.insert(place, Item { thing, owner, claims: Vec::new() });
     }
 
     /// A call claims what happened while it was open.
@@ -186,21 +201,33 @@ where
         let (seq, item) = (call.request.seq, call.request.item.unwrap_or(0));
         let place = (seq, item, self.taken + 1);
         let mut claims = Vec::new();
-        if let (Side::Client, Some(answer)) = (call.asker, &call.response) {
-            let end = (answer.seq, answer.item.unwrap_or(0), 0).max(place);
+        if call.asker == Side::Client {
+            let answer = call.response.as_ref();
+            let end = answer.map_or((u64::MAX, 0, 0), |answer| (answer.seq, answer.item.unwrap_or(0), 0)).max(place);
             let mut token = None;
             for (at, item) in self.window.range_mut(place..end) {
                 let token = token.get_or_insert_with(|| token_of(&call.request.message));
                 item.owner = match (bond(&call, token.as_ref(), &item.thing), item.owner) {
                     (Bond::None, _) | (_, Owner::Surely(_)) => continue,
                     (Bond::Sure, _) => Owner::Surely(place),
+                    // Nobody knows how long it was open.
+                    (Bond::Possible, _) if answer.is_none() => continue,
                     (Bond::Possible, Owner::Nobody) => Owner::Perhaps(place),
                     (Bond::Possible, Owner::Perhaps(_) | Owner::Anybody) => Owner::Anybody,
                 };
                 claims.push(*at);
             }
+            if answer.is_none() {
+                self.unanswered.push_back(place);
+                if self.unanswered.len() > UNANSWERED {
+                    self.unanswered.pop_front();
+                }
+            }
         }
-        self.insert(seq, item, Inside::Call(call), |_| claims);
+        self.taken += 1;
+        let thing = Inside::Call(call);
+        self.bytes += size(&thing);
+        self.window.insert(place, Item { thing, owner: Owner::Nobody, claims });
     }
 
     /// Takes the first thing out of the window, with what belongs to it.
@@ -246,6 +273,7 @@ where
             return Some(Ok(moment));
         }
         self.open = false;
+        self.unanswered.clear();
         let finish = self.finish.take();
         Some(Ok(finish.unwrap_or(Moment::Finish { ended_at: None, end: None })))
     }
@@ -419,6 +447,20 @@ mod tests {
             (Server, 0, PROGRESS),
         ];
         assert_eq!(shape(&talk), "0[1 2 4 6] 5 8");
+    }
+
+    #[test]
+    fn what_belongs_to_a_call_that_was_never_answered_is_inside_it() {
+        let talk = [
+            (Client, 0, CALL),
+            (Server, 0, PROGRESS),
+            (Client, 0, SECOND),
+            (Server, 0, SECOND_RESULT),
+            (Server, 0, PROGRESS),
+            (Server, 0, LOG),
+            (Client, 0, CANCEL),
+        ];
+        assert_eq!(shape(&talk), "0[1 4 6] 2 5");
     }
 
     #[test]

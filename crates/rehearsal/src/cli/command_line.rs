@@ -10,11 +10,13 @@ use super::context::Context;
 use super::exit::Exit;
 use super::list::List;
 use super::man::Man;
+use super::mock::Mock;
 use super::prompt::Prompt;
 use super::read::Read;
 use super::record::Record;
 use super::request::Request;
 use super::schema::Schema;
+use super::trace::Trace;
 use super::wrap::{Unwrap, Wrap};
 
 /// Drives and records MCP servers from the command line: see what a server offers, use it, watch the wire.
@@ -42,9 +44,11 @@ pub(super) enum Verb {
     Read(Read),
     Prompt(Prompt),
     Request(Request),
+    Mock(Mock),
     Check(Check),
     Schema(Schema),
     Record(Record),
+    Trace(Trace),
     Wrap(Wrap),
     Unwrap(Unwrap),
     Completions(Completions),
@@ -58,6 +62,7 @@ Examples:
   rehearse read file:///notes.md --container my-server:latest
   rehearse prompt greet who=Ada --config .mcp.json --server greeter
   rehearse record -o trace.jsonl -- npx -y @modelcontextprotocol/server-everything
+  rehearse trace show trace.jsonl
 
 `rehearse list --help` and the like say more.";
 

@@ -12,8 +12,10 @@ use rehearsal::wire::stdio::SpawnError;
 use super::arguments::ArgumentsError;
 use super::exit::Exit;
 use super::json_input::JsonInputError;
+use super::mock::MockFailure;
 use super::save::SaveError;
 use super::server::ServerError;
+use super::trace::TraceError;
 use super::wrap::WrapError;
 use crate::print::Talk;
 
@@ -35,6 +37,12 @@ pub(super) enum Failure {
     /// A configuration could not be wrapped or unwrapped.
     #[error(transparent)]
     Wrap(#[from] WrapError),
+    /// A recording could not be read or written.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// A mock could not be served.
+    #[error(transparent)]
+    Mock(#[from] MockFailure),
     /// The server could not be driven.
     #[error(transparent)]
     Client(Box<ClientError>),
@@ -81,9 +89,11 @@ impl Failure {
             | Failure::Json(_)
             | Failure::Save(_)
             | Failure::Wrap(_)
+            | Failure::Trace(_)
             | Failure::Output(_)
             | Failure::Unreadable { .. } => Exit::BadInput,
             Failure::Client(error) => client_exit(error),
+            Failure::Mock(error) => error.exit(),
             Failure::Begin(_) => Exit::ServerFailed,
         }
     }
@@ -95,7 +105,12 @@ impl Failure {
             Failure::Client(error) => client_hints(error).into_iter().map(str::to_owned).collect(),
             Failure::Json(error) => error.hints(),
             Failure::Wrap(error) => error.hints(),
-            Failure::Save(_) | Failure::Output(_) | Failure::Unreadable { .. } | Failure::Begin(_) => Vec::new(),
+            Failure::Trace(error) => error.hints(),
+            Failure::Mock(_)
+            | Failure::Save(_)
+            | Failure::Output(_)
+            | Failure::Unreadable { .. }
+            | Failure::Begin(_) => Vec::new(),
         }
     }
 }
@@ -112,6 +127,7 @@ fn client_exit(error: &ClientError) -> Exit {
         | ClientError::NotSent { cause: SendError::TooLong { .. } | SendError::LineEnd, .. } => Exit::BadInput,
         // The options were checked before, so a target that is still bad is one that cannot be reached.
         ClientError::BadTarget { .. }
+        | ClientError::NoTransport { .. }
         | ClientError::Engine(_)
         | ClientError::Start(
             SpawnError::NoProgram { .. }
@@ -132,6 +148,8 @@ fn client_exit(error: &ClientError) -> Exit {
         }
     }
 }
+
+const PATH: &str = "is the path of the URL right? Many servers are at /mcp, older ones at /sse";
 
 fn client_hints(error: &ClientError) -> Vec<&'static str> {
     let mut hints = Vec::new();
@@ -164,9 +182,10 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
         ClientError::Refused { status: 401 | 403, .. } | ClientError::ErrorReply { status: Some(401 | 403), .. } => {
             hints.push("say who you are: --header 'Authorization: Bearer TOKEN'");
         }
-        ClientError::Refused { status: 200..=299 | 404 | 405, .. } => {
-            hints.push("is the path of the URL right? Many servers are at /mcp, older ones at /sse");
+        ClientError::Refused { status: 200..=299 | 404 | 405, .. } | ClientError::NoTransport { .. } => {
+            hints.push(PATH)
         }
+        ClientError::ErrorReply { status: Some(404 | 405), method, .. } if is_first(method) => hints.push(PATH),
         ClientError::BadTarget { .. } => hints.push("is the server running, and is its URL right?"),
         ClientError::Lost { method, .. } if is_first(method) => {
             hints.push("is the server running, and is its URL right?");

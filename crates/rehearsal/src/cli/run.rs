@@ -42,12 +42,14 @@ fn done(verb: &Verb, context: &Context) -> Result<ExitCode, Failure> {
             let params = request.given()?;
             with_server(context, &request.server, async |client| request.run(params, client, context).await)
         }
+        Verb::Mock(mock) => mock.run(context),
         Verb::Check(check) => check.run(context),
         Verb::Schema(schema) => schema.run(),
         // Whoever stands between a client and a server ends as the server did.
         Verb::Record(record) => return record.run(context).map(ExitCode::from),
         Verb::Wrap(wrap) => wrap.run(context),
         Verb::Unwrap(unwrap) => unwrap.run(context),
+        Verb::Trace(trace) => trace.run(context),
         Verb::Completions(completions) => completions.run(),
         Verb::Man(man) => man.run(context),
     };

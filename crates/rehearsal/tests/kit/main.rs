@@ -5,6 +5,7 @@
 mod assertions;
 mod fixtures;
 mod listening;
+mod mocks;
 mod snapshots;
 
 use rehearsal::Client;

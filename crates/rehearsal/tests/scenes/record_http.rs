@@ -81,10 +81,8 @@ fn a_recorder_that_is_killed_loses_nothing_that_it_passed_on() {
         let line = format!("rehearse call echo message=kept --url {}/mcp --protocol {era}", recorder.origin);
         assert!(stage.play(&line).contains("kept"));
         // A client that is still there, with a call that is not answered.
-        let line = format!(
-            "exec rehearse call slow steps=2 delay_ms=60000 -v --url {}/mcp --protocol {era}",
-            recorder.origin
-        );
+        let line =
+            format!("exec rehearse call slow steps=2 delay_ms=60000 -v --url {}/mcp --protocol {era}", recorder.origin);
         let mut waiting = stage.shell(&line).spawn().unwrap();
         let mut seen = BufReader::new(waiting.stderr.take().unwrap()).lines().map(Result::unwrap);
         assert!(seen.any(|line| line.contains("notifications/progress") || line.contains("progress")));

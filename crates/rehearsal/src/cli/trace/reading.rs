@@ -1,0 +1,86 @@
+//! How recordings are read by every verb.
+
+use std::io;
+use std::path::Path;
+
+use clap::Args;
+use rehearsal::core::trace::ReadError;
+use rehearsal::record::{Fate, Recovered, journals, recover};
+use rehearsal::store::{BadLines, Input, Recording};
+
+use super::TraceError;
+use crate::cli::context::Context;
+use crate::print::one_line;
+
+/// What is done with lines that cannot be read.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct Reading {
+    /// Go on after a line that cannot be read, and say which it was
+    #[arg(long)]
+    skip_bad: bool,
+}
+
+impl Reading {
+    pub(super) fn bad_lines(self) -> BadLines {
+        if self.skip_bad { BadLines::Skip } else { BadLines::Refuse }
+    }
+
+    /// Opens a recording. Sessions whose recorder was killed are put into it first.
+    pub(super) fn open(self, input: &Input, context: &Context) -> Result<Recording, TraceError> {
+        if let Input::File(path) = input {
+            // Whoever may not look into the directory can still read the file.
+            for recovered in recover_if_need_be(path).unwrap_or_default() {
+                if recovered.fate != Fate::Running {
+                    context.talk.say(recovered_line(&recovered));
+                }
+            }
+        }
+        Ok(Recording::open(input)?)
+    }
+
+    /// What was read, unless it was bad: then it is told and passed over, or ends the verb.
+    pub(super) fn sound<T>(
+        self,
+        read: Result<T, ReadError>,
+        input: &Input,
+        context: &Context,
+    ) -> Result<Option<T>, TraceError> {
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(error) if self.skip_bad && !matches!(error, ReadError::Io(_)) => {
+                context.talk.say(format_args!("skipped: {}", TraceError::read(input, error)));
+                Ok(None)
+            }
+            Err(error) => Err(TraceError::read(input, error)),
+        }
+    }
+}
+
+fn recover_if_need_be(trace: &Path) -> io::Result<Vec<Recovered>> {
+    if journals(trace)?.is_empty() { Ok(Vec::new()) } else { recover(trace) }
+}
+
+/// `recovered session 0198c2: 12 entries`
+pub(super) fn recovered_line(recovered: &Recovered) -> String {
+    let Recovered { session_id, journal, fate } = recovered;
+    let (session_id, journal) = (one_line(session_id), journal.display());
+    match fate {
+        Fate::Folded { entries: 1 } => format!("recovered session {session_id}: 1 entry"),
+        Fate::Folded { entries } => format!("recovered session {session_id}: {entries} entries"),
+        Fate::AlreadyThere => format!("session {session_id} is in the trace already; removed {journal}"),
+        Fate::Empty => format!("nothing had been said in session {session_id}; removed {journal}"),
+        Fate::Running => format!("session {session_id} is still being recorded"),
+        Fate::Failed { why } => format!("cannot recover session {session_id} from {journal}: {why}"),
+    }
+}
+
+/// Reads the name of a file, or `-`.
+pub(super) fn input(word: &str) -> Result<Input, std::convert::Infallible> {
+    word.parse()
+}
+
+/// That stdin is wanted by no more than one.
+pub(super) fn stdin_once<'a>(inputs: impl IntoIterator<Item = &'a Input>) -> Result<(), TraceError> {
+    let count = inputs.into_iter().filter(|input| **input == Input::Stdin).count();
+    if count > 1 { Err(TraceError::StdinTwice) } else { Ok(()) }
+}
