@@ -50,7 +50,8 @@ impl Body {
         if kind.eq_ignore_ascii_case("text/event-stream") {
             return Body::Events(Decoder::new(limit));
         }
-        let is_json = kind.is_empty() || kind.to_ascii_lowercase().ends_with("json");
+        let ending = kind.len().checked_sub("json".len()).and_then(|at| kind.get(at..)).unwrap_or_default();
+        let is_json = kind.is_empty() || ending.eq_ignore_ascii_case("json");
         Body::Whole { bytes: Vec::new(), limit: if is_json { limit } else { limit.min(OTHER_LIMIT) }, cut: false }
     }
 
