@@ -18,6 +18,7 @@ mod mock;
 mod prompt;
 mod read;
 mod record;
+mod record_http;
 mod request;
 mod save;
 mod server_failures;
