@@ -128,10 +128,8 @@ fn note(session: &Arc<Session>, channel: Channel, notification: &Notification, t
         if let Some(id) = id {
             session.cancel(channel, &id);
         }
-    } else if notification.method == Method::INITIALIZED {
-        if session.becomes_ready() {
-            tasks.spawn(subscriptions::tell(Arc::clone(session)));
-        }
+    } else if notification.method == Method::INITIALIZED && session.becomes_ready() {
+        tasks.spawn(subscriptions::tell(Arc::clone(session)));
     }
 }
 
