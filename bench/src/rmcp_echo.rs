@@ -2,13 +2,17 @@
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use rehearsal::Client;
+use rehearsal::client::{HttpTransport, Protocol};
+use rehearsal::core::protocol::Revision;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -18,7 +22,7 @@ use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::measure::Contest;
-use crate::mock::{self, Listening, end_with_stdin, over_http, over_stdio};
+use crate::mock::{self, checked, end_with_stdin, over_stdio};
 use crate::stdio::sequential;
 use crate::table::Table;
 
@@ -107,4 +111,34 @@ pub(crate) fn serve_http() -> Result<(), Box<dyn Error>> {
             });
         }
     })
+}
+
+/// A client of a server that says on stdout where it listens.
+async fn over_http(url: &str) -> Result<Client, Box<dyn Error>> {
+    let client = Client::url(url).transport(HttpTransport::Streamable);
+    checked(client.protocol(Protocol::Legacy(Revision::LATEST_LEGACY)).connect().await?).await
+}
+
+/// This program in another role, over HTTP; ends when it is dropped.
+struct Listening {
+    child: Child,
+    pub(crate) url: String,
+}
+
+impl Listening {
+    fn start(words: &[&Path]) -> Result<Listening, Box<dyn Error>> {
+        let mut command = Command::new(std::env::current_exe()?);
+        let mut child = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
+        Ok(Listening { child, url: line.trim().to_owned() })
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        // The only errors are that it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
