@@ -19,4 +19,5 @@ mod server_failures;
 mod signals;
 mod stage;
 mod told;
+mod trace;
 mod which_server;
