@@ -62,6 +62,19 @@ impl Message {
         Ok(Message { raw, body: Body::Response(Response { id: Some(id), reply }) })
     }
 
+    /// An answer with a result that is written already; its bytes are copied, not read again.
+    pub fn written_result(id: RequestId, result: &RawJson) -> Message {
+        let mut text = Text::new();
+        text.field("id", &id).expect("an id can always be written");
+        text.0.extend_from_slice(b",\"result\":");
+        let start = text.0.len();
+        text.0.extend_from_slice(result.bytes());
+        let end = text.0.len();
+        let raw = text.finish();
+        let reply = Reply::Result(RawJson::written(raw.slice(start..end)));
+        Message { raw, body: Body::Response(Response { id: Some(id), reply }) }
+    }
+
     /// An answer with an error; without an id where the question's could not be read.
     pub fn error(id: Option<RequestId>, error: &ErrorReply) -> Message {
         let mut object = serde_json::Map::new();
@@ -77,7 +90,7 @@ impl Message {
     /// An answer with either.
     pub fn reply(id: RequestId, reply: &Reply) -> Message {
         match reply {
-            Reply::Result(result) => Message::result(id, result).expect("checked JSON can always be written"),
+            Reply::Result(result) => Message::written_result(id, result),
             Reply::Error(error) => Message::error(Some(id), error),
         }
     }
@@ -157,6 +170,7 @@ mod tests {
             Message::request("x\"y".into(), "odd/\"method".into(), None::<&()>).unwrap(),
             Message::notification(Method::PROGRESS, Some(&params)).unwrap(),
             Message::result(2.into(), &params).unwrap(),
+            Message::written_result("2".into(), &RawJson::from_value(&params)),
             Message::error(Some(3.into()), &ErrorReply::new(-32602, "no \"such\" tool").with_data(&params)),
             Message::error(None, &ErrorReply::new(-32700, "parse error")),
         ];

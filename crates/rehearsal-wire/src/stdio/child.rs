@@ -152,15 +152,15 @@ pub async fn spawn(server: &ServerCommand) -> Result<Connection, SpawnError> {
             sink(line);
         }
     }));
+    let lines = LineReader::new(stdout, server.message_limit);
     let shared = Arc::new(Shared {
-        writer: LineWriter::new(stdin),
+        writer: LineWriter::new(stdin, lines.alone()),
         process,
         tail,
         farewell: server.farewell,
         grace: server.grace,
         message_limit: server.message_limit,
     });
-    let lines = LineReader::new(stdout, server.message_limit);
     let receiver = ChildReceiver { state: State::Reading(lines), shared: shared.clone(), drained: Some(drained) };
     Ok(Connection { sender: shared, receiver: Box::new(receiver) })
 }
@@ -258,6 +258,14 @@ impl Sender for Shared {
             }
             self.writer.line(raw).await
         })
+    }
+
+    fn try_send(&self, _: Channel, message: &[u8]) -> Option<Result<(), SendError>> {
+        if message.len() > self.message_limit { None } else { self.writer.try_line(message) }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.writer.is_closed()
     }
 
     fn takes_headers(&self) -> bool {

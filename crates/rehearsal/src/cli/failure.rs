@@ -12,6 +12,7 @@ use rehearsal::wire::stdio::SpawnError;
 use super::arguments::ArgumentsError;
 use super::exit::Exit;
 use super::json_input::JsonInputError;
+use super::mock::MockFailure;
 use super::save::SaveError;
 use super::server::ServerError;
 use super::trace::TraceError;
@@ -39,6 +40,9 @@ pub(super) enum Failure {
     /// A recording could not be read or written.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// A mock could not be served.
+    #[error(transparent)]
+    Mock(#[from] MockFailure),
     /// The server could not be driven.
     #[error(transparent)]
     Client(Box<ClientError>),
@@ -89,6 +93,7 @@ impl Failure {
             | Failure::Output(_)
             | Failure::Unreadable { .. } => Exit::BadInput,
             Failure::Client(error) => client_exit(error),
+            Failure::Mock(error) => error.exit(),
             Failure::Begin(_) => Exit::ServerFailed,
         }
     }
@@ -101,7 +106,11 @@ impl Failure {
             Failure::Json(error) => error.hints(),
             Failure::Wrap(error) => error.hints(),
             Failure::Trace(error) => error.hints(),
-            Failure::Save(_) | Failure::Output(_) | Failure::Unreadable { .. } | Failure::Begin(_) => Vec::new(),
+            Failure::Mock(_)
+            | Failure::Save(_)
+            | Failure::Output(_)
+            | Failure::Unreadable { .. }
+            | Failure::Begin(_) => Vec::new(),
         }
     }
 }
@@ -118,6 +127,7 @@ fn client_exit(error: &ClientError) -> Exit {
         | ClientError::NotSent { cause: SendError::TooLong { .. } | SendError::LineEnd, .. } => Exit::BadInput,
         // The options were checked before, so a target that is still bad is one that cannot be reached.
         ClientError::BadTarget { .. }
+        | ClientError::NoTransport { .. }
         | ClientError::Engine(_)
         | ClientError::Start(
             SpawnError::NoProgram { .. }
@@ -138,6 +148,8 @@ fn client_exit(error: &ClientError) -> Exit {
         }
     }
 }
+
+const PATH: &str = "is the path of the URL right? Many servers are at /mcp, older ones at /sse";
 
 fn client_hints(error: &ClientError) -> Vec<&'static str> {
     let mut hints = Vec::new();
@@ -170,9 +182,10 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
         ClientError::Refused { status: 401 | 403, .. } | ClientError::ErrorReply { status: Some(401 | 403), .. } => {
             hints.push("say who you are: --header 'Authorization: Bearer TOKEN'");
         }
-        ClientError::Refused { status: 200..=299 | 404 | 405, .. } => {
-            hints.push("is the path of the URL right? Many servers are at /mcp, older ones at /sse");
+        ClientError::Refused { status: 200..=299 | 404 | 405, .. } | ClientError::NoTransport { .. } => {
+            hints.push(PATH)
         }
+        ClientError::ErrorReply { status: Some(404 | 405), method, .. } if is_first(method) => hints.push(PATH),
         ClientError::BadTarget { .. } => hints.push("is the server running, and is its URL right?"),
         ClientError::Lost { method, .. } if is_first(method) => {
             hints.push("is the server running, and is its URL right?");

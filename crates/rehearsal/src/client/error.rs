@@ -54,8 +54,8 @@ pub enum ClientError {
         /// What else is known.
         evidence: Box<Evidence>,
     },
-    /// No answer came in time.
-    #[error("no answer to {method} within {}{evidence}", seconds(.after))]
+    /// No answer came in time; or, to what wants no answer, the server did not take it in time.
+    #[error("{} within {}{evidence}", waited_for(.method), seconds(.after))]
     TimedOut {
         /// What was asked.
         method: Method,
@@ -75,6 +75,16 @@ pub enum ClientError {
         said: String,
         /// What else is known.
         evidence: Box<Evidence>,
+    },
+    /// An HTTP server refused both ways of speaking to it.
+    #[error(
+        "the server speaks neither Streamable HTTP nor HTTP+SSE\n  Streamable HTTP: {streamable}\n  HTTP+SSE: {sse}"
+    )]
+    NoTransport {
+        /// What it said to Streamable HTTP.
+        streamable: Box<ClientError>,
+        /// What it said to HTTP+SSE.
+        sse: Box<ClientError>,
     },
     /// The stream that the answer should have come on broke off.
     #[error("no answer to {method}: {why}{evidence}")]
@@ -180,6 +190,7 @@ impl ClientError {
             | ClientError::Engine(_)
             | ClientError::Config(_)
             | ClientError::BadTarget { .. }
+            | ClientError::NoTransport { .. }
             | ClientError::NotListening { .. }
             | ClientError::NoCommonVersion { .. } => None,
         }
@@ -199,6 +210,7 @@ impl ClientError {
             | ClientError::Engine(_)
             | ClientError::Config(_)
             | ClientError::BadTarget { .. }
+            | ClientError::NoTransport { .. }
             | ClientError::NoCommonVersion { .. }
             | ClientError::ErrorReply { .. }
             | ClientError::BadResult { .. }
@@ -219,6 +231,8 @@ pub struct Evidence {
     pub noise: Vec<String>,
     /// Answers that nobody asked for, such as one with a wrong id.
     pub strays: Vec<String>,
+    /// What stood in the way of an answer when it was given up, such as a stream that broke and was being resumed.
+    pub trouble: Option<String>,
 }
 
 /// How many lines of each kind are shown.
@@ -232,6 +246,9 @@ impl fmt::Display for Evidence {
     ///     Traceback (most recent call last):
     /// ```
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(trouble) = &self.trouble {
+            write!(f, "\n  at that moment: {}", harmless(trouble))?;
+        }
         if let Some(status) = self.exit_status {
             write!(f, "\n  the server's process ended: {status}")?;
         }
@@ -268,6 +285,12 @@ fn harmless(text: &str) -> String {
         }
     }
     shown
+}
+
+/// `no answer to tools/call`; a notification has none, so what was waited for is that it is read.
+fn waited_for(method: &Method) -> String {
+    let wants_answer = !method.as_str().starts_with("notifications/");
+    if wants_answer { format!("no answer to {method}") } else { format!("the server did not take {method}") }
 }
 
 fn started(error: &SpawnError) -> String {
@@ -312,6 +335,7 @@ mod tests {
             last_stderr: (0..20).map(|line| format!("line {line}")).collect(),
             noise: vec!["Server listening".into()],
             strays: Vec::new(),
+            trouble: None,
         };
         let error = ClientError::TimedOut {
             method: Method::TOOLS_CALL,

@@ -30,9 +30,11 @@ mod handshake;
 mod listening;
 mod listing;
 mod params;
+mod patience;
 mod response;
 mod running;
 mod session;
+mod slot;
 mod subscription;
 mod target;
 

@@ -17,6 +17,7 @@ mod append;
 mod clock;
 mod fold;
 mod hooks;
+mod http;
 #[cfg(feature = "rmcp")]
 mod intercept;
 mod lines;
@@ -33,6 +34,7 @@ mod tape;
 mod unfinished;
 
 pub use hooks::{RequestHook, ResponseHook};
+pub use http::HttpRecording;
 #[cfg(feature = "rmcp")]
 pub use intercept::{Intercepted, intercept};
 pub use notice::Notice;

@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rehearsal_core::message::Message;
+use rehearsal_core::redact::{Hit, Redaction};
 use rehearsal_core::trace::{End, Entry, InLog, Start, What, write_entry, write_start};
 use serde_json::{Map, Value};
 
@@ -190,7 +192,7 @@ impl Running {
         self.log_lines.clear();
         for what in whats {
             let seq = self.next;
-            let (what, hits) = recorder.settings.redaction.what(what);
+            let (what, hits) = redacted(&recorder.settings.redaction, what);
             let hits = match &what {
                 // The whole line has the same secrets.
                 What::Piece { .. } => Vec::new(),
@@ -261,6 +263,20 @@ impl Running {
             recorder.tell(&Notice::NotFolded { trace: trace.clone(), journal, why: error.to_string() });
         }
     }
+}
+
+/// What happened, without its secrets. The beginning of a message was closed, so that it is judged as a message.
+fn redacted(redaction: &Redaction, what: What) -> (What, Vec<Hit>) {
+    if let What::Piece { from, offset: 0, bytes } = &what
+        && !redaction.is_none()
+    {
+        let message = Message::parse(bytes.clone());
+        if message.as_garbled().is_none() {
+            let bytes = redaction.message(&message).map_or(bytes.clone(), |message| message.raw().clone());
+            return (What::Piece { from: *from, offset: 0, bytes }, Vec::new());
+        }
+    }
+    redaction.what(what)
 }
 
 /// Whether sessions can be appended to a trace: better said before than after the conversation.

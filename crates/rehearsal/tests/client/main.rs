@@ -5,6 +5,7 @@
 mod both_ends;
 mod calls;
 mod handshake;
+mod http;
 mod peer;
 mod processes;
 mod questions;

@@ -31,6 +31,7 @@ mod streamable;
 mod tasks;
 
 pub use answer::refusal;
+pub use endpoint::resolve as resolve_endpoint;
 pub use error::ConnectError;
 pub use http_sse::connect_sse;
 pub use options::Options;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -41,7 +42,9 @@ struct Shared {
     /// A response has come.
     responded: Notify,
     /// Nothing more is asked: the socket ends when everything is answered.
-    last: std::sync::atomic::AtomicBool,
+    last: AtomicBool,
+    /// The client stopped talking; where it only listens to a stream it is gone.
+    client_closed: AtomicBool,
 }
 
 /// How the client's socket ends.
@@ -158,6 +161,7 @@ impl Pump<'_> {
         let mut stopping = false;
         loop {
             tokio::select! {
+                biased;
                 end = &mut up, if asking => {
                     asking = false;
                     match end {
@@ -234,12 +238,12 @@ impl Shared {
 
     /// Nothing more is asked; whether everything is answered already.
     fn finish_up(&self) -> bool {
-        self.last.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.last.store(true, Ordering::Relaxed);
         self.is_finished()
     }
 
     fn is_finished(&self) -> bool {
-        self.last.load(std::sync::atomic::Ordering::Relaxed) && self.exchanges().is_quiet()
+        self.last.load(Ordering::Relaxed) && self.exchanges().is_quiet()
     }
 }
 
@@ -279,6 +283,7 @@ impl Upward<'_> {
             match filled {
                 Ok(()) => filled = self.fill(&mut from_client).await,
                 Err(UpEnd::ClientClosed) => {
+                    self.shared.client_closed.store(true, Ordering::Relaxed);
                     let _ = to_upstream.shutdown().await;
                     return UpEnd::ClientClosed;
                 }
@@ -365,6 +370,9 @@ impl Downward<'_> {
                 let exchanges = &mut self.shared.exchanges();
                 self.responses.advance(&mut self.input, exchanges, &mut self.out);
                 if let Some(DownEnd::Closed) = end {
+                    if self.shared.client_closed.load(Ordering::Relaxed) && exchanges.is_quiet() {
+                        exchanges.end(&Over::ClientGone);
+                    }
                     self.responses.finish(&mut self.input, exchanges, &mut self.out);
                 }
             }

@@ -84,7 +84,7 @@ async fn a_client_that_goes_takes_its_connection_along() {
     drop(client);
     assert_eq!(server.rest().await, "", "the server is told at once");
     drop(server);
-    stage.logged("1 Done").await;
+    stage.logged("1 ClientGone").await;
 }
 
 #[tokio::test]

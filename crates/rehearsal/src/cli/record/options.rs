@@ -7,6 +7,7 @@ use clap::Args;
 use rehearsal::core::redact::{Redaction, Rule};
 use rehearsal::record::{Recorder, Summary};
 
+use super::http::{self, Listen};
 use super::stdio;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
@@ -15,6 +16,7 @@ use crate::cli::server::ServerError;
 
 const FILES: &str = "Where to";
 const WHAT: &str = "What is kept";
+const URL: &str = "A server behind a URL";
 /// Where sessions go unless somebody says otherwise.
 const TRACE: &str = "trace.jsonl";
 
@@ -46,8 +48,20 @@ pub(in crate::cli) struct Record {
     #[arg(short, long)]
     quiet: bool,
 
+    /// Record the server at this URL: clients talk to --listen in its place
+    #[arg(long, value_name = "URL", help_heading = URL, value_hint = clap::ValueHint::Url)]
+    url: Option<String>,
+
+    /// Listen on this address; port 0 takes a free one, and stderr says which
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", requires = "url", help_heading = URL)]
+    listen: String,
+
+    /// Let in clients that know us by this name; may be repeated [default: only names of this machine]
+    #[arg(long, value_name = "HOST", requires = "url", help_heading = URL)]
+    allow_host: Vec<String>,
+
     /// Start this server and record it: everything after `--`
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "url")]
     command: Vec<OsString>,
 }
 
@@ -56,19 +70,27 @@ stdin, stdout and stderr are the server's: put this in front of its command in a
 or let `rehearse wrap` do it. The bytes that pass are not changed. The exit status is that of the server;
 4 says that something could not be recorded.
 
+With --url this is a reverse proxy for Streamable HTTP and HTTP+SSE, for any number of clients, until
+Ctrl-C or SIGTERM ends it. In a client's configuration only host and port change.
+
 Examples:
   rehearse record -- npx -y @modelcontextprotocol/server-everything
   rehearse record -o today.jsonl --log today.log --metadata client=desktop -- my-server --stdio
-  rehearse list -- rehearse record -- my-server";
+  rehearse list -- rehearse record -- my-server
+  rehearse record --url https://mcp.example/mcp --listen 127.0.0.1:8080";
 
 impl Record {
     /// Records until the conversation is over.
     pub(in crate::cli) fn run(&self, context: &Context) -> Result<u8, Failure> {
-        let Some((program, arguments)) = self.command.split_first() else {
-            return Err(ServerError::NothingToRecord.into());
-        };
         let recorder = self.recorder(context);
-        let ended = stdio::record(&recorder, program, arguments);
+        let ended = match (&self.url, self.command.split_first()) {
+            (Some(url), _) => {
+                let listen = Listen { address: &self.listen, hosts: &self.allow_host };
+                http::record(&recorder, url, &listen, context)
+            }
+            (None, Some((program, arguments))) => stdio::record(&recorder, program, arguments),
+            (None, None) => return Err(ServerError::NothingToRecord.into()),
+        };
         let summary = recorder.summary();
         if !self.quiet && !summary.failed && ended.is_ok() {
             context.talk.say(self.said(&summary));

@@ -1,0 +1,352 @@
+//! A rule that fits, carried out: a state machine whose acts somebody else performs.
+//!
+//! ```text
+//! enter ──► delay ──► task? ──► steps ──► choose ──► enter …
+//!                                             └────► reply
+//! ```
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::act::{Act, Change, World};
+use super::asked::Facts;
+use super::provenance::{Answer, Provenance};
+use super::refusal;
+use super::scene::{self, Outcome, Scene, Step, TaskTerms};
+use super::state::State;
+use super::target::Target;
+use super::task;
+use super::template::Draft;
+use super::{Asked, Mock};
+use crate::message::{ErrorReply, Method, Reply};
+use crate::protocol::{Era, Revision, code, meta};
+
+/// One request on its way to its answer.
+#[derive(Debug)]
+pub struct Play {
+    pub(super) mock: Arc<Mock>,
+    pub(super) asked: Arc<Asked>,
+    pub(super) target: Target,
+    pub(super) arguments: Value,
+    pub(super) call: u64,
+    /// Position of the rule among those of the target.
+    pub(super) rule: usize,
+    /// Which of `choose` were chosen so far.
+    pub(super) path: Vec<usize>,
+    pub(super) cue: Cue,
+    /// What the client answered.
+    pub(super) answers: Map<String, Value>,
+    /// What it brought with this request and nobody asked for yet.
+    pub(super) offered: Map<String, Value>,
+    /// Why it cannot go on.
+    pub(super) failure: Option<String>,
+    pub(super) in_task: bool,
+    pub(super) remarks: Vec<String>,
+}
+
+/// Where in a scene a play is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cue {
+    Enter,
+    Task,
+    Work,
+    Step(usize),
+}
+
+/// What a play is made of.
+pub(super) struct Cast {
+    pub(super) mock: Arc<Mock>,
+    pub(super) asked: Arc<Asked>,
+    pub(super) target: Target,
+    pub(super) arguments: Value,
+    pub(super) remarks: Vec<String>,
+}
+
+impl Play {
+    /// The play of a rule that fits.
+    pub(super) fn new(cast: Cast, rule: usize, call: u64) -> Play {
+        let Cast { mock, asked, target, arguments, remarks } = cast;
+        let offered = asked.params.get("inputResponses").and_then(Value::as_object).cloned().unwrap_or_default();
+        Play {
+            mock,
+            asked,
+            target,
+            arguments,
+            call,
+            rule,
+            path: Vec::new(),
+            cue: Cue::Enter,
+            answers: Map::new(),
+            offered,
+            failure: None,
+            in_task: false,
+            remarks,
+        }
+    }
+
+    /// The request.
+    pub fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    /// The mock that it is played from.
+    pub fn mock(&self) -> &Arc<Mock> {
+        &self.mock
+    }
+
+    /// What the client said to a question, or why it said nothing.
+    pub fn answered(&mut self, name: &str, answer: Result<Value, String>) {
+        match answer {
+            Ok(answer) => {
+                self.offered.insert(name.to_owned(), answer);
+            }
+            Err(why) => self.failure = Some(why),
+        }
+    }
+
+    pub(super) fn scene(&self) -> Option<&Scene> {
+        let root = &self.target.rules(&self.mock).get(self.rule)?.scene;
+        self.path.iter().try_fold(root, |scene, at| scene.choose.get(*at).map(|choice| &choice.scene))
+    }
+
+    pub(super) fn rule_name(&self) -> Arc<str> {
+        let rule = self.target.rules(&self.mock).get(self.rule);
+        let Some(rule) = rule else { return "a rule that is gone".into() };
+        if self.path.is_empty() {
+            return Arc::clone(&rule.name);
+        }
+        let (mut name, mut scene) = (rule.name.to_string(), &rule.scene);
+        for at in &self.path {
+            let Some(choice) = scene.choose.get(*at) else { break };
+            name.push_str(&format!(", then {}", choice.name));
+            scene = &choice.scene;
+        }
+        name.into()
+    }
+
+    /// What is to be done next.
+    pub fn next(&mut self, state: &mut State, world: &World<'_>) -> Act {
+        let mock = Arc::clone(&self.mock);
+        loop {
+            if let Some(why) = self.failure.take() {
+                return self.failed(&why);
+            }
+            // The mock is kept by this clone, so the scene may be looked at while the play changes.
+            let found = self.target.rules(&mock).get(self.rule).map(|rule| &rule.scene);
+            let found = self
+                .path
+                .iter()
+                .try_fold(found, |scene, at| scene.map(|scene| scene.choose.get(*at).map(|choice| &choice.scene)));
+            let Some(Some(scene)) = found else {
+                return self.error(ErrorReply::new(code::INTERNAL_ERROR, "the rule of this answer is gone"));
+            };
+            match self.cue {
+                Cue::Enter => {
+                    self.cue = Cue::Task;
+                    if let Some(delay) = scene.delay {
+                        return Act::Wait(delay);
+                    }
+                }
+                Cue::Task => {
+                    self.cue = Cue::Work;
+                    match self.task(scene) {
+                        Ok(Some(terms)) => {
+                            self.in_task = true;
+                            return Act::Detach(terms);
+                        }
+                        Ok(None) => {}
+                        Err(error) => return self.error(error),
+                    }
+                }
+                Cue::Work => {
+                    self.cue = Cue::Step(0);
+                    if let Some(after) = scene.task.as_ref().and_then(|task| task.after) {
+                        return Act::Wait(after);
+                    }
+                }
+                Cue::Step(at) => match scene.steps.get(at) {
+                    Some(step) => {
+                        if let Some(act) = self.step(at, step, state, world) {
+                            return act;
+                        }
+                    }
+                    None => {
+                        if let Some(act) = self.end(scene, state) {
+                            return act;
+                        }
+                    }
+                },
+            }
+        }
+    }
+
+    /// Whether the rest is the work of a task, for this client.
+    fn task(&self, scene: &Scene) -> Result<Option<TaskTerms>, ErrorReply> {
+        if self.in_task {
+            return Ok(None);
+        }
+        let terms = &self.asked.terms;
+        let wants = match terms.revision {
+            Revision::V2026_07_28 => scene.task.is_some() && terms.has_tasks_extension(),
+            Revision::V2025_11_25 => {
+                let elsewhere = || self.scene().is_some_and(|scene| scene.any(&|scene| scene.task.is_some()));
+                let here = scene.task.is_some() || self.path.is_empty() && !elsewhere();
+                self.mock.has_tasks && here && self.asked.params.get("task").is_some_and(Value::is_object)
+            }
+            Revision::V2024_11_05 | Revision::V2025_03_26 | Revision::V2025_06_18 => false,
+        };
+        match (wants, &scene.task) {
+            (true, task) => Ok(Some(task.clone().unwrap_or_default())),
+            (false, Some(task)) if task.required => Err(match terms.era() {
+                Era::Modern => task::undeclared(),
+                Era::Legacy => ErrorReply::new(code::METHOD_NOT_FOUND, "this tool can only be called as a task"),
+            }),
+            (false, _) => Ok(None),
+        }
+    }
+
+    fn step(&mut self, at: usize, step: &Step, state: &mut State, world: &World<'_>) -> Option<Act> {
+        self.cue = Cue::Step(at + 1);
+        let done = match step {
+            Step::Wait(delay) => return Some(Act::Wait(*delay)),
+            Step::Progress { progress, total, message } => self.progress(*progress, *total, message.as_ref(), state),
+            Step::Log { level, logger, data } => {
+                if self.asked.terms.log_from.is_none_or(|from| *level < from) {
+                    return None;
+                }
+                self.render(data, state).map(|data| {
+                    let mut params = json!({"level": level.name()});
+                    if let Some(logger) = logger {
+                        params["logger"] = logger.as_str().into();
+                    }
+                    params["data"] = data;
+                    Some(Act::Notify { method: Method::LOG_MESSAGE, params })
+                })
+            }
+            Step::Notify { method, params } => {
+                let params = params.as_ref().map_or(Ok(json!({})), |params| self.render(params, state));
+                params.map(|params| Some(Act::Notify { method: method.as_str().into(), params }))
+            }
+            Step::Changed(changed) => self.changed(changed, state).map(|change| Some(Act::Tell(change))),
+            Step::Ask(questions) => self.ask(at, questions, state, world),
+            Step::Again if self.asked.terms.era() == Era::Modern && !self.in_task => {
+                Ok(Some(self.input_required(&[], at + 1, world)))
+            }
+            Step::Again => Ok(None),
+            Step::Set(fields) => fields
+                .iter()
+                .try_for_each(|(key, draft)| {
+                    let value = self.render(draft, state)?;
+                    state.set(key, value);
+                    Ok(())
+                })
+                .map(|()| None),
+            Step::Append(fields) => fields
+                .iter()
+                .try_for_each(|(key, draft)| {
+                    let value = self.render(draft, state)?;
+                    state.append(key, value);
+                    Ok(())
+                })
+                .map(|()| None),
+            Step::Delete(keys) => {
+                keys.iter().for_each(|key| state.delete(key));
+                Ok(None)
+            }
+            Step::CloseStream { retry } if self.asked.terms.revision == Revision::V2025_11_25 => {
+                Ok(Some(Act::CloseStream { retry: *retry }))
+            }
+            Step::CloseStream { .. } => Ok(None),
+        };
+        done.unwrap_or_else(|why| Some(self.broken(&why)))
+    }
+
+    fn progress(
+        &self,
+        progress: f64,
+        total: Option<f64>,
+        message: Option<&Draft>,
+        state: &State,
+    ) -> Result<Option<Act>, String> {
+        let Some(token) = self.asked.meta().get(meta::PROGRESS_TOKEN) else { return Ok(None) };
+        let mut params = json!({"progressToken": token, "progress": number(progress)});
+        if let Some(total) = total {
+            params["total"] = number(total);
+        }
+        if let Some(message) = message.filter(|_| self.asked.terms.revision >= Revision::V2025_03_26) {
+            params["message"] = self.render(message, state)?;
+        }
+        Ok(Some(Act::Notify { method: Method::PROGRESS, params }))
+    }
+
+    fn changed(&self, changed: &scene::Changed, state: &State) -> Result<Change, String> {
+        Ok(match changed {
+            scene::Changed::Tools => Change::Tools,
+            scene::Changed::Prompts => Change::Prompts,
+            scene::Changed::Resources => Change::Resources,
+            scene::Changed::Resource(uri) => {
+                Change::Resource(self.render(uri, state)?.as_str().unwrap_or_default().to_owned())
+            }
+        })
+    }
+
+    /// What comes after the last step.
+    fn end(&mut self, scene: &Scene, state: &State) -> Option<Act> {
+        let values = state.snapshot();
+        let facts = Facts { asked: &self.asked, call: self.call, state: &values };
+        let answers = Value::Object(self.answers.clone());
+        let fits = |choice: &scene::Choice| {
+            choice.given.holds(&facts) && choice.when.as_ref().is_none_or(|when| when.matches(&answers))
+        };
+        if let Some(at) = scene.choose.iter().position(fits) {
+            self.path.push(at);
+            self.cue = Cue::Enter;
+            return None;
+        }
+        Some(match &scene.outcome {
+            None => {
+                let closest = scene.choose.iter().min_by_key(|choice| {
+                    choice.when.as_ref().map_or(0, |when| when.distance(&answers)) + choice.given.distance(&facts)
+                });
+                let closest = closest.map(|choice| {
+                    let when = choice.when.iter().flat_map(|when| when.check(&answers)).map(|it| it.to_string());
+                    (Arc::clone(&choice.name), when.chain(choice.given.mismatches(&facts)).collect())
+                });
+                let error =
+                    refusal::nothing_fits(&format!("{}, after {answers}", self.target.name(&self.mock)), closest);
+                Act::Reply(Answer { provenance: Provenance::Nobody, ..self.answer(Reply::Error(error)) })
+            }
+            Some(Outcome::Error { code, message, data }) => {
+                let message = self.render(message, state);
+                let data = data.as_ref().map(|data| self.render(data, state)).transpose();
+                match (message, data) {
+                    (Ok(message), Ok(data)) => {
+                        let error = ErrorReply::new(*code, message.as_str().unwrap_or_default());
+                        self.reply(Reply::Error(data.map_or(error.clone(), |data| error.with_data(&data))))
+                    }
+                    (Err(why), _) | (_, Err(why)) => self.broken(&why),
+                }
+            }
+            Some(Outcome::Result { draft: Draft::Fixed(value), written }) => {
+                let cached = &written[self.asked.terms.revision as usize];
+                match cached.get_or_init(|| self.finished(value.clone())) {
+                    Ok(result) => self.reply(Reply::Result(result.clone())),
+                    Err(why) => self.broken(why),
+                }
+            }
+            Some(Outcome::Result { draft, .. }) => {
+                match self.render(draft, state).and_then(|result| self.finished(result)) {
+                    Ok(result) => self.reply(Reply::Result(result)),
+                    Err(why) => self.broken(&why),
+                }
+            }
+        })
+    }
+}
+
+/// `50` for 50.0, as anybody would write it.
+fn number(value: f64) -> Value {
+    let whole = value as i64;
+    if whole as f64 == value { whole.into() } else { value.into() }
+}

@@ -1,0 +1,34 @@
+//! A whole MCP server from a file: what [`core::answer`](rehearsal_core::answer) decides is carried out here.
+//!
+//! ```text
+//! files ──load──► Mock ──► Server ──serve──► Connection (stdio, HTTP, memory)
+//!                            │                  │
+//!                            │                  └─ request ──► begin ──► answered at once, on the spot
+//!                            │                                   └────► a task: waits, tells, asks, answers
+//!                            └─ state, tasks, journal, changes: shared by all conversations
+//! ```
+//!
+//! [`MockServer`] is the fixture for tests: a server on a free port that is gone when it is dropped.
+
+mod about_task;
+mod call;
+mod http;
+mod journal;
+mod load;
+mod mock_server;
+mod perform;
+#[cfg(test)]
+mod plays;
+mod serve;
+mod server;
+mod session;
+mod subscriptions;
+mod tasks;
+mod watch;
+
+pub use http::http_options;
+pub use journal::Called;
+pub use load::{Files, LoadError};
+pub use mock_server::{MockError, MockServer, Parameters, Times};
+pub use server::Server;
+pub use watch::{Reload, watch};
