@@ -55,6 +55,8 @@ const WINDOW: usize = 16_384;
 /// How many bytes that may be.
 const WINDOW_BYTES: usize = 32 << 20;
 
+/// How far before a request the head of its POST may be.
+const HEADS: u64 = 256;
 /// How many calls without an answer are looked at for each entry.
 const UNANSWERED: usize = 64;
 
@@ -205,7 +207,15 @@ where
             let answer = call.response.as_ref();
             let end = answer.map_or((u64::MAX, 0, 0), |answer| (answer.seq, answer.item.unwrap_or(0), 0)).max(place);
             let mut token = None;
-            for (at, item) in self.window.range_mut(place..end) {
+            // Over HTTP the head of a POST comes before the request in it.
+            let begin = match call.channel() {
+                Channel::MAIN => place,
+                Channel(_) => (seq.saturating_sub(HEADS), 0, 0),
+            };
+            for (at, item) in self.window.range_mut(begin..end) {
+                if *at < place && !is_head(&call, &item.thing) {
+                    continue;
+                }
                 let token = token.get_or_insert_with(|| token_of(&call.request.message));
                 item.owner = match (bond(&call, token.as_ref(), &item.thing), item.owner) {
                     (Bond::None, _) | (_, Owner::Surely(_)) => continue,
@@ -232,7 +242,13 @@ where
 
     /// Takes the first thing out of the window, with what belongs to it.
     fn pop(&mut self) -> Option<Moment> {
-        let (place, Item { thing, claims, .. }) = self.window.pop_first()?;
+        let (first, item) = self.window.first_key_value()?;
+        let place = match item.owner {
+            // What comes before the call that it belongs to waits for it.
+            Owner::Surely(call) if call > *first && self.window.contains_key(&call) => call,
+            Owner::Surely(_) | Owner::Perhaps(_) | Owner::Nobody | Owner::Anybody => *first,
+        };
+        let Item { thing, claims, .. } = self.window.remove(&place)?;
         self.bytes = self.bytes.saturating_sub(size(&thing));
         match thing {
             Inside::Entry(entry) => Some(Moment::Entry(entry)),
@@ -350,6 +366,12 @@ fn bond(call: &Call, token: Option<&RawJson>, thing: &Inside) -> Bond {
             What::Stderr { .. } | What::Piece { .. } | What::Ended(_) => Bond::None,
         },
     }
+}
+
+/// Whether this is the head of the POST that a call came in.
+fn is_head(call: &Call, thing: &Inside) -> bool {
+    let Inside::Entry(Entry { what: What::Http { from: Side::Client, channel, .. }, .. }) = thing else { return false };
+    *channel == call.channel()
 }
 
 fn token_of(request: &Message) -> Option<RawJson> {
@@ -490,6 +512,26 @@ mod tests {
             (Server, 1, RESULT),
         ];
         assert_eq!(shape(&talk), "0[3] 1[2]");
+    }
+
+    #[test]
+    fn the_head_of_a_post_is_inside_the_call_that_it_brought() {
+        let head = |from, status: Option<u16>| What::Http {
+            from,
+            channel: Channel(1),
+            head: crate::trace::HttpHead { method: None, target: None, status, headers: Vec::new() },
+        };
+        let message = |from, members: &str| {
+            let message = Message::parse(format!(r#"{{"jsonrpc":"2.0",{members}}}"#));
+            What::Message { from, channel: Channel(1), message, event_id: None }
+        };
+        let whats = [head(Client, None), message(Client, CALL), head(Server, Some(200)), message(Server, RESULT)];
+        let entries = (0..).zip(whats).map(|(seq, what)| Entry::new(seq, Duration::ZERO, what)).collect();
+        let moments = timeline(&parts(entries));
+        let [Moment::Start(_), Moment::Call { inside, .. }, Moment::Finish { .. }] = &moments[..] else {
+            panic!("{moments:?}")
+        };
+        assert_eq!(inside.len(), 2);
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod server_failures;
 mod signals;
 mod stage;
 mod told;
+mod trace;
 mod traced;
 mod which_server;
 mod wrap;

@@ -64,8 +64,8 @@ impl Diff {
         stdin_once([&self.before, &self.after])?;
         let mut compare = Compare::default();
         for path in &self.ignore {
-            let pattern = |why| TraceError::Pattern { what: format!("--ignore {path}"), why };
-            compare = compare.ignore(path).map_err(pattern)?;
+            let no_path = |why| TraceError::Path { written: path.clone(), why };
+            compare = compare.ignore(path).map_err(no_path)?;
         }
         let (before, after) = (self.reading.open(&self.before, context)?, self.reading.open(&self.after, context)?);
         let sketches = |recording, file| -> Result<Vec<Sketch>, Failure> {

@@ -28,7 +28,7 @@ pub(super) struct Show {
     #[arg(long)]
     values: bool,
 
-    /// Show the HTTP around calls that went well too
+    /// Show HTTP that went well too
     #[arg(long)]
     http: bool,
 
