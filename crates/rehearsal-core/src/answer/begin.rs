@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::act::{Act, World};
 use super::asked::Facts;
 use super::listing::{List, is_offered, list};
 use super::mock::Otherwise;
-use super::play::{Act, Cast, Play, World, task_support};
+use super::play::{Cast, Play};
 use super::provenance::{Answer, Provenance};
 use super::shape::{self, ResultType};
 use super::state::State;
@@ -157,7 +158,7 @@ impl Mock {
         let at = found.ok_or_else(|| invalid(unknown("tool", name, offered)))?;
         let tool = &self.tools[at];
         let arguments = arguments(&mut asked)?;
-        task_support(&asked, tool.task_support, self.has_tasks)?;
+        task::task_support(&asked, tool.task_support, self.has_tasks)?;
         let mut remarks = Vec::new();
         if tool.validate != Validate::Off {
             let wrong = tool.input.check(&arguments);

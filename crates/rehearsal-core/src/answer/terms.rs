@@ -123,8 +123,8 @@ impl Terms {
     }
 }
 
-/// The versions that a request may name in `_meta`.
-pub(super) fn supported(served: &[Revision]) -> Vec<&'static str> {
+/// Of the versions that are served, those that a request may name in `_meta`.
+pub fn supported(served: &[Revision]) -> Vec<&'static str> {
     let modern = served.iter().filter(|revision| revision.era() == Era::Modern);
     modern.map(|revision| revision.as_str()).collect()
 }
@@ -136,7 +136,7 @@ pub(super) fn settle(wanted: Option<Revision>, served: &[Revision]) -> Option<Re
 }
 
 /// `unknown level "loud"; there are debug, info, …`
-pub(super) fn unknown_level(level: &str) -> String {
+pub fn unknown_level(level: &str) -> String {
     let names = LogLevel::ALL.map(LogLevel::name);
     format!("unknown level {level:?}; there are {}", names.join(", "))
 }

@@ -55,7 +55,9 @@ impl Maker<'_> {
         let referred = ["$ref", "$dynamicRef"].iter().filter_map(|key| fields.get(*key)?.as_str());
         let mut parts: Vec<Value> = referred.filter_map(|reference| self.resolve(reference)).cloned().collect();
         parts.extend(fields.get("allOf").and_then(Value::as_array).into_iter().flatten().cloned());
-        let _ = ["$ref", "$dynamicRef", "allOf"].map(|key| whole.shift_remove(key));
+        for key in ["$ref", "$dynamicRef", "allOf"] {
+            whole.shift_remove(key);
+        }
         let mut all = vec![whole];
         for part in parts {
             let Some(part) = part.as_object() else { continue };

@@ -102,3 +102,32 @@ fn a_mock_says_how_to_start_it_as_a_process() {
     assert_eq!(parameters.command, "rehearse");
     assert_eq!(parameters.args, ["mock".to_owned(), path.display().to_string()]);
 }
+
+#[tokio::test]
+async fn answers_depend_on_headers_and_a_closed_stream_goes_on_elsewhere() {
+    let mock = MockServer::from_text(
+        r#"
+tools:
+  - name: who
+    answers:
+      - given: { headers: { authorization: { matches: "^Bearer " } } }
+        text: "somebody with {{ headers['x-team'] }}"
+      - text: nobody
+  - name: away
+    answers:
+      - steps: [{ close_stream: { retry: 10ms } }, { wait: 20ms }]
+        text: back again
+"#,
+    )
+    .unwrap();
+    for protocol in [Protocol::Modern, Protocol::Legacy(Revision::V2025_11_25)] {
+        let stranger = Client::url(mock.url()).protocol(protocol).connect().await.unwrap();
+        assert_eq!(stranger.call_tool("who", json!({})).await.unwrap().content(), "nobody");
+        assert_eq!(stranger.call_tool("away", json!({})).await.unwrap().content(), "back again");
+        stranger.close().await;
+        let friend = Client::url(mock.url()).header("authorization", "Bearer x").header("x-team", "blue");
+        let friend = friend.protocol(protocol).connect().await.unwrap();
+        assert_eq!(friend.call_tool("who", json!({})).await.unwrap().content(), "somebody with blue");
+        friend.close().await;
+    }
+}

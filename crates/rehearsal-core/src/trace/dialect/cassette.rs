@@ -25,6 +25,7 @@ impl Dialect for Cassette {
     fn record(&mut self, record: Record, out: &mut Parts) -> Result<(), String> {
         match record {
             Record::Head(mut head) => {
+                self.finish(out);
                 head.remove("messages");
                 (self.fold, self.seq) = (Some(Fold::new(start(&head))), 0);
             }

@@ -147,3 +147,56 @@ fn origin(url: &str) -> &str {
     let start = url.find("://").map_or(0, |at| at + 3);
     url[start..].find('/').map_or(url, |end| &url[..start + end])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{Call, Entry, Placed, Start};
+    use super::*;
+    use crate::message::Message;
+
+    #[test]
+    fn an_exchange_over_http_is_an_entry_with_its_bodies() {
+        let server_info = serde_json::json!({"url": "https://example.com/mcp"});
+        let start = Start {
+            session_id: "s".to_owned(),
+            server_info: server_info.as_object().unwrap().clone(),
+            started_at: Some("2026-07-28T12:00:00Z".parse().unwrap()),
+            metadata: serde_json::Map::new(),
+        };
+        let mut session = Session::new(start);
+        assert!(entries(&session).is_none(), "nothing was over HTTP");
+        let placed = |seq, at, text: &str| Placed {
+            channel: Channel(1),
+            ..Placed::new(seq, Duration::from_millis(at), Message::parse(text.to_owned()))
+        };
+        let head = |from, seq, at, method: Option<&str>, status| {
+            let kind = if from == Side::Client { "application/json" } else { "text/event-stream" };
+            let head = HttpHead {
+                method: method.map(str::to_owned),
+                target: method.map(|_| "/mcp?page=2".to_owned()),
+                status,
+                headers: vec![("Content-Type".to_owned(), kind.to_owned())],
+            };
+            Entry::new(seq, Duration::from_millis(at), What::Http { from, channel: Channel(1), head })
+        };
+        session.entries =
+            vec![head(Side::Client, 0, 5, Some("POST"), None), head(Side::Server, 2, 10, None, Some(200))];
+        session.calls = vec![Call {
+            asker: Side::Client,
+            request: placed(1, 5, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#),
+            response: Some(placed(3, 25, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#)),
+        }];
+        let entries = entries(&session).unwrap();
+        let entry = entries[0].value();
+        assert_eq!(entry["startedDateTime"], "2026-07-28T12:00:00.005Z");
+        assert_eq!(entry["time"], 20);
+        assert_eq!(entry["request"]["url"], "https://example.com/mcp?page=2");
+        assert_eq!(entry["request"]["queryString"][0]["value"], "2");
+        assert_eq!(entry["request"]["postData"]["text"], r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+        assert_eq!(entry["response"]["status"], 200);
+        let body = "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n";
+        assert_eq!(entry["response"]["content"]["text"], body);
+        assert_eq!(entry["timings"], serde_json::json!({"send": 0, "wait": 5, "receive": 15}));
+        assert_eq!(archive(entries).value()["log"]["version"], "1.2");
+    }
+}

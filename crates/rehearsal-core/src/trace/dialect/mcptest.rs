@@ -23,6 +23,7 @@ impl Dialect for Mcptest {
     fn record(&mut self, record: Record, out: &mut Parts) -> Result<(), String> {
         match record {
             Record::Head(mut head) => {
+                self.finish(out);
                 head.remove("exchanges");
                 self.count += 1;
                 (self.seq, self.open) = (0, true);

@@ -38,6 +38,7 @@ impl Dialect for PythonTrace {
     fn record(&mut self, record: Record, out: &mut Parts) -> Result<(), String> {
         match record {
             Record::Head(head) => {
+                self.finish(out);
                 self.count += 1;
                 let started = head.get("started_at").and_then(python_time::read);
                 let ended_at = head.get("ended_at").and_then(python_time::read);

@@ -27,6 +27,7 @@ impl Dialect for Recorder {
     fn record(&mut self, record: Record, out: &mut Parts) -> Result<(), String> {
         match record {
             Record::Head(mut head) => {
+                self.finish(out);
                 head.remove("interactions");
                 let start = start(&head);
                 *self = Recorder { started_at: start.started_at, open: true, ..Recorder::default() };

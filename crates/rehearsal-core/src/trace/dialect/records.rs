@@ -21,8 +21,8 @@ pub(super) enum Record {
     End,
 }
 
-/// The pieces of a file. Line breaks mean nothing more than other white space, so that files that were laid out for people
-/// are read too; several objects may also stand in an array.
+/// The pieces of a file. An object may be laid out on several lines, as people do, and several objects may stand in an array.
+/// But where the first has a line to itself each of them has, and one that goes beyond its line was cut off.
 #[derive(Debug)]
 pub(super) struct Records<R> {
     input: R,
@@ -33,6 +33,10 @@ pub(super) struct Records<R> {
     column: u64,
     limit: usize,
     buffer: Vec<u8>,
+    /// Whether each object has a line to itself, once the first was seen.
+    one_line: Option<bool>,
+    /// The line on which the object began that we are in.
+    began: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +50,8 @@ enum State {
 impl<R: BufRead + Seek> Records<R> {
     /// Reads from where `input` stands.
     pub(super) fn new(input: R, list: Option<&'static str>, limit: usize) -> Records<R> {
-        Records { input, list, state: State::Between, line: 1, column: 1, limit, buffer: Vec::new() }
+        let (buffer, one_line, began) = (Vec::new(), None, None);
+        Records { input, list, state: State::Between, line: 1, column: 1, limit, buffer, one_line, began }
     }
 
     /// The line that is being read, from 1.
@@ -68,8 +73,13 @@ impl<R: BufRead + Seek> Records<R> {
                     Some(b'[' | b',' | b']' | b';') => self.skip(1)?,
                     Some(0xef) => self.skip(3)?,
                     Some(b'{') => {
+                        self.began = Some(self.line);
                         return match self.list {
-                            None => self.value().map(|tree| Some(Record::Item(tree))),
+                            None => {
+                                let tree = self.value()?;
+                                self.ended();
+                                Ok(Some(Record::Item(tree)))
+                            }
                             Some(list) => self.head(list).map(Some),
                         };
                     }
@@ -99,6 +109,7 @@ impl<R: BufRead + Seek> Records<R> {
                     }
                     self.skip(1)?;
                     self.state = State::Between;
+                    self.ended();
                     return Ok(Some(Record::End));
                 }
             }
@@ -107,7 +118,7 @@ impl<R: BufRead + Seek> Records<R> {
 
     /// Goes on after the line that could not be read.
     pub(super) fn skip_line(&mut self) -> io::Result<()> {
-        self.state = State::Between;
+        (self.state, self.began) = (State::Between, None);
         loop {
             let chunk = self.input.fill_buf()?;
             if chunk.is_empty() {
@@ -122,6 +133,16 @@ impl<R: BufRead + Seek> Records<R> {
                 return Ok(());
             }
         }
+    }
+
+    fn ended(&mut self) {
+        let one_line = self.began.take() == Some(self.line);
+        self.one_line.get_or_insert(one_line);
+    }
+
+    /// Whether a line break here cuts an object off.
+    fn cuts(&self) -> bool {
+        self.one_line == Some(true) && self.began.is_some()
     }
 
     /// Nothing more comes.
@@ -195,6 +216,7 @@ impl<R: BufRead + Seek> Records<R> {
             let chunk = self.input.fill_buf()?;
             let Some(&byte) = chunk.first() else { return Ok(None) };
             match byte {
+                b'\n' if self.cuts() => return Err(self.bad("the rest of the object instead of the end of the line")),
                 b'\n' => (self.line, self.column) = (self.line + 1, 1),
                 b' ' | b'\t' | b'\r' => self.column += 1,
                 _ => return Ok(Some(byte)),
@@ -234,9 +256,15 @@ impl<R: BufRead + Seek> Records<R> {
                     Err(self.bad("the rest of the value instead of the end of the file"))
                 };
             }
-            let mut over = false;
+            let (mut over, mut cut) = (false, false);
             let mut used = 0;
+            let cuts = self.one_line == Some(true) && self.began.is_some();
             for &byte in chunk {
+                // No string goes on in the next line.
+                if byte == b'\n' && (in_string || (cuts && depth > 0)) {
+                    cut = true;
+                    break;
+                }
                 if depth == 0 && !in_string && matches!(byte, b',' | b':' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n')
                 {
                     over = true;
@@ -266,6 +294,9 @@ impl<R: BufRead + Seek> Records<R> {
             }
             self.buffer.extend_from_slice(&chunk[..used]);
             self.input.consume(used);
+            if cut {
+                return Err(self.bad("the rest of the value instead of the end of the line"));
+            }
             if over {
                 return Ok(());
             }
@@ -333,6 +364,17 @@ mod tests {
         assert_eq!(read("{\n\"a\": nan}", None)[0], Err("line 2, column 6: expected a value".into()));
         let cut = "line 1, column 8: expected the rest of the value instead of the end of the file";
         assert_eq!(read("{\"a\":[1", None)[0], Err(cut.into()));
+        let torn = "{}\n{\"a\":[\n{}";
+        let found = read(torn, None);
+        assert_eq!(
+            found[1],
+            Err("line 2, column 7: expected the rest of the value instead of the end of the line".into())
+        );
+        let torn = read("{\"l\":[]}\n{\"l\":[{},\n{\"l\":[]}", Some("l"));
+        assert_eq!(
+            torn[2],
+            Err("line 2, column 10: expected the rest of the object instead of the end of the line".into())
+        );
         assert_eq!(read("hello", None)[0], Err("line 1, column 1: expected `{`".into()));
     }
 }

@@ -426,6 +426,8 @@ mod tests {
             (Format::McpCassette, "mcp-cassette-0.4.json", 5),
             (Format::Mcporter, "mcporter-0.12.ndjson", 2),
             (Format::Mcptest, "mcptest-1.3.json", 5),
+            (Format::PythonTrace, "python.jsonl", 4),
+            (Format::PythonLog, "python.log", 2),
         ] {
             let parts = comes_back(format, &fixture(name));
             let found = parts.iter().filter(|part| matches!(part, Part::Call(call) if call.response.is_some())).count();
@@ -489,5 +491,8 @@ mod tests {
         let bad = "line 2, column 16: expected a value";
         assert_eq!(results(false), ["part", "part", "part", bad]);
         assert_eq!(results(true), ["part", "part", "part", bad, "part", "part", "part"]);
+        let torn = format!("{SEED}\n{}\n{SEED}\n", &SEED[..300]);
+        let reader = Reader::skipping(Format::PythonTrace, Cursor::new(torn), true).unwrap();
+        assert_eq!(reader.filter(Result::is_ok).count(), 6);
     }
 }

@@ -4,7 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use rehearsal::core::redact::RuleError;
-use rehearsal::core::trace::ReadError;
+use rehearsal::core::trace::dialect::WriteError;
+use rehearsal::core::trace::{Format, ReadError};
 use rehearsal::store::{Input, OpenError};
 
 /// Why something could not be done with a recording.
@@ -48,6 +49,15 @@ pub(in crate::cli) enum TraceError {
     /// stdin can only be read once.
     #[error("stdin can be read only once")]
     StdinTwice,
+    /// A format that can only be written.
+    #[error("{format} files can be written, but not read")]
+    WriteOnly {
+        /// Which.
+        format: Format,
+    },
+    /// What there is does not fit the format.
+    #[error(transparent)]
+    Unfit(WriteError),
     /// Something that is no pattern.
     #[error("{what} is no pattern: {why}")]
     Pattern {
@@ -91,6 +101,8 @@ impl TraceError {
             TraceError::Read { .. } => &["`--skip-bad` goes on with the next line"],
             TraceError::NoSession { .. } => &["`rehearse trace show` shows the name of each session"],
             TraceError::Pattern { .. } => &["`.` finds everything; a backslash takes its meaning from a character"],
+            TraceError::Unfit(WriteError::SecondSession { .. }) => &["`rehearse trace split` makes one file of each"],
+            TraceError::Unfit(_) | TraceError::WriteOnly { .. } => &[],
             TraceError::Open(OpenError::Unreadable { .. })
             | TraceError::Unreadable { .. }
             | TraceError::Unwritable { .. }

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! files ──► Recording ──► Moment, Moment, … ──► show, grep
-//!                     ──► Part, Part, …     ──► stats, diff, merge, split, redact
+//!                     ──► Part, Part, …     ──► stats, diff, merge, split, redact, convert
 //! ```
 
+mod convert;
 mod diff;
 mod error;
 mod grep;

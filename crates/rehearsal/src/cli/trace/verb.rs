@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 
+use super::convert::Convert;
 use super::diff::Diff;
 use super::grep::Grep;
 use super::merge::Merge;
@@ -42,6 +43,7 @@ enum TraceVerb {
     Split(Split),
     Redact(Redact),
     Recover(Recover),
+    Convert(Convert),
 }
 
 impl Trace {
@@ -56,6 +58,7 @@ impl Trace {
             TraceVerb::Split(split) => split.run(context),
             TraceVerb::Redact(redact) => redact.run(context),
             TraceVerb::Recover(recover) => recover.run(context),
+            TraceVerb::Convert(convert) => convert.run(context),
         }
     }
 }
