@@ -161,7 +161,8 @@ async fn everything_that_server_everything_does_is_recorded() {
     assert_eq!(client.revision(), Revision::V2025_11_25);
     while !client.list_tools().await.unwrap().iter().any(|tool| tool.name == "trigger-sampling-request") {}
     client.call_tool("get-tiny-image", json!({})).await.unwrap();
-    client.call("trigger-long-running-operation").arguments(json!({"duration": 0.2, "steps": 2})).await.unwrap();
+    let slow = client.call("trigger-long-running-operation").arguments(json!({"duration": 0.2, "steps": 2}));
+    slow.on_progress(|_| {}).await.unwrap();
     client.call_tool("trigger-sampling-request", json!({"prompt": "hi", "maxTokens": 10})).await.unwrap();
     client.call_tool("trigger-elicitation-request", json!({})).await.unwrap();
     client.call_tool("get-roots-list", json!({})).await.unwrap();
@@ -223,9 +224,12 @@ async fn the_python_and_typescript_sdks_see_no_difference_when_they_are_recorded
     for (program, script) in [(python("python"), "python_client.py"), (node(), "typescript_client.mjs")] {
         for (era, version) in [("legacy", "2025-11-25"), ("modern", "2026-07-28")] {
             let recorded = Recorded::new();
-            let words = recorded.command([TINY]);
-            let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap()).collect();
-            let transport = [&["--stdio"][..], &words].concat();
+            // A client may take `--` for its own, so all of it is behind one name.
+            let quoted = |word: &OsString| format!("'{}' ", word.to_str().unwrap());
+            let words: String = recorded.command([TINY]).iter().map(quoted).collect();
+            std::fs::write(recorded.path("start"), format!("exec {words}")).unwrap();
+            let transport = ["--stdio", "sh", recorded.path("start").to_str().unwrap()].map(str::to_owned);
+            let transport: Vec<&str> = transport.iter().map(String::as_str).collect();
             let seen = clients::run_script(&program, script, era, &transport).await;
             assert_eq!(seen, clients::everything(version), "{script}, era {era}");
             let trace = recorded.trace();
