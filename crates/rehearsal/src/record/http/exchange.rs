@@ -24,6 +24,8 @@ pub(super) struct Exchange {
     whats: Vec<What>,
     request: Option<Body>,
     response: Option<Body>,
+    /// 202: there is nothing to say, and many servers say `Accepted`.
+    accepted: bool,
     /// What could not be read of it.
     unread: Option<String>,
 }
@@ -55,8 +57,17 @@ impl Exchange {
         let request = Some(Body::new(&head.headers, limit));
         // Most have a head, a message and an end in one go.
         let whats = Vec::with_capacity(4);
-        let mut exchange =
-            Exchange { state: State::Over, sessions, socket, limit, whats, request, response: None, unread: None };
+        let mut exchange = Exchange {
+            sessions,
+            socket,
+            limit,
+            state: State::Over,
+            whats,
+            request,
+            response: None,
+            accepted: false,
+            unread: None,
+        };
         let decided = exchange.by_head(&head);
         exchange.state = State::Undecided(head);
         if let Some((session, role)) = decided {
@@ -160,6 +171,7 @@ impl Exchange {
         }
         if status >= 200 {
             self.response = Some(Body::new(&head.headers, self.limit));
+            self.accepted = status == 202;
         }
         self.whats.push(What::Http { from: Side::Server, channel, head });
     }
@@ -183,8 +195,13 @@ impl Exchange {
 
     fn response_ended(&mut self, is_whole: bool) {
         let place = Place { from: Side::Server, channel: self.channel() };
+        let before = self.whats.len();
         if let Some(body) = self.response.take() {
             self.unread = body.end(is_whole, place, &mut self.whats).or(self.unread.take());
+        }
+        let is_garbled = |what: &What| matches!(what, What::Message { message, .. } if message.as_garbled().is_some());
+        if self.accepted && self.whats[before..].iter().all(is_garbled) {
+            self.whats.truncate(before);
         }
     }
 
@@ -364,7 +381,21 @@ mod tests {
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#)
     }
 
-    const EVENTS: Headers = &[("Content-Type", "text/event-stream")];
+    #[test]
+    fn the_word_of_a_server_that_accepts_is_no_message() {
+        let stage = Stage::new();
+        let named: Headers = &[("Mcp-Session-Id", "x")];
+        stage.ask(1, "POST /mcp", named, &request("first")).answered(202, &[], "Accepted");
+        stage.ask(1, "POST /mcp", named, &request("second")).answered(
+            202,
+            &[],
+            r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+        );
+        stage.ask(1, "POST /mcp", named, &request("third")).answered(400, &[], "no");
+        assert_eq!(stage.seen(), ["first second answer third answer"]);
+    }
+
+    const EVENTS: Headers<'static> = &[("Content-Type", "text/event-stream")];
 
     #[test]
     fn a_session_has_the_name_that_the_server_gave_it_and_ends_when_a_delete_was_answered() {
@@ -466,7 +497,8 @@ mod tests {
     fn only_so_many_sessions_are_held_open() {
         let stage = Stage::new();
         for number in 0..260 {
-            stage.asked(1, "POST /mcp", &[("Mcp-Session-Id", &number.to_string())], &request("ping"));
+            let name = number.to_string();
+            stage.asked(1, "POST /mcp", &[("Mcp-Session-Id", name.as_str())], &request("ping"));
         }
         stage.sessions.finish(&End::Stopped);
         let seen = stage.seen();
