@@ -1,5 +1,7 @@
 //! What a mock offers: tools, resources and prompts, ready to be listed and asked for.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::content::{Fields, Workshop, annotations, icons, tool_annotations};
@@ -17,6 +19,8 @@ use crate::script::{Problem, Span};
 #[derive(Debug)]
 pub(super) struct Tool {
     pub(super) name: String,
+    /// What to call it in reports.
+    pub(super) label: Arc<str>,
     /// Its number among everything that can be asked for.
     pub(super) number: usize,
     pub(super) listed: Value,
@@ -33,6 +37,7 @@ pub(super) struct Tool {
 #[derive(Debug)]
 pub(super) struct Resource {
     pub(super) uri: String,
+    pub(super) label: Arc<str>,
     pub(super) number: usize,
     pub(super) listed: Value,
     pub(super) rules: Rules,
@@ -43,6 +48,7 @@ pub(super) struct Resource {
 #[derive(Debug)]
 pub(super) struct ResourceTemplate {
     pub(super) written: String,
+    pub(super) label: Arc<str>,
     pub(super) number: usize,
     pub(super) listed: Value,
     pub(super) pattern: UriTemplate,
@@ -54,6 +60,7 @@ pub(super) struct ResourceTemplate {
 #[derive(Debug)]
 pub(super) struct Prompt {
     pub(super) name: String,
+    pub(super) label: Arc<str>,
     pub(super) number: usize,
     pub(super) listed: Value,
     pub(super) arguments: Vec<Argument>,
@@ -147,6 +154,7 @@ impl Tool {
         let owner = Owner { kind: Kind::Tool, uri: None, mime_type: None, description: None, otherwise: None };
         let rules = rules(&written.answers, &owner, None, numbers, shop);
         Tool {
+            label: format!("tool {name}").into(),
             name,
             number: numbers.target(),
             listed: listed.into(),
@@ -190,7 +198,8 @@ impl Resource {
             otherwise: fixed.clone(),
         };
         let rules = rules(&written.answers, &owner, fixed, numbers, shop);
-        Resource { number: numbers.target(), listed: listed.into(), rules, faults: written.faults.clone(), uri }
+        let label = format!("resource {uri}").into();
+        Resource { label, number: numbers.target(), listed: listed.into(), rules, faults: written.faults.clone(), uri }
     }
 }
 
@@ -261,6 +270,7 @@ impl ResourceTemplate {
         let rules = rules(&written.answers, &owner, fixed, numbers, shop);
         Some(ResourceTemplate {
             written: written.uri_template.value.clone(),
+            label: format!("resource template {}", written.uri_template.value).into(),
             number: numbers.target(),
             listed: listed.into(),
             pattern,
@@ -298,6 +308,7 @@ impl Prompt {
         });
         Prompt {
             name: written.name.value.clone(),
+            label: format!("prompt {}", written.name.value).into(),
             number: numbers.target(),
             listed: listed.into(),
             arguments: arguments.collect(),

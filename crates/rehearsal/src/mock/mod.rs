@@ -17,6 +17,8 @@ mod journal;
 mod load;
 mod mock_server;
 mod perform;
+#[cfg(test)]
+mod plays;
 mod serve;
 mod server;
 mod session;

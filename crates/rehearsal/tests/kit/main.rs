@@ -5,6 +5,8 @@
 mod assertions;
 mod fixtures;
 mod listening;
+mod mocks;
+mod recorder;
 mod snapshots;
 
 use rehearsal::Client;

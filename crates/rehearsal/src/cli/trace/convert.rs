@@ -69,7 +69,7 @@ impl Convert {
         let recording = match self.from {
             Some(Format::Har) => return Err(TraceError::WriteOnly { format: Format::Har }.into()),
             Some(format) => Recording::open_as(&self.from_file, format).map_err(TraceError::from)?,
-            None => self.reading.open(&self.from_file)?,
+            None => self.reading.open(&self.from_file, context)?,
         };
         let format = self.to.unwrap_or_else(|| by_name(&self.to_file));
         let path = Some(self.to_file.as_path()).filter(|path| path.as_os_str() != "-");

@@ -66,6 +66,14 @@ pub(in crate::cli) enum TraceError {
         /// What is wrong with it.
         why: String,
     },
+    /// Something that is no JSONPath.
+    #[error("--ignore {written}: not a JSONPath: {why}")]
+    Path {
+        /// What was written.
+        written: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Something that is no rule of redaction.
     #[error("--redact {written}: {error}")]
     Rule {
@@ -101,6 +109,9 @@ impl TraceError {
             TraceError::Read { .. } => &["`--skip-bad` goes on with the next line"],
             TraceError::NoSession { .. } => &["`rehearse trace show` shows the name of each session"],
             TraceError::Pattern { .. } => &["`.` finds everything; a backslash takes its meaning from a character"],
+            TraceError::Path { .. } => {
+                &["a path begins with `$`: $.result.content[0].text, or $..timestamp for all of them"]
+            }
             TraceError::Unfit(WriteError::SecondSession { .. }) => &["`rehearse trace split` makes one file of each"],
             TraceError::Unfit(_) | TraceError::WriteOnly { .. } => &[],
             TraceError::Open(OpenError::Unreadable { .. })

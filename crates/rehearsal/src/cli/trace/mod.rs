@@ -12,6 +12,7 @@ mod grep;
 mod merge;
 mod output;
 mod reading;
+mod recover;
 mod redact;
 mod show;
 mod split;
