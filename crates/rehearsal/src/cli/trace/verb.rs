@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::convert::Convert;
+use super::convert::Convert;
 use super::diff::Diff;
 use super::grep::Grep;
 use super::merge::Merge;
@@ -42,6 +43,7 @@ enum TraceVerb {
     Merge(Merge),
     Split(Split),
     Redact(Redact),
+    Convert(Convert),
     Recover(Recover),
     Convert(Convert),
 }
@@ -57,6 +59,7 @@ impl Trace {
             TraceVerb::Merge(merge) => merge.run(context),
             TraceVerb::Split(split) => split.run(context),
             TraceVerb::Redact(redact) => redact.run(context),
+            TraceVerb::Convert(convert) => convert.run(context),
             TraceVerb::Recover(recover) => recover.run(context),
             TraceVerb::Convert(convert) => convert.run(context),
         }
