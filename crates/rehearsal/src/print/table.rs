@@ -153,13 +153,16 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         let is_prose = |column: usize| self.rows.iter().any(|row| matches!(row[column], Cell::Prose(_)));
         let (prose, rest): (Vec<_>, Vec<_>) = (0..columns.len()).partition(|&at| is_prose(columns[at].0));
         let comfortable = |cell: &Cell| cell.width().min(COMFORTABLE);
-        let ways: [(&[usize], &dyn Fn(&Cell) -> usize); 3] =
-            [(&prose, &comfortable), (&rest, &Cell::narrowest), (&prose, &Cell::narrowest)];
-        for (&at, least) in ways.iter().flat_map(|(columns, least)| columns.iter().map(move |at| (at, least))) {
-            let excess = total(&columns).saturating_sub(room);
-            let (column, width) = columns[at];
-            columns[at].1 = width.saturating_sub(excess).max(self.widest(column, least));
-        }
+        let mut give_way = |which: &[usize], least: &dyn Fn(&Cell) -> usize| {
+            for &at in which {
+                let excess = total(&columns).saturating_sub(room);
+                let (column, width) = columns[at];
+                columns[at].1 = width.saturating_sub(excess).max(self.widest(column, least));
+            }
+        };
+        give_way(&prose, &comfortable);
+        give_way(&rest, &Cell::narrowest);
+        give_way(&prose, &Cell::narrowest);
         match columns.last() {
             Some(&(column, _)) if total(&columns) > room && columns.len() > 1 && is_prose(column) => {
                 columns.pop();
