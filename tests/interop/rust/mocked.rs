@@ -72,7 +72,9 @@ async fn the_client_of_fastmcp_does_everything_with_a_mock() {
     let expected = |version: &str| {
         let mut expected = everything(version);
         let object = expected.as_object_mut().unwrap();
-        let _ = ["protocol_version", "unknown", "completion"].map(|key| object.remove(key));
+        for key in ["protocol_version", "unknown", "completion"] {
+            object.remove(key);
+        }
         object.insert("add".to_owned(), json!({"sum": 42}));
         object.insert("fail".to_owned(), json!("no luck"));
         expected

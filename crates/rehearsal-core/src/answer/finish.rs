@@ -52,8 +52,13 @@ impl Play {
         render(&scope)
     }
 
+    /// Where its answer comes from.
+    pub fn provenance(&self) -> Provenance {
+        Provenance::Script { target: self.target.name(&self.mock), rule: self.rule_name() }
+    }
+
     pub(super) fn answer(&self, reply: Reply) -> Answer {
-        let provenance = Provenance::Script { target: self.target.name(&self.mock), rule: self.rule_name() };
+        let provenance = self.provenance();
         let fault = self.scene().and_then(|scene| scene.fault.clone());
         Answer { reply, provenance, fault, remarks: self.remarks.clone() }
     }
