@@ -3,7 +3,6 @@
 use clap::{Args, Subcommand};
 
 use super::convert::Convert;
-use super::convert::Convert;
 use super::diff::Diff;
 use super::grep::Grep;
 use super::merge::Merge;
@@ -45,7 +44,6 @@ enum TraceVerb {
     Redact(Redact),
     Convert(Convert),
     Recover(Recover),
-    Convert(Convert),
 }
 
 impl Trace {
@@ -61,7 +59,6 @@ impl Trace {
             TraceVerb::Redact(redact) => redact.run(context),
             TraceVerb::Convert(convert) => convert.run(context),
             TraceVerb::Recover(recover) => recover.run(context),
-            TraceVerb::Convert(convert) => convert.run(context),
         }
     }
 }
