@@ -12,6 +12,7 @@ use rehearsal::store::{Input, Recording};
 use tempfile::NamedTempFile;
 
 use super::TraceError;
+use super::output::plain;
 use super::reading::{Reading, input};
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
@@ -102,7 +103,7 @@ fn by_name(path: &Path) -> Format {
 fn begin(path: Option<&Path>) -> io::Result<(Option<NamedTempFile>, Box<dyn Write>)> {
     let Some(path) = path else { return Ok((None, Box::new(io::stdout().lock()))) };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let file = NamedTempFile::new_in(folder)?;
+    let file = NamedTempFile::new_in(folder).map_err(plain)?;
     let out = file.reopen()?;
     Ok((Some(file), Box::new(out)))
 }

@@ -79,9 +79,11 @@ impl Writing {
 }
 
 /// The error of the system, without the name of a file that nobody asked for.
-fn plain(error: io::Error) -> io::Error {
-    let inner = error.get_ref().and_then(|inner| inner.source()?.downcast_ref::<io::Error>());
-    inner.and_then(io::Error::raw_os_error).map_or(error, io::Error::from_raw_os_error)
+pub(super) fn plain(error: io::Error) -> io::Error {
+    match error.to_string().split_once(" at path ") {
+        Some((what, _)) => io::Error::new(error.kind(), what.to_owned()),
+        None => error,
+    }
 }
 
 fn unwritable(path: Option<&Path>, cause: io::Error) -> Failure {
