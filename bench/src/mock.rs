@@ -2,13 +2,13 @@
 
 use std::error::Error;
 use std::fmt::Write as _;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rehearsal::Client;
-use rehearsal::client::{HttpTransport, Protocol};
+use rehearsal::client::Protocol;
 use rehearsal::core::protocol::Revision;
 use rehearsal::mock::{Files, Server, http_options};
 use rehearsal::wire::http::server::HttpServer;
@@ -68,13 +68,8 @@ pub(crate) async fn over_stdio(words: &[&Path]) -> Result<Client, Box<dyn Error>
     checked(client).await
 }
 
-/// A client of a server that says on stdout where it listens.
-pub(crate) async fn over_http(url: &str) -> Result<Client, Box<dyn Error>> {
-    let client = Client::url(url).transport(HttpTransport::Streamable);
-    checked(client.protocol(Protocol::Legacy(Revision::LATEST_LEGACY)).connect().await?).await
-}
-
-async fn checked(client: Client) -> Result<Client, Box<dyn Error>> {
+/// A client, once the server has shown that it is the right one.
+pub(crate) async fn checked(client: Client) -> Result<Client, Box<dyn Error>> {
     let response = client.call_tool("echo", arguments()).await?;
     if response.content() != "hello" {
         return Err(format!("the server says {:?}", response.content()).into());
@@ -96,30 +91,6 @@ fn first_answer(words: &[&Path]) -> Result<Duration, Box<dyn Error>> {
     drop(child.stdin.take());
     child.wait()?;
     if answered == 0 { Err("the server ended before it answered".into()) } else { Ok(took) }
-}
-
-/// This program in another role, over HTTP; ends when it is dropped.
-pub(crate) struct Listening {
-    child: Child,
-    pub(crate) url: String,
-}
-
-impl Listening {
-    pub(crate) fn start(words: &[&Path]) -> Result<Listening, Box<dyn Error>> {
-        let mut command = Command::new(std::env::current_exe()?);
-        let mut child = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
-        Ok(Listening { child, url: line.trim().to_owned() })
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        // The only errors are that it is gone already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// Ends this process when whoever started it is gone.

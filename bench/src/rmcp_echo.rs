@@ -2,13 +2,17 @@
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use rehearsal::Client;
+use rehearsal::client::{HttpTransport, Protocol};
+use rehearsal::core::protocol::Revision;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -18,7 +22,7 @@ use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::measure::Contest;
-use crate::mock::{self, Listening, end_with_stdin, over_http, over_stdio};
+use crate::mock::{self, checked, end_with_stdin, over_stdio};
 use crate::stdio::sequential;
 use crate::table::Table;
 
@@ -53,6 +57,36 @@ pub(crate) fn measure(table: &mut Table, runtime: &Runtime, echo: &Path) -> Resu
         runtime.block_on(async { (our_client.close().await, their_client.close().await) });
     }
     Ok(())
+}
+
+/// A client of a server that says on stdout where it listens.
+async fn over_http(url: &str) -> Result<Client, Box<dyn Error>> {
+    let client = Client::url(url).transport(HttpTransport::Streamable);
+    checked(client.protocol(Protocol::Legacy(Revision::LATEST_LEGACY)).connect().await?).await
+}
+
+/// This program in another role, over HTTP; ends when it is dropped.
+struct Listening {
+    child: Child,
+    url: String,
+}
+
+impl Listening {
+    fn start(words: &[&Path]) -> Result<Listening, Box<dyn Error>> {
+        let mut command = Command::new(std::env::current_exe()?);
+        let mut child = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
+        Ok(Listening { child, url: line.trim().to_owned() })
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        // The only errors are that it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// One tool, which says what it is told.
