@@ -46,7 +46,7 @@ pub(super) fn put_milliseconds(out: &mut Vec<u8>, duration: Duration) {
     }
 }
 
-/// Reads milliseconds; what is beyond a microsecond is dropped.
+/// Reads milliseconds; what is finer than a microsecond is dropped, and what 64 bits of them cannot hold is none.
 pub(super) fn milliseconds(text: &str) -> Option<Duration> {
     let exact = || {
         let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
@@ -57,11 +57,12 @@ pub(super) fn milliseconds(text: &str) -> Option<Duration> {
         let micros = micros.fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'));
         whole.checked_mul(1000)?.checked_add(micros)
     };
-    match exact() {
-        Some(micros) => Some(Duration::from_micros(micros)),
-        // Others may write 1.5e3.
-        None => Duration::try_from_secs_f64(text.parse::<f64>().ok()? / 1000.0).ok(),
-    }
+    // Others may write 1.5e3.
+    let rounded = || {
+        let micros = text.parse::<f64>().ok()? * 1e3;
+        (0.0..u64::MAX as f64).contains(&micros).then_some(micros as u64)
+    };
+    exact().or_else(rounded).map(Duration::from_micros)
 }
 
 #[cfg(test)]
@@ -77,6 +78,9 @@ mod tests {
             ("1532.250", Some(1_532_250)),
             ("0.0019", Some(1)),
             ("1e3", Some(1_000_000)),
+            ("1.00004e1", Some(10_000)),
+            ("18446744073709551.615", Some(u64::MAX)),
+            ("122222222222222223", None),
             ("-1", None),
             ("null", None),
             ("1e400", None),
