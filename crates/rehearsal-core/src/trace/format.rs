@@ -38,7 +38,7 @@ mod tests {
         for (format, sample) in (1..).zip(SAMPLES) {
             assert!(sample.contains(&format!("\"format\":{format},")));
             let parts = TraceReader::new(Cursor::new(sample)).collect::<Result<Vec<_>, _>>();
-            assert_eq!(parts.unwrap().len(), 36, "format {format}");
+            assert_eq!(parts.unwrap().len(), 31, "format {format}");
         }
     }
 

@@ -43,13 +43,14 @@ pub(super) struct Diff {
 }
 
 const MORE: &str = "\
-Calls are compared by method, params and answer; ids, times, `_meta` and the order of calls do not count. A call
-that has no equal in the other recording is compared with one of the same question, otherwise of the same tool.
-~ is changed, - is only in the first and + only in the second. The paths begin at `params`, `result` or `error`.
+Calls are compared by method, params and answer; ids, times, `_meta` and the order of calls do
+not count. A call that has no equal in the other recording is compared with one of the same
+question, otherwise of the same tool. ~ is changed, - is only in the first and + only in the
+second. The paths begin at `params`, `result` or `error`.
 
 Examples:
   rehearse trace diff before.jsonl after.jsonl
-  rehearse trace diff before.jsonl after.jsonl --ignore '$.result..timestamp' --ignore '$..requestId'
+  rehearse trace diff before.jsonl after.jsonl --ignore '$.result..timestamp' --ignore '$..uuid'
 
 Exit status:
     0  the recordings say the same

@@ -71,7 +71,8 @@ enum From {
 }
 
 const MORE: &str = "\
-A call is found by the text of its question or its answer, and shown as `rehearse trace show` shows it.
+A call is found by the text of its question or its answer, and shown as `rehearse trace show`
+shows it.
 
 Examples:
   rehearse trace grep Oslo

@@ -30,8 +30,9 @@ pub(super) struct Merge {
 }
 
 const MORE: &str = "\
-Each file keeps its own order, and of the sessions that come next the one that began first is taken. A session
-that is in several files, with the same name and the same start, is written once. Journals become sessions.
+Each file keeps its own order, and of the sessions that come next the one that began first is
+taken. A session that is in several files, with the same name and the same start, is written
+once. Journals become sessions.
 
 Examples:
   rehearse trace merge monday.jsonl tuesday.jsonl -o week.jsonl

@@ -22,9 +22,9 @@ pub(super) struct Recover {
 }
 
 const MORE: &str = "\
-While a session is recorded it stands beside its trace, in TRACE.SESSION.journal, and everything that was passed
-on is in there. Whoever reads or records to the trace next puts it in; this does nothing else. A session that is
-still being recorded is left alone.
+While a session is recorded it stands beside its trace, in TRACE.SESSION.journal, and everything
+that was passed on is in there. Whoever reads or records to the trace next puts it in; this does
+nothing else. A session that is still being recorded is left alone.
 
 Examples:
   rehearse trace recover

@@ -35,10 +35,10 @@ pub(super) struct Redact {
 }
 
 const MORE: &str = "\
-Credentials are found in headers, environments, URLs, arguments and results, by their keys and by what they
-look like, as `rehearse record` finds them before it writes anything. Ids, progress tokens, cursors and schemas
-are left alone, and equal secrets become equal pseudonyms, so the recording still replays. What was taken out
-is told on stderr.
+Credentials are found in headers, environments, URLs, arguments and results, by their keys and
+by what they look like, as `rehearse record` finds them before it writes anything. Ids, progress
+tokens, cursors and schemas are left alone, and equal secrets become equal pseudonyms, so the
+recording still replays. What was taken out is told on stderr.
 
 Examples:
   rehearse trace redact trace.jsonl -o safe.jsonl

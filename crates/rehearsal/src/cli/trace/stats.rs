@@ -33,8 +33,8 @@ pub(super) struct Stats {
 }
 
 const MORE: &str = "\
-P50 and P95 are the times that half and 95 of a hundred calls did not exceed, from question to answer. Tools,
-prompts and resources are counted each on their own.
+P50 and P95 are the times that half and 95 of a hundred calls did not exceed, from question to
+answer. Tools, prompts and resources are counted each on their own.
 
 Examples:
   rehearse trace stats

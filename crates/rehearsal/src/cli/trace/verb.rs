@@ -24,8 +24,9 @@ pub(in crate::cli) struct Trace {
 }
 
 const MORE: &str = "\
-A file is told by its first bytes: a trace (one session a line) or a journal (one message a line). `-` reads
-stdin. Files are read in a stream, so their size does not matter.
+A file is told by its first bytes: a trace (one session a line), a journal (one message a line),
+or what another tool recorded; `rehearse trace convert --help` lists those. `-` reads stdin.
+Files are read in a stream, so their size does not matter.
 
 Examples:
   rehearse trace show trace.jsonl
