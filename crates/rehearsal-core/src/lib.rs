@@ -6,8 +6,9 @@
 //! ```
 //!
 //! This crate has no I/O, no clock, no randomness and no runtime: they come in as values. A module uses only those
-//! before it: json, message, protocol, exchange, matcher, trace, report, script.
+//! before it: json, message, protocol, exchange, matcher, trace, report, script, answer.
 
+pub mod answer;
 pub mod duration;
 pub mod exchange;
 pub mod json;

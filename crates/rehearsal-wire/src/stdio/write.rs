@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -40,14 +41,25 @@ impl LineWriter {
         self.write(&[bytes]).await
     }
 
+    /// Writes bytes piece by piece; nobody else gets a word in between.
+    pub(super) async fn drip(&self, bytes: &Bytes, piece: usize, pause: Duration) -> Result<(), SendError> {
+        let mut pipe = self.pipe.lock().await;
+        let Some(pipe) = pipe.as_mut() else { return Err(SendError::Closed) };
+        for (at, piece) in bytes.chunks(piece.max(1)).enumerate() {
+            if at > 0 {
+                tokio::time::sleep(pause).await;
+            }
+            pipe.rest.extend_from_slice(piece);
+            pipe.flush().await.map_err(failed)?;
+        }
+        Ok(())
+    }
+
     async fn write(&self, parts: &[&[u8]]) -> Result<(), SendError> {
         let mut pipe = self.pipe.lock().await;
         let Some(pipe) = pipe.as_mut() else { return Err(SendError::Closed) };
         parts.iter().for_each(|part| pipe.rest.extend_from_slice(part));
-        pipe.flush().await.map_err(|error| match error.kind() {
-            io::ErrorKind::BrokenPipe => SendError::Closed,
-            _ => SendError::Failed { why: error.to_string() },
-        })
+        pipe.flush().await.map_err(failed)
     }
 
     /// Closes the pipe; a peer that reads sees the end.
@@ -55,6 +67,13 @@ impl LineWriter {
     /// Waits while somebody writes: whoever calls this puts a limit on it.
     pub(super) async fn close(&self) {
         self.pipe.lock().await.take();
+    }
+}
+
+fn failed(error: io::Error) -> SendError {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => SendError::Closed,
+        _ => SendError::Failed { why: error.to_string() },
     }
 }
 
@@ -83,7 +102,6 @@ impl fmt::Debug for LineWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
     use tokio::io::AsyncReadExt;
 
     #[tokio::test]

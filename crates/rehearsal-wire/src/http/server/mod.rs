@@ -39,6 +39,7 @@
 
 mod accept;
 mod event_stream;
+mod flow;
 mod frame;
 mod get;
 mod guard;
@@ -47,6 +48,7 @@ mod history;
 mod http_server;
 mod intake;
 mod ladder;
+mod misbehave;
 mod options;
 mod outlet;
 mod post;
@@ -58,6 +60,7 @@ mod session;
 mod tests;
 mod two_endpoints;
 mod unanswered;
+mod wreck;
 
 pub use http_server::{BindError, Handle, HttpServer};
 pub use options::{Answers, Hosts, Limits, Options, Sessions, ToolSchema};

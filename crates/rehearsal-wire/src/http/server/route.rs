@@ -1,6 +1,5 @@
 //! Which part of the server a request is for.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,13 +7,15 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 
-use super::refusal::{Answer, BAD_REQUEST, Refusal, whole};
+use super::refusal::{Answer, BAD_REQUEST, HungUp, Refusal, whole};
 use super::registry::Registry;
+use super::wreck::Broken;
 use super::{get, guard, post, two_endpoints};
 
-/// Answers one request, whatever it is.
-pub(super) async fn route(registry: Arc<Registry>, request: Request<Incoming>) -> Result<Answer, Infallible> {
-    Ok(find(&registry, request).await.unwrap_or_else(Refusal::answer))
+/// Answers one request, whatever it is; fails only where the socket is to be closed without a word.
+pub(super) async fn route(registry: Arc<Registry>, request: Request<Incoming>) -> Result<Answer, Broken> {
+    let answer = find(&registry, request).await.unwrap_or_else(Refusal::answer);
+    if answer.extensions().get::<HungUp>().is_some() { Err(Broken) } else { Ok(answer) }
 }
 
 async fn find(registry: &Arc<Registry>, request: Request<Incoming>) -> Result<Answer, Refusal> {

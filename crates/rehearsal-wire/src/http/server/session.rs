@@ -5,15 +5,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
+use rehearsal_core::answer::fault::{Aftermath, Misdeed};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Body, Message, Reply, RequestId};
 use rehearsal_core::protocol::{Era, Revision};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
+use super::flow::{Left, Resumed, Spent};
 use super::frame::EventId;
 use super::history::History;
 use super::options::{Answers, Options};
-use super::outlet::{Left, Outlet, Resumed, Spent, Terms};
+use super::outlet::{Outlet, Terms};
 use super::registry::Registry;
 use crate::{ChannelEnd, Ending, Event, HttpHead, Outgoing, SendError};
 
@@ -191,10 +193,7 @@ impl Session {
             self.forget(channel);
         }
         if self.kind == Kind::TwoEndpoints {
-            let answers = answers(&message);
-            let _ =
-                self.running.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_sub(answers)));
-            self.end_if_drained();
+            self.answered(answers(&message));
         }
         Ok(())
     }
@@ -205,6 +204,30 @@ impl Session {
             self.forget(channel);
         }
         Ok(())
+    }
+
+    /// Does something wrong on purpose. A session that is said to be unknown is over.
+    pub(super) async fn misbehave(&self, channel: Channel, misdeed: Misdeed) -> Result<Aftermath, SendError> {
+        let outlet = self.reach(channel)?;
+        if let Some(answer) = misdeed.answer() {
+            self.note(channel, &Message::parse(answer.clone()));
+        }
+        let is_answer = !matches!(misdeed, Misdeed::Noise(_) | Misdeed::Flood(_));
+        let is_unknown = matches!(&misdeed, Misdeed::Refuse(refused) if refused.status == 404);
+        if outlet.misbehave(misdeed).await? == Spent::Yes {
+            self.forget(channel);
+        }
+        match self.kind {
+            Kind::Session if is_unknown => self.end(Ending::Closed),
+            Kind::TwoEndpoints if is_answer => self.answered(1),
+            Kind::Session | Kind::TwoEndpoints | Kind::SharedLegacy | Kind::SharedModern => {}
+        }
+        Ok(Aftermath::GoesOn)
+    }
+
+    fn answered(&self, answers: usize) {
+        let _ = self.running.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_sub(answers)));
+        self.end_if_drained();
     }
 
     fn reach(&self, channel: Channel) -> Result<Arc<Outlet>, SendError> {

@@ -1,0 +1,3 @@
+//! What should happen: answers that we supply, and what is wrong with them on purpose.
+
+pub mod fault;
