@@ -6,5 +6,5 @@ mod print;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::run(&cli::Context::read()).into()
+    cli::run(&cli::Context::read())
 }

@@ -8,6 +8,7 @@ mod located;
 pub mod mock;
 mod problem;
 mod read;
+mod tree;
 
 pub use located::Located;
 pub use problem::{Problem, ScriptError, Span};

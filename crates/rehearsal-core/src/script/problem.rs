@@ -9,9 +9,9 @@ pub struct Span {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// The first character, counted from the start of the file.
+    /// The first byte, counted from the start of the file.
     pub start: usize,
-    /// How many characters.
+    /// How many bytes.
     pub length: usize,
 }
 
@@ -28,8 +28,8 @@ impl Span {
         Span {
             line: number(location.line()),
             column: number(location.column()),
-            start: number(span.offset().into()),
-            length: number(span.len().into()),
+            start: number(span.byte_offset().unwrap_or(span.offset())),
+            length: number(span.byte_len().unwrap_or(span.len())),
         }
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rehearsal_core::exchange::Channel;
-use tokio::process::Command;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
 use super::process::Process;
@@ -131,22 +131,7 @@ pub enum SpawnError {
 ///
 /// It leads a process group of its own and gets SIGKILL when we die, so that neither it nor what it starts stays behind.
 pub async fn spawn(server: &ServerCommand) -> Result<Connection, SpawnError> {
-    if let Some(path) = server.working_dir.as_deref().filter(|path| !path.is_dir()) {
-        return Err(SpawnError::NoWorkingDir { path: path.to_owned() });
-    }
-    let program = || server.program.to_string_lossy().into_owned();
-    let refused = |cause: io::Error| match cause.kind() {
-        io::ErrorKind::NotFound if resolved(server).is_file() => SpawnError::NoInterpreter { program: program() },
-        io::ErrorKind::NotFound => SpawnError::NoProgram { program: program() },
-        io::ErrorKind::PermissionDenied => SpawnError::NotExecutable { program: program() },
-        _ => SpawnError::Refused { program: program(), cause },
-    };
-    let mut child = spawner::spawn(command(server)).await.map_err(refused)?;
-    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-        return Err(refused(io::Error::other("its pipes are missing")));
-    };
-    let process = Process::keep(child).ok_or_else(|| refused(io::Error::other("it has no process id")))?;
+    let (process, stdin, stdout, stderr) = pipes(server).await?;
     let tail = Tail::default();
     let sink = server.stderr.clone();
     let drained = tokio::spawn(tail.clone().drain(stderr, move |line| {
@@ -164,6 +149,29 @@ pub async fn spawn(server: &ServerCommand) -> Result<Connection, SpawnError> {
     let lines = LineReader::new(stdout, server.message_limit);
     let receiver = ChildReceiver { state: State::Reading(lines), shared: shared.clone(), drained: Some(drained) };
     Ok(Connection { sender: shared, receiver: Box::new(receiver) })
+}
+
+/// Starts a server.
+pub(super) async fn pipes(
+    server: &ServerCommand,
+) -> Result<(Process, ChildStdin, ChildStdout, ChildStderr), SpawnError> {
+    if let Some(path) = server.working_dir.as_deref().filter(|path| !path.is_dir()) {
+        return Err(SpawnError::NoWorkingDir { path: path.to_owned() });
+    }
+    let program = || server.program.to_string_lossy().into_owned();
+    let refused = |cause: io::Error| match cause.kind() {
+        io::ErrorKind::NotFound if resolved(server).is_file() => SpawnError::NoInterpreter { program: program() },
+        io::ErrorKind::NotFound => SpawnError::NoProgram { program: program() },
+        io::ErrorKind::PermissionDenied => SpawnError::NotExecutable { program: program() },
+        _ => SpawnError::Refused { program: program(), cause },
+    };
+    let mut child = spawner::spawn(command(server)).await.map_err(refused)?;
+    let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+        return Err(refused(io::Error::other("its pipes are missing")));
+    };
+    let process = Process::keep(child).ok_or_else(|| refused(io::Error::other("it has no process id")))?;
+    Ok((process, stdin, stdout, stderr))
 }
 
 fn command(server: &ServerCommand) -> Command {

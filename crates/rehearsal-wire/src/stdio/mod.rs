@@ -11,6 +11,7 @@ mod misbehave;
 mod own;
 mod process;
 mod read;
+mod relay;
 mod spawner;
 mod tail;
 mod watchdog;
@@ -18,3 +19,4 @@ mod write;
 
 pub use child::{ServerCommand, SpawnError, StderrSink, spawn};
 pub use own::own;
+pub use relay::{ClientStreams, Relay, RelayEnd, Stream, Tap};

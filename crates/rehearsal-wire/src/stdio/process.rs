@@ -44,6 +44,24 @@ impl Process {
         ended.ok()?.ok().and_then(|status| *status)
     }
 
+    /// Waits until it ends, however long that takes; `None` where nobody will ever know how.
+    pub(super) async fn ended(&self) -> Option<ExitStatus> {
+        self.status.clone().wait_for(Option::is_some).await.ok().and_then(|status| *status)
+    }
+
+    /// Sends a signal, waits, then SIGKILL, for the whole group.
+    pub(super) async fn end(&self, signal: Signal, grace: Duration) {
+        self.signal(signal);
+        self.wait(grace).await;
+        self.kill();
+        self.wait(grace).await;
+    }
+
+    /// Kills what is left of the group; whether there was anything.
+    pub(super) fn kill_rest(&self) -> bool {
+        killpg(self.group, Signal::SIGKILL).is_ok()
+    }
+
     /// Waits, then SIGTERM, waits again, then SIGKILL, for the whole group.
     pub(super) async fn stop(&self, grace: Duration) -> Stopped {
         let stopped = if self.wait(grace).await.is_some() {

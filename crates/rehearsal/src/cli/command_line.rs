@@ -4,6 +4,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use super::call::Call;
+use super::check::Check;
 use super::completions::Completions;
 use super::context::Context;
 use super::exit::Exit;
@@ -11,9 +12,11 @@ use super::list::List;
 use super::man::Man;
 use super::prompt::Prompt;
 use super::read::Read;
+use super::record::Record;
 use super::request::Request;
+use super::schema::Schema;
 
-/// Drives MCP servers from the command line: see what a server offers, use it, watch the wire.
+/// Drives and records MCP servers from the command line: see what a server offers, use it, watch the wire.
 #[derive(Debug, Parser)]
 #[command(
     name = "rehearse",
@@ -38,6 +41,9 @@ pub(super) enum Verb {
     Read(Read),
     Prompt(Prompt),
     Request(Request),
+    Check(Check),
+    Schema(Schema),
+    Record(Record),
     Completions(Completions),
     Man(Man),
 }
@@ -48,6 +54,7 @@ Examples:
   rehearse call echo message=hello --url http://127.0.0.1:3000/mcp
   rehearse read file:///notes.md --container my-server:latest
   rehearse prompt greet who=Ada --config .mcp.json --server greeter
+  rehearse record -o trace.jsonl -- npx -y @modelcontextprotocol/server-everything
 
 `rehearse list --help` and the like say more.";
 

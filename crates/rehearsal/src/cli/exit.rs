@@ -15,6 +15,8 @@ pub(crate) enum Exit {
     /// The server gave no answer: it could not be started or reached, let us
     /// not in, died, or was silent for too long.
     ServerFailed = 3,
+    /// Something could not be recorded; the conversation went on.
+    RecordingFailed = 4,
     /// SIGHUP: the terminal was closed.
     HungUp = 129,
     /// SIGINT: somebody pressed Ctrl-C.
@@ -25,11 +27,12 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// All of them, lowest first.
-    pub(crate) const ALL: [Exit; 7] = [
+    pub(crate) const ALL: [Exit; 8] = [
         Exit::Ok,
         Exit::ChecksFailed,
         Exit::BadInput,
         Exit::ServerFailed,
+        Exit::RecordingFailed,
         Exit::HungUp,
         Exit::Interrupted,
         Exit::Terminated,
@@ -54,6 +57,7 @@ impl Exit {
             Exit::ServerFailed => {
                 "the server could not be started or reached, let nobody in, died, or was silent for too long"
             }
+            Exit::RecordingFailed => "something could not be recorded; the conversation itself went on",
             Exit::HungUp => "ended by SIGHUP",
             Exit::Interrupted => "ended by SIGINT (Ctrl-C)",
             Exit::Terminated => "ended by SIGTERM",

@@ -1,6 +1,7 @@
 //! Why a verb could not do what it should, and what to do about it.
 
 use std::io;
+use std::path::PathBuf;
 
 use rehearsal::client::ClientError;
 use rehearsal::core::message::Method;
@@ -35,6 +36,15 @@ pub(super) enum Failure {
     /// Data could not be printed.
     #[error("cannot write to stdout: {0}")]
     Output(#[source] io::Error),
+    /// A file that somebody wrote cannot be read.
+    #[error("cannot read {}: {cause}", path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        cause: io::Error,
+    },
     /// The program itself could not begin.
     #[error("cannot begin: {0}")]
     Begin(#[source] io::Error),
@@ -61,9 +71,12 @@ impl Failure {
     /// The exit status that it leads to.
     pub(super) fn exit(&self) -> Exit {
         match self {
-            Failure::Server(_) | Failure::Arguments(_) | Failure::Json(_) | Failure::Save(_) | Failure::Output(_) => {
-                Exit::BadInput
-            }
+            Failure::Server(_)
+            | Failure::Arguments(_)
+            | Failure::Json(_)
+            | Failure::Save(_)
+            | Failure::Output(_)
+            | Failure::Unreadable { .. } => Exit::BadInput,
             Failure::Client(error) => client_exit(error),
             Failure::Begin(_) => Exit::ServerFailed,
         }
@@ -75,7 +88,7 @@ impl Failure {
             Failure::Arguments(error) => error.hints(),
             Failure::Client(error) => client_hints(error).into_iter().map(str::to_owned).collect(),
             Failure::Json(error) => error.hints(),
-            Failure::Save(_) | Failure::Output(_) | Failure::Begin(_) => Vec::new(),
+            Failure::Save(_) | Failure::Output(_) | Failure::Unreadable { .. } | Failure::Begin(_) => Vec::new(),
         }
     }
 }

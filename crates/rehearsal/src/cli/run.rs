@@ -1,5 +1,7 @@
 //! From words to an exit status.
 
+use std::process::ExitCode;
+
 use rehearsal::Client;
 use rehearsal::wire::Stopped;
 
@@ -11,16 +13,16 @@ use super::server::ServerOptions;
 use super::signals::Signals;
 
 /// Does what the command line says.
-pub(crate) fn run(context: &Context) -> Exit {
+pub(crate) fn run(context: &Context) -> ExitCode {
     match CommandLine::read(context) {
-        Ok(CommandLine { verb }) => done(&verb, context).unwrap_or_else(|failure| told(&failure, context)),
-        Err(exit) => exit,
+        Ok(CommandLine { verb }) => done(&verb, context).unwrap_or_else(|failure| told(&failure, context).into()),
+        Err(exit) => exit.into(),
     }
 }
 
 /// What can be wrong with the words is found out before a server is started.
-fn done(verb: &Verb, context: &Context) -> Result<Exit, Failure> {
-    match verb {
+fn done(verb: &Verb, context: &Context) -> Result<ExitCode, Failure> {
+    let exit = match verb {
         Verb::List(list) => with_server(context, &list.server, async |client| list.run(client, context).await),
         Verb::Call(call) => {
             let given = call.given()?;
@@ -40,9 +42,14 @@ fn done(verb: &Verb, context: &Context) -> Result<Exit, Failure> {
             let params = request.given()?;
             with_server(context, &request.server, async |client| request.run(params, client, context).await)
         }
+        Verb::Check(check) => check.run(context),
+        Verb::Schema(schema) => schema.run(),
+        // Whoever stands between a client and a server ends as the server did.
+        Verb::Record(record) => return record.run(context).map(ExitCode::from),
         Verb::Completions(completions) => completions.run(),
         Verb::Man(man) => man.run(context),
-    }
+    };
+    exit.map(ExitCode::from)
 }
 
 /// Connects, does something, and ends the server, also where a signal ends us.

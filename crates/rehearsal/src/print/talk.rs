@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anstream::adapter::strip_str;
 use anstyle::Style;
 
+use rehearsal::core::script::Problem;
+
 use super::screen::Screen;
 use super::table::cut;
 use super::visible::lines;
@@ -44,6 +46,12 @@ impl Talk {
     /// Prints `hint: did you mean "echo"?`.
     pub(crate) fn hint(&self, what: impl Display) {
         self.marked(self.screen.palette.hint, "hint:", what);
+    }
+
+    /// Prints what is wrong with a file, with the line itself; see [`snippet`](super::snippet()).
+    pub(crate) fn problem(&self, file: &str, text: &str, problem: &Problem) {
+        let shown = super::snippet(&self.screen, file, text, problem);
+        self.line(format_args!("{shown}\n"));
     }
 
     /// Prints a line of the wire: `> {"jsonrpc":"2.0",…`, or of the server's stderr: `! Listening`.

@@ -6,6 +6,7 @@
 
 mod answers;
 mod call;
+mod check;
 mod containers;
 mod help;
 mod http;

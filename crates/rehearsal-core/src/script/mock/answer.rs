@@ -1,5 +1,6 @@
 //! How a mock answers: rules in order, the first that fits.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use super::{ContentBlock, Contents, FaultKind, PromptMessage, Step, TaskAnswer};
 use crate::script::Located;
 
 /// One answer and when it is given.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerRule {
     /// What to call it in reports; made up from `when` unless given.
@@ -25,21 +26,21 @@ pub struct AnswerRule {
     #[serde(default)]
     pub steps: Vec<Located<Step>>,
     /// A text block, for short; a template.
-    pub text: Option<String>,
+    pub text: Option<Located<String>>,
     /// The content blocks of a tool's result.
-    pub content: Option<Vec<ContentBlock>>,
+    pub content: Option<Located<Vec<ContentBlock>>>,
     /// The structured content of a tool's result; strings in it are templates.
-    pub structured_content: Option<Value>,
+    pub structured_content: Option<Located<Value>>,
     /// The tool failed, and the content says how.
     pub is_error: Option<bool>,
     /// The messages of a prompt.
-    pub messages: Option<Vec<PromptMessage>>,
+    pub messages: Option<Located<Vec<PromptMessage>>>,
     /// The contents of a resource.
-    pub contents: Option<Vec<Contents>>,
+    pub contents: Option<Located<Vec<Contents>>>,
     /// The whole result as it goes on the wire; strings in it are templates.
-    pub result: Option<Map<String, Value>>,
+    pub result: Option<Located<Map<String, Value>>>,
     /// A JSON-RPC error instead of a result.
-    pub error: Option<ErrorAnswer>,
+    pub error: Option<Located<ErrorAnswer>>,
     /// `_meta` of the result, as it goes on the wire.
     pub meta: Option<Map<String, Value>>,
     /// The answer depends on what the client said: the first of these that fits. Their `when` is a matcher for the
@@ -53,7 +54,7 @@ pub struct AnswerRule {
 }
 
 /// Matchers for everything but the arguments.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
     /// HTTP headers, by their names in lower case; none over stdio.
@@ -73,15 +74,15 @@ pub struct Given {
 }
 
 /// A JSON-RPC error.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorAnswer {
     /// What kind of failure, for programs.
     pub code: i64,
     /// What happened, for people; a template.
-    pub message: String,
+    pub message: Located<String>,
     /// Whatever else there is to say; strings in it are templates.
-    pub data: Option<Value>,
+    pub data: Option<Located<Value>>,
 }
 
 /// How long to wait: `50ms`, or somewhere in `{ from: 10ms, to: 50ms }`.
@@ -91,6 +92,29 @@ pub struct Delay {
     pub from: Duration,
     /// At most.
     pub to: Duration,
+}
+
+impl JsonSchema for Delay {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Delay".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let time = json_schema!({"type": "string", "pattern": r"^[0-9.]+ ?(ms|s|m|h)?$", "examples": ["50ms", "2s"]});
+        json_schema!({
+            "description": "A time such as 50ms or 2s, or somewhere between two of them",
+            "anyOf": [
+                time,
+                {"type": "number"},
+                {
+                    "type": "object",
+                    "properties": {"from": time, "to": time},
+                    "required": ["from", "to"],
+                    "additionalProperties": false,
+                },
+            ],
+        })
+    }
 }
 
 impl<'de> Deserialize<'de> for Delay {
@@ -114,6 +138,14 @@ impl<'de> Deserialize<'de> for Delay {
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Delay, E> {
                 let time = crate::duration::read(text).map_err(E::custom)?;
                 Ok(Delay { from: time, to: time })
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, seconds: u64) -> Result<Delay, E> {
+                self.visit_str(&seconds.to_string())
+            }
+
+            fn visit_f64<E: serde::de::Error>(self, seconds: f64) -> Result<Delay, E> {
+                self.visit_str(&seconds.to_string())
             }
 
             fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Delay, A::Error> {

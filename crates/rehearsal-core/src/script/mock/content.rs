@@ -1,5 +1,6 @@
 //! Content blocks as people write them.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -11,14 +12,14 @@ use crate::script::Located;
 /// # Why not an enum
 ///
 /// An enum by `type` would lose the place of everything inside it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContentBlock {
     /// What kind of block.
     #[serde(rename = "type")]
     pub kind: Located<ContentKind>,
     /// `text`: a template.
-    pub text: Option<String>,
+    pub text: Option<Located<String>>,
     /// `image`, `audio`: base64.
     pub data: Option<Located<String>>,
     /// `image`, `audio`: the bytes of this file, beside the mock file.
@@ -46,7 +47,7 @@ pub struct ContentBlock {
 }
 
 /// The kinds of content blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ContentKind {
     /// Words.
@@ -65,20 +66,20 @@ pub enum ContentKind {
 pub type EmbeddedResource = Contents;
 
 /// Who something is for and how much it matters.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Annotations {
     /// `user`, `assistant` or both.
     pub audience: Option<Vec<Role>>,
     /// From 0 to 1.
-    pub priority: Option<f64>,
+    pub priority: Option<Located<f64>>,
     /// When it last changed, in RFC 3339.
     #[serde(alias = "lastModified")]
     pub last_modified: Option<String>,
 }
 
 /// Who speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// The person.
@@ -88,7 +89,7 @@ pub enum Role {
 }
 
 /// One thing that is said in a prompt.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PromptMessage {
     /// Who says it.
@@ -98,7 +99,7 @@ pub struct PromptMessage {
 }
 
 /// A picture of a server, tool, resource or prompt.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Icon {
     /// Where it is: a URL, or a `data:` URL.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use super::Delay;
 use crate::script::Located;
 
 /// A fault and when it happens.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FaultRule {
     /// What goes wrong.
@@ -25,7 +26,7 @@ pub struct FaultRule {
 }
 
 /// What goes wrong. Where a transport has no such thing, the nearest that it has happens; the reference says which.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FaultKind {
     /// The answer is late.
@@ -78,7 +79,7 @@ pub enum FaultKind {
 }
 
 /// An HTTP status instead of an answer.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HttpFault {
     /// 401, 404, 429, 500, 502 …

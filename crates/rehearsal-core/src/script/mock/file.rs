@@ -1,5 +1,6 @@
 //! The whole file.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -7,7 +8,7 @@ use super::{FaultRule, Icon, Prompt, Resource, ResourceTemplate, Tool};
 use crate::script::Located;
 
 /// A mock file: what the server is called, what it offers and how it answers.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MockFile {
     /// Who the server says it is. Of several files the first that says so counts.
@@ -44,7 +45,7 @@ pub struct MockFile {
 }
 
 /// A program and its version.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Implementation {
     /// For programs.
@@ -68,7 +69,7 @@ fn first_version() -> String {
 }
 
 /// What happens to arguments and answers that do not fit their schema.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Validate {
     /// Nothing.

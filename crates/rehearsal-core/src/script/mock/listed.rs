@@ -1,5 +1,6 @@
 //! What a mock offers: tools, resources and prompts.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -7,7 +8,7 @@ use super::{Annotations, AnswerRule, FaultRule, Icon, PromptMessage, Validate};
 use crate::script::Located;
 
 /// Something that can be called.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
     /// Unique among the tools.
@@ -42,7 +43,7 @@ pub struct Tool {
 }
 
 /// Whether a tool may run as a task, in the words of 2025-11-25.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskSupport {
     /// Never.
@@ -54,7 +55,7 @@ pub enum TaskSupport {
 }
 
 /// Hints about what a tool does.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolAnnotations {
     /// For people.
@@ -70,7 +71,7 @@ pub struct ToolAnnotations {
 }
 
 /// Something that can be read.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resource {
     /// Unique among the resources.
@@ -93,7 +94,7 @@ pub struct Resource {
     /// `_meta`, as it goes on the wire.
     pub meta: Option<Map<String, Value>>,
     /// The contents as text; a template.
-    pub text: Option<String>,
+    pub text: Option<Located<String>>,
     /// The contents as base64.
     pub blob: Option<Located<String>>,
     /// The contents are those of this file, beside the mock file.
@@ -107,7 +108,7 @@ pub struct Resource {
 }
 
 /// Resources by pattern: `notes://{id}/text`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceTemplate {
     /// RFC 6570, simple expansions.
@@ -131,7 +132,7 @@ pub struct ResourceTemplate {
     #[serde(default)]
     pub complete: std::collections::BTreeMap<String, Vec<String>>,
     /// The contents as text; a template over `arguments`, the variables of the pattern.
-    pub text: Option<String>,
+    pub text: Option<Located<String>>,
     /// The contents as base64.
     pub blob: Option<Located<String>>,
     /// Instead of fixed contents: what it answers, the first that fits.
@@ -140,7 +141,7 @@ pub struct ResourceTemplate {
 }
 
 /// What was read.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Contents {
     /// What was asked for unless given.
@@ -148,7 +149,7 @@ pub struct Contents {
     /// What kind.
     pub mime_type: Option<String>,
     /// As text; a template.
-    pub text: Option<String>,
+    pub text: Option<Located<String>>,
     /// As base64.
     pub blob: Option<Located<String>>,
     /// `_meta`, as it goes on the wire.
@@ -156,7 +157,7 @@ pub struct Contents {
 }
 
 /// Something that can be phrased.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prompt {
     /// Unique among the prompts.
@@ -184,7 +185,7 @@ pub struct Prompt {
 }
 
 /// What a prompt takes.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Argument {
     /// Unique in its prompt.

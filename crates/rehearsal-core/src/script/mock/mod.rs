@@ -15,15 +15,20 @@
 //! content, schemas, `meta`, text) is never touched.
 
 mod answer;
+mod check;
 mod content;
+mod editor;
 mod fault;
 mod file;
 mod listed;
+mod parse;
 mod step;
 
 pub use answer::{AnswerRule, Delay, ErrorAnswer, Given};
 pub use content::{Annotations, ContentBlock, ContentKind, EmbeddedResource, Icon, PromptMessage, Role};
+pub use editor::json_schema;
 pub use fault::{FaultKind, FaultRule, HttpFault};
 pub use file::{Implementation, MockFile, Validate};
 pub use listed::{Argument, Contents, Prompt, Resource, ResourceTemplate, TaskSupport, Tool, ToolAnnotations};
+pub use parse::parse;
 pub use step::{Again, Ask, Changed, Elicitation, LogLevel, Progress, Sampling, Step, TaskAnswer};

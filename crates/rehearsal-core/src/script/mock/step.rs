@@ -1,5 +1,6 @@
 //! What a mock does before it answers.
 
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -7,7 +8,7 @@ use super::Delay;
 use crate::script::Located;
 
 /// One thing that is done before the answer.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Step {
     /// Nothing happens for a while.
@@ -21,7 +22,7 @@ pub enum Step {
         /// Who says so.
         logger: Option<String>,
         /// What; strings in it are templates.
-        data: Value,
+        data: Located<Value>,
     },
     /// Any notification, as it goes on the wire; strings in it are templates.
     Notify {
@@ -52,12 +53,12 @@ pub enum Step {
 }
 
 /// Nothing to say yet.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Again {}
 
 /// How far something has come.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
     /// So far.
@@ -65,11 +66,11 @@ pub struct Progress {
     /// Of how much.
     pub total: Option<f64>,
     /// In words; a template.
-    pub message: Option<String>,
+    pub message: Option<Located<String>>,
 }
 
 /// The eight levels of syslog.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of syslog")]
 pub enum LogLevel {
@@ -84,7 +85,7 @@ pub enum LogLevel {
 }
 
 /// What changed.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Changed {
     /// The list of tools.
@@ -98,7 +99,7 @@ pub enum Changed {
 }
 
 /// A question to the client.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Ask {
     /// A form, or a URL to visit.
@@ -110,13 +111,13 @@ pub enum Ask {
 }
 
 /// What the person is asked.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Elicitation {
     /// In words; a template.
-    pub message: String,
+    pub message: Located<String>,
     /// The form, as JSON Schema.
-    pub requested_schema: Option<Value>,
+    pub requested_schema: Option<Located<Value>>,
     /// Instead of a form: where to go.
     pub url: Option<String>,
     /// Of a URL (2025-11-25).
@@ -124,15 +125,15 @@ pub struct Elicitation {
 }
 
 /// What the client's model is asked.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sampling {
     /// The conversation so far, as it goes on the wire; strings in it are templates.
     pub messages: Option<Vec<Value>>,
     /// One message of the user, for short; a template.
-    pub prompt: Option<String>,
+    pub prompt: Option<Located<String>>,
     /// How the model should behave; a template.
-    pub system_prompt: Option<String>,
+    pub system_prompt: Option<Located<String>>,
     /// How much it may say.
     #[serde(default = "some_tokens")]
     pub max_tokens: u64,
@@ -145,7 +146,7 @@ fn some_tokens() -> u64 {
 }
 
 /// An answer that comes from a task.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskAnswer {
     /// How long it works before it is completed or asks.

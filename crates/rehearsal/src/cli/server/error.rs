@@ -13,6 +13,9 @@ pub(crate) enum ServerError {
     /// No server was named.
     #[error("which server?")]
     NoServer,
+    /// No server was named, where only a command will do.
+    #[error("which server should be recorded?")]
+    NothingToRecord,
     /// More than one server was named.
     #[error("{one} and {other} both name a server; which one is meant?")]
     TwoServers {
@@ -86,6 +89,9 @@ impl ServerError {
                 "run an image: rehearse list --container my-server:latest".to_owned(),
                 "look one up:  rehearse list --config .mcp.json --server NAME".to_owned(),
             ],
+            ServerError::NothingToRecord => {
+                vec!["name its command after `--`: rehearse record -- npx -y some-server".to_owned()]
+            }
             ServerError::BadUrl { .. } => vec!["write it like http://127.0.0.1:3000/mcp".to_owned()],
             ServerError::NoCommand { container } => {
                 vec![format!("name it after `--`: rehearse list --exec {container} -- my-server")]

@@ -1,0 +1,435 @@
+//! What is wrong with a mock that was understood: everything that can be told without running it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine as _;
+use serde_json::Value;
+
+use super::{AnswerRule, ContentBlock, ContentKind, Contents, FaultRule, MockFile, Prompt, Resource, Step, Tool};
+use crate::json::Path;
+use crate::matcher::{Matcher, MatcherError, Schema};
+use crate::protocol::Revision;
+use crate::script::{Located, Problem, Span};
+
+/// A problem whose place is a path inside a located value.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) problem: Problem,
+    pub(crate) path: Path,
+}
+
+/// Collects what is wrong.
+#[derive(Debug, Default)]
+pub(crate) struct Checker {
+    pub(crate) found: Vec<Inner>,
+}
+
+/// Everything that is wrong with a mock.
+pub(crate) fn check(mock: &MockFile) -> Vec<Inner> {
+    let mut checker = Checker::default();
+    checker.file(mock);
+    checker.found
+}
+
+impl Checker {
+    fn say(&mut self, at: Span, message: impl Into<String>) -> &mut Problem {
+        self.found.push(Inner { problem: Problem::new(at, message), path: Path::root() });
+        &mut self.found.last_mut().expect("one was just put there").problem
+    }
+
+    fn advise(&mut self, at: Span, message: impl Into<String>, hint: impl Into<String>) {
+        self.say(at, message).hint = Some(hint.into());
+    }
+
+    fn file(&mut self, mock: &MockFile) {
+        for version in mock.versions.iter().flatten() {
+            if version.parse::<Revision>().is_err() {
+                let known = Revision::ALL.map(Revision::as_str).join(", ");
+                self.advise(
+                    version.at,
+                    format!("unknown protocol version `{}`", version.value),
+                    format!("known are {known}"),
+                );
+            }
+        }
+        if let Some(versions) = &mock.versions
+            && versions.is_empty()
+        {
+            self.say(Span::START, "`versions` is empty: nothing could be served");
+        }
+        if let Some(size) = &mock.page_size
+            && size.value == 0
+        {
+            self.say(size.at, "a page must have at least one entry");
+        }
+        self.unique("tool", mock.tools.iter().map(|tool| &tool.name));
+        self.unique("prompt", mock.prompts.iter().map(|prompt| &prompt.name));
+        self.unique("resource", mock.resources.iter().map(|resource| &resource.uri));
+        mock.tools.iter().for_each(|tool| self.tool(tool));
+        mock.prompts.iter().for_each(|prompt| self.prompt(prompt));
+        mock.resources.iter().for_each(|resource| self.resource(resource));
+        for template in &mock.resource_templates {
+            self.uri_template(&template.uri_template, &template.complete);
+            let sources = [template.text.is_some(), template.blob.is_some(), !template.answers.is_empty()];
+            self.one_source(template.uri_template.at, &sources, "`text`, `blob` or `answers`");
+            self.base64(template.blob.as_ref());
+            self.answers(&template.answers, Kind::Resource);
+        }
+        mock.faults.iter().for_each(|fault| self.fault(fault));
+    }
+
+    fn unique<'a>(&mut self, kind: &str, names: impl Iterator<Item = &'a Located<String>>) {
+        let mut seen = BTreeMap::new();
+        for name in names {
+            if let Some(line) = seen.insert(name.value.as_str(), name.at.line) {
+                self.say(name.at, format!("there are two of the {kind} `{}`; the first is on line {line}", name.value));
+            }
+        }
+    }
+
+    fn tool(&mut self, tool: &Tool) {
+        let legal = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        if tool.name.is_empty() || tool.name.len() > 128 || !tool.name.chars().all(legal) {
+            let message = format!("`{}` is no name for a tool", tool.name.value);
+            self.advise(tool.name.at, message, "1 to 128 letters, digits, `_`, `-` and `.`");
+        }
+        for schema in [&tool.input_schema, &tool.output_schema].into_iter().flatten() {
+            self.schema(schema);
+        }
+        if let Some(schema) = &tool.input_schema
+            && schema.get("type").is_some_and(|kind| kind != "object")
+        {
+            self.advise(schema.at, "the arguments of a tool are an object", "write `type: object`");
+        }
+        if let Some(needs) = &tool.needs {
+            self.matcher(needs);
+        }
+        if tool.answers.is_empty() {
+            let message = format!("the tool `{}` has no answer", tool.name.value);
+            self.advise(tool.name.at, message, "add `answers: [{ text: … }]`");
+        }
+        self.answers(&tool.answers, Kind::Tool);
+        tool.faults.iter().for_each(|fault| self.fault(fault));
+    }
+
+    fn prompt(&mut self, prompt: &Prompt) {
+        self.unique("argument", prompt.arguments.iter().map(|argument| &argument.name));
+        let sources = [prompt.messages.is_some(), !prompt.answers.is_empty()];
+        self.one_source(prompt.name.at, &sources, "`messages` or `answers`");
+        prompt.messages.iter().flatten().for_each(|message| self.content(&message.content));
+        self.answers(&prompt.answers, Kind::Prompt);
+        prompt.faults.iter().for_each(|fault| self.fault(fault));
+    }
+
+    fn resource(&mut self, resource: &Resource) {
+        if !has_scheme(&resource.uri) {
+            let message = format!("`{}` is no URI", resource.uri.value);
+            self.advise(resource.uri.at, message, "a URI has a scheme: `file:///notes.md`, `notes://today`");
+        }
+        let sources =
+            [resource.text.is_some(), resource.blob.is_some(), resource.file.is_some(), !resource.answers.is_empty()];
+        self.one_source(resource.uri.at, &sources, "`text`, `blob`, `file` or `answers`");
+        self.base64(resource.blob.as_ref());
+        self.answers(&resource.answers, Kind::Resource);
+        resource.faults.iter().for_each(|fault| self.fault(fault));
+    }
+
+    fn one_source(&mut self, at: Span, sources: &[bool], names: &str) {
+        match sources.iter().filter(|given| **given).count() {
+            1 => {}
+            0 => self.advise(at, "nothing says what this answers", format!("add {names}")),
+            _ => self.advise(at, "several things say what this answers", format!("keep one of {names}")),
+        }
+    }
+
+    fn uri_template(&mut self, template: &Located<String>, complete: &BTreeMap<String, Vec<String>>) {
+        let mut variables = BTreeSet::new();
+        let mut rest = template.as_str();
+        while let Some(open) = rest.find('{') {
+            let Some(close) = rest[open..].find('}') else {
+                self.say(template.at, "a `{` without its `}`");
+                return;
+            };
+            let name = rest[open + 1..open + close].trim_start_matches(['+', '#', '/', '.', ';', '?', '&']);
+            variables.extend(name.split(',').map(|name| name.trim_end_matches('*')));
+            rest = &rest[open + close + 1..];
+        }
+        if variables.is_empty() {
+            let message = "a template without variables is a resource";
+            self.advise(template.at, message, "write `{name}` where it varies, or list it under `resources`");
+        }
+        for name in complete.keys().filter(|name| !variables.contains(name.as_str())) {
+            self.say(template.at, format!("`complete` has `{name}`, which is no variable of the template"));
+        }
+    }
+
+    fn answers(&mut self, answers: &[AnswerRule], kind: Kind) {
+        // A rule that always fits hides what stands after it.
+        let mut hides: Option<Span> = None;
+        for answer in answers {
+            let place = self.answer(answer, kind);
+            if let Some(hidden_by) = hides {
+                let message = format!("this is never given: the answer on line {} always fits", hidden_by.line);
+                self.advise(place, message, "move the answer without `when` to the end, or give it `times`");
+                hides = None;
+            }
+            if answer.when.is_none() && answer.given.is_none() && answer.times.is_none() {
+                hides = Some(place);
+            }
+        }
+    }
+
+    /// Checks one answer; gives a place to speak of it by.
+    fn answer(&mut self, answer: &AnswerRule, kind: Kind) -> Span {
+        let bodies = bodies(answer);
+        let place = place(answer).unwrap_or(Span::START);
+        for (name, at) in &bodies {
+            if !kind.takes(name) {
+                self.advise(
+                    *at,
+                    format!("{} has no `{name}`", kind.name()),
+                    format!("it has {}", kind.bodies().join(", ")),
+                );
+            }
+        }
+        let together = |name: &str| ["text", "content", "structured_content"].contains(&name);
+        if let [(first, _), .., (second, at)] = &bodies[..]
+            && !(together(first) && together(second))
+        {
+            self.say(*at, format!("`{second}` beside `{first}`: an answer is one or the other"));
+        }
+        if bodies.is_empty() && answer.choose.is_empty() && answer.fault.is_none() {
+            self.advise(place, "an answer that says nothing", format!("give it {}", kind.bodies().join(", ")));
+        }
+        if !bodies.is_empty() && !answer.choose.is_empty() {
+            self.advise(place, "an answer beside `choose`", "put it into `choose`, without `when`, as the last");
+        }
+        if let Some(times) = &answer.times
+            && times.value == 0
+        {
+            self.say(times.at, "`times: 0` is never given");
+        }
+        if let Some(when) = &answer.when {
+            self.matcher_of_fields(when);
+        }
+        if let Some(given) = &answer.given {
+            let matchers = [
+                &given.headers,
+                &given.client,
+                &given.capabilities,
+                &given.meta,
+                &given.call,
+                &given.version,
+                &given.state,
+            ];
+            matchers.into_iter().flatten().for_each(|matcher| self.matcher(matcher));
+        }
+        answer.content.iter().flat_map(|content| &content.value).for_each(|block| self.content(block));
+        answer.messages.iter().flat_map(|messages| &messages.value).for_each(|message| self.content(&message.content));
+        answer.contents.iter().flat_map(|contents| &contents.value).for_each(|contents| self.contents(contents, place));
+        answer.steps.iter().for_each(|step| self.step(step));
+        if !answer.choose.is_empty() && !answer.steps.iter().any(|step| matches!(step.value, Step::Ask(_))) {
+            self.advise(place, "`choose` without a question", "add `steps: [{ ask: … }]`");
+        }
+        self.answers(&answer.choose, kind);
+        place
+    }
+
+    fn step(&mut self, step: &Located<Step>) {
+        match &step.value {
+            Step::Ask(questions) => {
+                if questions.is_empty() {
+                    self.say(step.at, "`ask` without a question");
+                }
+                for question in questions.values() {
+                    match question {
+                        super::Ask::Elicitation(form) => {
+                            match (&form.requested_schema, &form.url) {
+                                (Some(schema), None) => self.schema(schema),
+                                (None, Some(_)) => {}
+                                (None, None) | (Some(_), Some(_)) => {
+                                    self.say(form.message.at, "an elicitation has `requested_schema` or `url`");
+                                }
+                            };
+                        }
+                        super::Ask::Sampling(sampling) => {
+                            if sampling.messages.is_some() == sampling.prompt.is_some() {
+                                self.say(step.at, "sampling has `messages` or `prompt`");
+                            }
+                        }
+                        super::Ask::Roots => {}
+                    }
+                }
+            }
+            Step::Wait(_)
+            | Step::Progress(_)
+            | Step::Log { .. }
+            | Step::Notify { .. }
+            | Step::Changed(_)
+            | Step::Again(_)
+            | Step::Set(_)
+            | Step::Append(_)
+            | Step::Delete(_)
+            | Step::CloseStream { .. } => {}
+        }
+    }
+
+    fn content(&mut self, block: &ContentBlock) {
+        let at = block.kind.at;
+        let has = |wanted: &str| match wanted {
+            "text" => block.text.is_some(),
+            "data" => block.data.is_some() || block.file.is_some(),
+            "mime_type" => block.mime_type.is_some(),
+            "resource" => block.resource.is_some(),
+            "uri" => block.uri.is_some(),
+            _ => block.name.is_some(),
+        };
+        let (kind, needs): (&str, &[&str]) = match block.kind.value {
+            ContentKind::Text => ("text", &["text"]),
+            ContentKind::Image => ("image", &["data", "mime_type"]),
+            ContentKind::Audio => ("audio", &["data", "mime_type"]),
+            ContentKind::Resource => ("resource", &["resource"]),
+            ContentKind::ResourceLink => ("resource_link", &["uri", "name"]),
+        };
+        for needed in needs.iter().filter(|needed| !has(needed)) {
+            self.say(at, format!("a block of type `{kind}` needs `{needed}`"));
+        }
+        let only_others = ["text", "data", "resource", "uri"];
+        for other in only_others.iter().filter(|other| !needs.contains(other) && has(other)) {
+            self.say(at, format!("a block of type `{kind}` has no `{other}`"));
+        }
+        self.base64(block.data.as_ref());
+        if let Some(resource) = &block.resource {
+            self.contents(resource, at);
+            if resource.uri.is_none() {
+                self.say(at, "an embedded resource needs `uri`");
+            }
+        }
+        if let Some(priority) = block.annotations.as_ref().and_then(|it| it.priority.as_ref())
+            && !(0.0..=1.0).contains(&priority.value)
+        {
+            self.say(priority.at, "`priority` is from 0 to 1");
+        }
+    }
+
+    fn contents(&mut self, contents: &Contents, at: Span) {
+        match (&contents.text, &contents.blob) {
+            (Some(_), None) | (None, Some(_)) => {}
+            (None, None) | (Some(_), Some(_)) => {
+                self.say(at, "contents have `text` or `blob`");
+            }
+        }
+        self.base64(contents.blob.as_ref());
+    }
+
+    fn base64(&mut self, data: Option<&Located<String>>) {
+        let Some(data) = data.filter(|data| !data.contains("{{")) else { return };
+        if let Err(error) = base64::engine::general_purpose::STANDARD.decode(data.as_bytes()) {
+            let hint = "broken base64 on purpose is `fault: invalid_base64`; bytes of a file are `file: picture.png`";
+            self.advise(data.at, format!("not base64: {error}"), hint);
+        }
+    }
+
+    fn fault(&mut self, rule: &FaultRule) {
+        for matcher in [&rule.method, &rule.call].into_iter().flatten() {
+            self.matcher(matcher);
+        }
+        if let Some(probability) = &rule.probability
+            && !(0.0..=1.0).contains(&probability.value)
+        {
+            self.say(probability.at, "`probability` is from 0 to 1");
+        }
+    }
+
+    fn schema(&mut self, schema: &Located<Value>) {
+        if let Err(error) = Schema::compile(&schema.value) {
+            self.inner(schema.at, error);
+        }
+    }
+
+    fn matcher(&mut self, written: &Located<Value>) {
+        if let Err(error) = Matcher::parse(&written.value) {
+            self.inner(written.at, error);
+        }
+    }
+
+    /// `when` speaks of arguments, so its first keys are names and never operators.
+    fn matcher_of_fields(&mut self, written: &Located<Value>) {
+        match &written.value {
+            Value::Object(fields) => {
+                if let Err(error) = Matcher::parse_fields(fields) {
+                    self.inner(written.at, error);
+                }
+            }
+            _ => self.advise(written.at, "`when` has a key for each argument", "write `when: { city: Oslo }`"),
+        }
+    }
+
+    fn inner(&mut self, at: Span, error: MatcherError) {
+        let problem = Problem { at, message: error.problem.to_string(), hint: error.hint };
+        self.found.push(Inner { problem, path: error.path });
+    }
+}
+
+/// What an answer says, by the name of its key, and where.
+fn bodies(answer: &AnswerRule) -> Vec<(&'static str, Span)> {
+    let all = [
+        ("text", answer.text.as_ref().map(|it| it.at)),
+        ("content", answer.content.as_ref().map(|it| it.at)),
+        ("structured_content", answer.structured_content.as_ref().map(|it| it.at)),
+        ("messages", answer.messages.as_ref().map(|it| it.at)),
+        ("contents", answer.contents.as_ref().map(|it| it.at)),
+        ("result", answer.result.as_ref().map(|it| it.at)),
+        ("error", answer.error.as_ref().map(|it| it.at)),
+    ];
+    all.into_iter().filter_map(|(name, at)| Some((name, at?))).collect()
+}
+
+/// A place to speak of an answer by.
+fn place(answer: &AnswerRule) -> Option<Span> {
+    let first = [
+        answer.name.as_ref().map(|name| name.at),
+        answer.when.as_ref().map(|when| when.at),
+        bodies(answer).first().map(|(_, at)| *at),
+        answer.fault.as_ref().map(|fault| fault.at),
+        answer.steps.first().map(|step| step.at),
+        answer.choose.first().and_then(place),
+    ];
+    first.into_iter().flatten().next()
+}
+
+/// What is answered for.
+#[derive(Clone, Copy)]
+enum Kind {
+    Tool,
+    Prompt,
+    Resource,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Tool => "the answer of a tool",
+            Kind::Prompt => "the answer of a prompt",
+            Kind::Resource => "the answer of a resource",
+        }
+    }
+
+    fn bodies(self) -> &'static [&'static str] {
+        match self {
+            Kind::Tool => &["text", "content", "structured_content", "result", "error"],
+            Kind::Prompt => &["messages", "text", "result", "error"],
+            Kind::Resource => &["contents", "text", "result", "error"],
+        }
+    }
+
+    fn takes(self, body: &str) -> bool {
+        self.bodies().contains(&body)
+    }
+}
+
+fn has_scheme(uri: &str) -> bool {
+    let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+}

@@ -1,0 +1,80 @@
+//! `rehearse check`
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use rehearsal::core::script::{ScriptError, mock};
+use serde_json::json;
+
+use super::context::Context;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::output::to_stdout;
+
+/// Check mock files without starting them
+#[derive(Args, Debug)]
+#[command(after_help = format!("{MORE}\n\n{}", Exit::help()))]
+pub(super) struct Check {
+    /// The files; - is stdin
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Print what is wrong as JSON, one problem a line
+    #[arg(long)]
+    json: bool,
+}
+
+const MORE: &str = "\
+Everything that is wrong with a file is told at once, each with its line and, where it can be
+guessed, what to write instead. Nothing is started and no server is reached.
+
+Examples:
+  rehearse check weather.mock.yaml
+  rehearse check --json mocks/*.mock.yaml | jq .line";
+
+impl Check {
+    /// Checks each file; the status is 2 if anything is wrong with any of them.
+    pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let mut wrong = 0;
+        for path in &self.files {
+            let text = text(path)?;
+            let file = path.display().to_string();
+            let Err(error) = mock::parse(&file, &text) else { continue };
+            wrong += error.problems.len();
+            if self.json {
+                to_stdout(|out| as_json(&error, out))?;
+            } else {
+                error.problems.iter().for_each(|problem| context.talk.problem(&file, &text, problem));
+            }
+        }
+        let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let files = plural(self.files.len(), "file");
+        if wrong > 0 {
+            context.talk.say(format_args!("{files} checked, {} found", plural(wrong, "problem")));
+            return Ok(Exit::BadInput);
+        }
+        context.talk.say(format_args!("{files} checked, nothing wrong"));
+        Ok(Exit::Ok)
+    }
+}
+
+/// The text of a file, or of stdin.
+fn text(path: &PathBuf) -> Result<String, Failure> {
+    let read = if path.as_os_str() == "-" {
+        let mut text = String::new();
+        std::io::stdin().lock().read_to_string(&mut text).map(|_| text)
+    } else {
+        std::fs::read_to_string(path)
+    };
+    read.map_err(|cause| Failure::Unreadable { path: path.clone(), cause })
+}
+
+fn as_json(error: &ScriptError, out: &mut dyn Write) -> std::io::Result<()> {
+    for problem in &error.problems {
+        let (line, column) = (problem.at.line, problem.at.column);
+        let row = json!({"file": error.file, "line": line, "column": column, "message": problem.message, "hint": problem.hint});
+        writeln!(out, "{row}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,176 @@
+//! One direction of a stdio conversation, cut into what a tape keeps.
+
+use bytes::Bytes;
+use rehearsal_core::exchange::{Channel, Side};
+use rehearsal_core::message::{Message, Reason};
+use rehearsal_core::trace::What;
+
+use super::unfinished::finished_part;
+
+/// How much of a line that is too long is kept.
+const KEPT: usize = 64 * 1024;
+/// How much of a line that has not ended is kept while it is redacted.
+const UNFINISHED: usize = 1024 * 1024;
+
+/// What is kept of a line that has not ended when it is passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pieces {
+    /// Every byte of it.
+    Raw,
+    /// Up to the last value that is whole: half a secret cannot be told from half of anything else.
+    Redacted,
+}
+
+/// Cuts bytes into lines; memory is bounded by the limit, whatever comes.
+#[derive(Debug)]
+pub(super) struct Lines {
+    from: Side,
+    limit: usize,
+    pieces: Pieces,
+    /// What has come of a line that has not ended.
+    rest: Vec<u8>,
+    /// Whether the line was too long, and the rest of it is not kept.
+    skipping: bool,
+}
+
+impl Lines {
+    pub(super) fn new(from: Side, limit: usize, pieces: Pieces) -> Lines {
+        Lines { from, limit, pieces, rest: Vec::new(), skipping: false }
+    }
+
+    /// Takes what was read, all of which is passed on after this.
+    pub(super) fn cut(&mut self, chunk: &[u8], whats: &mut Vec<What>) {
+        // One copy for all lines that end here; the messages are slices of it.
+        let (lines, rest) = match memchr::memrchr(b'\n', chunk) {
+            Some(end) => (Bytes::copy_from_slice(&chunk[..=end]), &chunk[end + 1..]),
+            None => (Bytes::new(), chunk),
+        };
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', &lines) {
+            self.line(lines.slice(start..end), whats);
+            start = end + 1;
+        }
+        if !rest.is_empty() {
+            self.more(rest, whats);
+        }
+    }
+
+    /// Nothing more comes.
+    pub(super) fn end(&mut self, whats: &mut Vec<What>) {
+        let rest = std::mem::take(&mut self.rest);
+        if !rest.is_empty() {
+            whats.push(self.said(half(rest.into())));
+        }
+    }
+
+    /// The end of a line, and all of it where nothing came before.
+    fn line(&mut self, end: Bytes, whats: &mut Vec<What>) {
+        if std::mem::take(&mut self.skipping) {
+            return;
+        }
+        let line = match self.rest.is_empty() {
+            true => end,
+            false => {
+                let mut line = std::mem::take(&mut self.rest);
+                line.extend_from_slice(&end);
+                line.into()
+            }
+        };
+        let message = if line.len() > self.limit { too_long(&line, self.limit) } else { Message::parse(line) };
+        whats.push(self.said(message));
+    }
+
+    fn more(&mut self, rest: &[u8], whats: &mut Vec<What>) {
+        if self.skipping {
+            return;
+        }
+        let offset = self.rest.len();
+        self.rest.extend_from_slice(rest);
+        if self.rest.len() > self.limit {
+            let line = std::mem::take(&mut self.rest);
+            self.skipping = true;
+            whats.push(self.said(too_long(&line, self.limit)));
+            return;
+        }
+        let piece = match self.pieces {
+            Pieces::Raw => Some((offset, Bytes::copy_from_slice(rest))),
+            Pieces::Redacted if offset < UNFINISHED => Some((0, finished_part(&self.rest).into())),
+            Pieces::Redacted => None,
+        };
+        whats.extend(piece.map(|(offset, bytes)| What::Piece { from: self.from, offset, bytes }));
+    }
+
+    fn said(&self, message: Message) -> What {
+        What::Message { from: self.from, channel: Channel::MAIN, message, event_id: None }
+    }
+}
+
+fn too_long(line: &[u8], limit: usize) -> Message {
+    Message::garbled(Bytes::copy_from_slice(&line[..line.len().min(KEPT)]), Reason::TooLong { limit })
+}
+
+/// A last line without a line end: a whole message whose sender was in a hurry, or half a one.
+pub(super) fn half(rest: Bytes) -> Message {
+    let message = Message::parse(rest);
+    match message.as_garbled().map(|garbled| &garbled.reason) {
+        Some(Reason::NotJson { .. } | Reason::NotUtf8 { .. }) => {
+            Message::garbled(message.raw().clone(), Reason::HalfLine)
+        }
+        _ => message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+
+    fn cut(chunks: &[&[u8]], limit: usize, pieces: Pieces) -> Vec<String> {
+        let mut lines = Lines::new(Side::Client, limit, pieces);
+        let mut whats = Vec::new();
+        chunks.iter().for_each(|chunk| lines.cut(chunk, &mut whats));
+        lines.end(&mut whats);
+        let shown = |what: &What| match what {
+            What::Message { message, .. } => format!("{message:?}"),
+            What::Piece { offset, bytes, .. } => format!("{offset}+{}", String::from_utf8_lossy(bytes)),
+            other => panic!("{other:?}"),
+        };
+        whats.iter().map(shown).collect()
+    }
+
+    #[test]
+    fn lines_do_not_depend_on_how_the_bytes_arrive() {
+        let bytes = [PING, b"\r\n\nnoise\n", PING, b"\n", b"\xff\n"].concat();
+        let whole = cut(&[&bytes], 1000, Pieces::Raw);
+        assert_eq!(whole.len(), 5);
+        for size in 1..bytes.len() {
+            let chunks: Vec<&[u8]> = bytes.chunks(size).collect();
+            let mut found = cut(&chunks, 1000, Pieces::Raw);
+            found.retain(|what| !what.starts_with(|first: char| first.is_ascii_digit()));
+            assert_eq!(found, whole, "in chunks of {size}");
+        }
+    }
+
+    #[test]
+    fn what_is_passed_on_before_a_line_ends_is_kept_as_pieces() {
+        let found = cut(&[b"{\"a\":\"b", b"c\"", b"}\n{"], 1000, Pieces::Raw);
+        assert_eq!(found[..2], ["0+{\"a\":\"b", "7+c\""]);
+        assert!(found[2].contains("{\"a\":\"bc\"}"), "{found:?}");
+        assert!(found[4].starts_with("garbled (half a line"), "{found:?}");
+        let redacted = cut(&[b"{\"a\":1,\"b\":\"secr", b"et\""], 1000, Pieces::Redacted);
+        assert_eq!(redacted[..2], [r#"0+{"a":1}"#, r#"0+{"a":1}"#]);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_kept_in_part_and_the_next_one_is_whole() {
+        for size in [1, 7, 1000] {
+            let bytes = [&[b'x'; 500][..], b"\n", PING, b"\n"].concat();
+            let chunks: Vec<&[u8]> = bytes.chunks(size).collect();
+            let mut found = cut(&chunks, 100, Pieces::Raw);
+            found.retain(|what| !what.starts_with(|first: char| first.is_ascii_digit()));
+            assert_eq!(found.len(), 2, "in chunks of {size}: {found:?}");
+            assert!(found[0].starts_with("garbled (longer than the limit of 100 bytes): xxx"), "{found:?}");
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Records conversations with no change to who has them.
+//!
+//! ```text
+//! bytes ──► What ──► Tape ──► redaction ──► journal (one entry a line, in the kernel before the bytes go on)
+//!                     │                        └─ when the session ends: fold ──► trace (one session a line)
+//!                     └─ hooks
+//! ```
+//!
+//! A [`Recorder`] says where to and how; a [`Tape`] is one session of it. While a session runs, its journal stands beside
+//! the trace file as `TRACE.SESSION.journal`. When it ends it is put into the trace. Where it never ends, because
+//! somebody was killed, the next one to look finds the journal and does it then.
+//!
+//! A recording never disturbs what it records: a full disk, a file that may not be written or a hook that panics
+//! are told to whoever listens to [notices](Notice), and the conversation goes on.
+
+mod clock;
+mod codec;
+mod hooks;
+mod lines;
+mod log;
+mod notice;
+mod recorder;
+mod session_id;
+mod spool;
+mod stderr;
+mod stdio;
+mod summary;
+mod tape;
+mod unfinished;
+
+pub use hooks::{RequestHook, ResponseHook};
+pub use notice::Notice;
+pub use recorder::{Recorder, RecorderBuilder};
+pub use stdio::StdioRecording;
+pub use summary::Summary;
+pub use tape::Tape;

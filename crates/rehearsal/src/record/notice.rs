@@ -1,0 +1,71 @@
+//! What a recorder has to say to people.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Something that whoever records should know; the conversation goes on all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Something happened on a tape that was never started; it is not recorded.
+    NotStarted,
+    /// A file can no longer be written, so recording into it has stopped.
+    Stopped {
+        /// Which file.
+        path: PathBuf,
+        /// What went wrong.
+        why: String,
+    },
+    /// A session could not be put into its trace; its journal is still there.
+    NotFolded {
+        /// The trace.
+        trace: PathBuf,
+        /// The journal.
+        journal: PathBuf,
+        /// What went wrong.
+        why: String,
+    },
+    /// A hook panicked. It is called again the next time.
+    HookPanicked {
+        /// Which one: `request` or `response`.
+        hook: &'static str,
+        /// The method that it was called for.
+        method: String,
+    },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::NotStarted => f.write_str("the session was never started; nothing of it is recorded"),
+            Notice::Stopped { path, why } => {
+                write!(f, "RECORDING STOPPED: cannot write {}: {why}; the conversation goes on", path.display())
+            }
+            Notice::NotFolded { trace, journal, why } => write!(
+                f,
+                "RECORDING FAILED: cannot put the session into {}: {why}; what was recorded is in {}",
+                trace.display(),
+                journal.display()
+            ),
+            Notice::HookPanicked { hook, method } => write!(f, "a {hook} hook panicked at {method}; it is ignored"),
+        }
+    }
+}
+
+impl Notice {
+    /// Whether something is missing from the recording because of it.
+    pub fn is_failure(&self) -> bool {
+        match self {
+            Notice::Stopped { .. } | Notice::NotFolded { .. } => true,
+            Notice::NotStarted | Notice::HookPanicked { .. } => false,
+        }
+    }
+}
+
+/// Hears notices.
+pub(super) type Listener = Arc<dyn Fn(&Notice) + Send + Sync>;
+
+/// Says them on stderr.
+pub(super) fn on_stderr() -> Listener {
+    Arc::new(|notice| eprintln!("rehearsal: {notice}"))
+}

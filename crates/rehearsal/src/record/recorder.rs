@@ -1,0 +1,157 @@
+//! Where a recording goes, and how.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rehearsal_core::json::RawJson;
+use rehearsal_core::message::{Method, Reply};
+use serde_json::{Map, Value};
+
+use super::hooks::Hooks;
+use super::notice::{Listener, Notice, on_stderr};
+use super::summary::Summary;
+use super::tape::Tape;
+
+/// Records sessions: where to, what is left out, and who looks on. Cheap to clone.
+///
+/// ```
+/// use rehearsal::record::Recorder;
+/// use rehearsal::core::trace::End;
+///
+/// let directory = tempfile::tempdir().unwrap();
+/// let recorder = Recorder::builder()
+///     .trace(directory.path().join("trace.jsonl"))
+///     .metadata("purpose", "an example")
+///     .on_request(|method, _| println!("asked: {method}"))
+///     .build();
+/// let tape = recorder.start(serde_json::Map::new());
+/// tape.end(End::Stopped);
+/// assert_eq!(recorder.summary().sessions, 1);
+/// ```
+#[derive(Clone)]
+pub struct Recorder {
+    pub(super) settings: Arc<Settings>,
+}
+
+/// What sessions share.
+pub(super) struct Settings {
+    pub(super) trace: Option<PathBuf>,
+    pub(super) log: Option<PathBuf>,
+    pub(super) metadata: Map<String, Value>,
+    pub(super) hooks: Hooks,
+    listener: Listener,
+    summary: Mutex<Summary>,
+}
+
+/// Says how to record.
+#[must_use = "nothing is recorded before `build` and `start`"]
+pub struct RecorderBuilder {
+    settings: Settings,
+}
+
+impl Recorder {
+    /// Says how to record; without a file nothing is written, but hooks are called.
+    pub fn builder() -> RecorderBuilder {
+        let settings = Settings {
+            trace: None,
+            log: None,
+            metadata: Map::new(),
+            hooks: Hooks::default(),
+            listener: on_stderr(),
+            summary: Mutex::default(),
+        };
+        RecorderBuilder { settings }
+    }
+
+    /// Begins a session. `server_info` says what is recorded: `command` and `arguments`, or `url`, and `transport`.
+    pub fn start(&self, server_info: Map<String, Value>) -> Tape {
+        let tape = self.tape();
+        tape.start(server_info);
+        tape
+    }
+
+    /// A session that has not begun: what is put on it before [`Tape::start`] is not recorded, and a notice says so.
+    pub fn tape(&self) -> Tape {
+        Tape::new(self.clone())
+    }
+
+    /// What was recorded so far, of all sessions.
+    pub fn summary(&self) -> Summary {
+        self.settings.summary.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn count(&self, count: impl FnOnce(&mut Summary)) {
+        count(&mut self.settings.summary.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(super) fn tell(&self, notice: &Notice) {
+        if notice.is_failure() {
+            self.count(|summary| summary.failed = true);
+        }
+        (self.settings.listener)(notice);
+    }
+
+    pub(super) fn listener(&self) -> &Listener {
+        &self.settings.listener
+    }
+}
+
+impl RecorderBuilder {
+    /// Appends every session to this file, one a line, when it ends.
+    pub fn trace(mut self, path: impl Into<PathBuf>) -> RecorderBuilder {
+        self.settings.trace = Some(path.into());
+        self
+    }
+
+    /// Appends everything that happens to this file, one a line, as it happens.
+    pub fn log(mut self, path: impl Into<PathBuf>) -> RecorderBuilder {
+        self.settings.log = Some(path.into());
+        self
+    }
+
+    /// Remembers something with every session.
+    pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> RecorderBuilder {
+        self.settings.metadata.insert(key.into(), value.into());
+        self
+    }
+
+    /// Shows the method and the params of every request, of either side, once it is recorded and before it goes on.
+    ///
+    /// The conversation waits for the hook; if the hook panics, the conversation goes on.
+    pub fn on_request(mut self, hook: impl Fn(&Method, Option<&RawJson>) + Send + Sync + 'static) -> RecorderBuilder {
+        self.settings.hooks.request.push(Arc::new(hook));
+        self
+    }
+
+    /// Shows the method of every request that is answered, of either side, and the answer.
+    pub fn on_response(mut self, hook: impl Fn(&Method, &Reply) + Send + Sync + 'static) -> RecorderBuilder {
+        self.settings.hooks.response.push(Arc::new(hook));
+        self
+    }
+
+    /// Hears what people should know, instead of stderr.
+    pub fn on_notice(mut self, hear: impl Fn(&Notice) + Send + Sync + 'static) -> RecorderBuilder {
+        self.settings.listener = Arc::new(hear);
+        self
+    }
+
+    /// Done.
+    pub fn build(self) -> Recorder {
+        Recorder { settings: Arc::new(self.settings) }
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Settings { trace, log, .. } = &*self.settings;
+        f.debug_struct("Recorder").field("trace", trace).field("log", log).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for RecorderBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Settings { trace, log, .. } = &self.settings;
+        f.debug_struct("RecorderBuilder").field("trace", trace).field("log", log).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,66 @@
+//! The journal of a session that runs.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// How the name of a journal beside its trace ends.
+pub(super) const EXTENSION: &str = ".journal";
+
+/// A journal beside its trace. It is locked for as long as its recorder lives, so whoever gets the lock knows that
+/// the recorder is dead.
+#[derive(Debug)]
+pub(super) struct Spool {
+    pub(super) path: PathBuf,
+    file: File,
+    /// How long the file is, up to the last entry that is whole.
+    length: u64,
+}
+
+impl Spool {
+    /// `trace.jsonl.SESSION.journal`
+    pub(super) fn path(trace: &Path, session_id: &str) -> PathBuf {
+        let mut path = OsString::from(trace);
+        path.push(".");
+        path.push(session_id);
+        path.push(EXTENSION);
+        PathBuf::from(path)
+    }
+
+    /// Begins a journal with its first line.
+    pub(super) fn create(trace: &Path, session_id: &str, first: &[u8]) -> io::Result<Spool> {
+        let path = Spool::path(trace, session_id);
+        loop {
+            let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
+            file.lock()?;
+            // Whoever recovers removes journals that are empty and not locked, such as this one a moment ago.
+            if file.metadata()?.nlink() > 0 {
+                let mut spool = Spool { path, file, length: 0 };
+                let begun = spool.append(first);
+                if begun.is_err() {
+                    let _ = std::fs::remove_file(&spool.path);
+                }
+                return begun.map(|()| spool);
+            }
+        }
+    }
+
+    /// Appends whole lines: all of them, or none.
+    pub(super) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+        match self.file.write_all(lines) {
+            Ok(()) => {
+                self.length += lines.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                // Half a line must not be taken for the end of somebody who was killed.
+                let cut = self.file.set_len(self.length).and_then(|()| self.file.seek(SeekFrom::Start(self.length)));
+                // A torn end is ignored by whoever reads it, so it does no harm where it cannot be cut off.
+                drop(cut);
+                Err(error)
+            }
+        }
+    }
+}

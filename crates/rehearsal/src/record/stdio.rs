@@ -1,0 +1,141 @@
+//! A server behind pipes, recorded.
+
+use std::sync::Arc;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rehearsal_core::exchange::Side;
+use rehearsal_core::trace::{End, What};
+use rehearsal_wire::stdio::{ClientStreams, Relay, RelayEnd, ServerCommand, SpawnError, Stream, Tap};
+use serde_json::{Map, Value, json};
+
+use super::lines::Lines;
+use super::stderr::Stderr;
+use super::{Recorder, Tape};
+
+/// A server that a client talks to through us, and a tape of it.
+///
+/// ```no_run
+/// use rehearsal::record::{Recorder, StdioRecording};
+/// use rehearsal::wire::stdio::{ClientStreams, ServerCommand};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let recorder = Recorder::builder().trace("trace.jsonl").build();
+/// let server = ServerCommand::new("npx").arguments(["-y", "some-server"]);
+/// let recording = StdioRecording::start(&recorder, &server, ClientStreams::own()?).await?;
+/// recording.ended().await;
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct StdioRecording {
+    relay: Relay,
+    tape: Tape,
+}
+
+impl StdioRecording {
+    /// Starts the server and passes everything on: the bytes that one side gets are the bytes that the other sent.
+    pub async fn start(
+        recorder: &Recorder,
+        server: &ServerCommand,
+        client: ClientStreams,
+    ) -> Result<StdioRecording, SpawnError> {
+        let tape = recorder.start(server_info(server));
+        let limit = server.message_limit;
+        let lines = |from| Mutex::new(Lines::new(from, limit, tape.pieces()));
+        let tap = StdioTap {
+            tape: tape.clone(),
+            client: lines(Side::Client),
+            server: lines(Side::Server),
+            stderr: Mutex::default(),
+        };
+        match Relay::start(server, client, Arc::new(tap)).await {
+            Ok(relay) => Ok(StdioRecording { relay, tape }),
+            Err(error) => {
+                tape.end(End::Failed { why: error.to_string() });
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits until the server has ended and everything that it said was passed on, and puts the session into the trace.
+    pub async fn ended(&self) -> RelayEnd {
+        let end = self.relay.ended().await;
+        self.tape.end(how(end));
+        end
+    }
+
+    /// Ends the server with a signal first and firmly after that, and puts the session into the trace.
+    pub async fn stop(&self, signal: nix::sys::signal::Signal) -> RelayEnd {
+        let end = self.relay.stop(signal).await;
+        self.tape.end(End::Stopped);
+        end
+    }
+
+    /// Kills the server at once.
+    pub fn kill(&self) {
+        self.relay.kill();
+    }
+}
+
+fn server_info(server: &ServerCommand) -> Map<String, Value> {
+    let arguments: Vec<_> = server.arguments.iter().map(|word| word.to_string_lossy()).collect();
+    let info = json!({
+        "transport": "stdio",
+        "command": server.program.to_string_lossy(),
+        "arguments": arguments,
+    });
+    match info {
+        Value::Object(info) => info,
+        _ => Map::new(),
+    }
+}
+
+fn how(end: RelayEnd) -> End {
+    use std::os::unix::process::ExitStatusExt;
+    let code = end.status.and_then(|status| status.code());
+    let signal = end.status.and_then(|status| status.signal());
+    match end.client_closed {
+        true => End::ClientClosed { status: code },
+        false => End::ServerExited { status: code, signal },
+    }
+}
+
+struct StdioTap {
+    tape: Tape,
+    client: Mutex<Lines>,
+    server: Mutex<Lines>,
+    stderr: Mutex<Stderr>,
+}
+
+impl Tap for StdioTap {
+    fn passing(&self, stream: Stream, bytes: &[u8]) {
+        let mut whats = Vec::new();
+        match stream {
+            Stream::Stdin => locked(&self.client).cut(bytes, &mut whats),
+            Stream::Stdout => locked(&self.server).cut(bytes, &mut whats),
+            Stream::Stderr => locked(&self.stderr).cut(bytes, &mut whats),
+        }
+        self.put(whats);
+    }
+
+    fn ended(&self, stream: Stream) {
+        let mut whats = Vec::new();
+        match stream {
+            Stream::Stdin => locked(&self.client).end(&mut whats),
+            Stream::Stdout => locked(&self.server).end(&mut whats),
+            Stream::Stderr => locked(&self.stderr).end(&mut whats),
+        }
+        self.put(whats);
+    }
+}
+
+impl StdioTap {
+    fn put(&self, whats: Vec<What>) {
+        if !whats.is_empty() {
+            self.tape.put(whats);
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

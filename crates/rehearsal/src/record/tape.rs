@@ -1,0 +1,229 @@
+//! One session on its way to the disk.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rehearsal_core::trace::{End, Entry, Start, What};
+use serde_json::{Map, Value};
+
+use super::clock::Clock;
+use super::hooks::Caller;
+use super::lines::Pieces;
+use super::log::Log;
+use super::notice::Notice;
+use super::recorder::Recorder;
+use super::session_id::session_id;
+use super::spool::Spool;
+
+/// One session that is recorded. Cheap to clone; everybody who takes part holds one.
+///
+/// When the last one is dropped without [`end`](Tape::end), the session ends as stopped.
+#[derive(Clone)]
+pub struct Tape {
+    session: Arc<Session>,
+}
+
+struct Session {
+    recorder: Recorder,
+    state: Mutex<State>,
+    /// Only where there are hooks.
+    caller: Option<Caller>,
+}
+
+enum State {
+    NotStarted {
+        /// Whether somebody was told already.
+        told: bool,
+    },
+    Running(Box<Running>),
+    Ended,
+}
+
+struct Running {
+    session_id: String,
+    clock: Clock,
+    /// The place of the next entry.
+    next: u64,
+    spool: Option<Spool>,
+    log: Option<Log>,
+    /// Lines on their way, kept for its memory.
+    lines: Vec<u8>,
+}
+
+impl Tape {
+    pub(super) fn new(recorder: Recorder) -> Tape {
+        let hooks = &recorder.settings.hooks;
+        let caller = (!hooks.is_empty()).then(|| Caller::new(hooks.clone()));
+        let state = Mutex::new(State::NotStarted { told: false });
+        Tape { session: Arc::new(Session { recorder, state, caller }) }
+    }
+
+    /// Begins the session; a second time it does nothing.
+    pub fn start(&self, server_info: Map<String, Value>) {
+        let mut state = self.session.state();
+        if let State::NotStarted { .. } = *state {
+            *state = State::Running(Box::new(Running::begin(&self.session.recorder, server_info)));
+            self.session.recorder.count(|summary| summary.sessions += 1);
+        }
+    }
+
+    /// The name of the session, while it runs.
+    pub fn session_id(&self) -> Option<String> {
+        match &*self.session.state() {
+            State::Running(running) => Some(running.session_id.clone()),
+            State::NotStarted { .. } | State::Ended => None,
+        }
+    }
+
+    /// What is kept of a line that has not ended when it is passed on.
+    pub(super) fn pieces(&self) -> Pieces {
+        Pieces::Raw
+    }
+
+    /// Keeps what happened, in this order and with the same time. The kernel has all of it when this returns, so what
+    /// is passed on after that survives the death of this process.
+    ///
+    /// This never fails: where the disk is full the recording stops, not the conversation.
+    pub fn put(&self, whats: impl IntoIterator<Item = What>) {
+        let mut seen = Vec::new();
+        let whats = whats.into_iter().inspect(|what| {
+            if self.session.caller.is_some() {
+                seen.push(what.clone());
+            }
+        });
+        let told = match &mut *self.session.state() {
+            State::Running(running) => {
+                running.put(&self.session.recorder, whats);
+                true
+            }
+            State::NotStarted { told } => std::mem::replace(told, true),
+            State::Ended => true,
+        };
+        if !told {
+            self.session.recorder.tell(&Notice::NotStarted);
+        }
+        if let Some(caller) = &self.session.caller {
+            seen.iter().for_each(|what| caller.call(what, self.session.recorder.listener()));
+        }
+    }
+
+    /// Ends the session and puts it into the trace; a second time it does nothing.
+    ///
+    /// This reads the journal once, so it takes a moment after a long session, and it blocks.
+    pub fn end(&self, end: End) {
+        self.session.end(end);
+    }
+}
+
+impl Session {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end(&self, end: End) {
+        let running = {
+            let mut state = self.state();
+            match std::mem::replace(&mut *state, State::Ended) {
+                State::Running(running) => Some(running),
+                // It may still be started.
+                other @ State::NotStarted { .. } => {
+                    *state = other;
+                    None
+                }
+                State::Ended => None,
+            }
+        };
+        if let Some(mut running) = running {
+            running.put(&self.recorder, [What::Ended(end)]);
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.end(End::Stopped);
+    }
+}
+
+impl Running {
+    fn begin(recorder: &Recorder, server_info: Map<String, Value>) -> Running {
+        let clock = Clock::start();
+        let session_id = session_id();
+        let settings = &recorder.settings;
+        let start = Start {
+            session_id: session_id.clone(),
+            server_info,
+            started_at: Some(clock.began_at),
+            metadata: settings.metadata.clone(),
+        };
+        let mut lines = Vec::with_capacity(4096);
+        super::codec::write_start(&mut lines, &start);
+        let spool = settings.trace.as_deref().and_then(|trace| {
+            let spool = check(trace).and_then(|()| Spool::create(trace, &session_id, &lines));
+            spool.map_err(|error| recorder.tell(&stopped(trace, &error))).ok()
+        });
+        let log = settings.log.as_deref().and_then(|path| {
+            let log = Log::open(path).and_then(|mut log| log.append(&lines).map(|()| log));
+            log.map_err(|error| recorder.tell(&stopped(path, &error))).ok()
+        });
+        Running { session_id, clock, next: 0, spool, log, lines }
+    }
+
+    fn put(&mut self, recorder: &Recorder, whats: impl IntoIterator<Item = What>) {
+        let at = self.clock.elapsed();
+        let mut messages = 0;
+        self.lines.clear();
+        for what in whats {
+            let seq = self.next;
+            match &what {
+                What::Piece { .. } => {}
+                What::Message { .. } => {
+                    messages += 1;
+                    self.next += 1;
+                }
+                What::Http { .. }
+                | What::Event { .. }
+                | What::ChannelEnded { .. }
+                | What::Stderr { .. }
+                | What::Ended(_) => self.next += 1,
+            }
+            super::codec::write_entry(&mut self.lines, &Entry::new(seq, at, what));
+        }
+        if messages > 0 {
+            recorder.count(|summary| summary.messages += messages);
+        }
+        if let Some(Err(error)) = self.spool.as_mut().map(|spool| spool.append(&self.lines)) {
+            let path = self.spool.take().map(|spool| spool.path).unwrap_or_default();
+            recorder.tell(&stopped(&path, &error));
+        }
+        if let Some(Err(error)) = self.log.as_mut().map(|log| log.append(&self.lines)) {
+            let path = self.log.take().map(|log| log.path).unwrap_or_default();
+            recorder.tell(&stopped(&path, &error));
+        }
+        // One message of many megabytes must not be paid for until the end.
+        if self.lines.capacity() > 1024 * 1024 {
+            self.lines = Vec::with_capacity(4096);
+        }
+    }
+}
+
+/// Whether sessions can be appended to a trace: better said before than after the conversation.
+fn check(trace: &Path) -> io::Result<()> {
+    let file = std::fs::OpenOptions::new().append(true).create(true).open(trace)?;
+    match file.metadata()?.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::other("not a regular file")),
+    }
+}
+
+fn stopped(path: &Path, error: &io::Error) -> Notice {
+    Notice::Stopped { path: path.to_owned(), why: error.to_string() }
+}
+
+impl fmt::Debug for Tape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tape").field("session_id", &self.session_id()).finish_non_exhaustive()
+    }
+}

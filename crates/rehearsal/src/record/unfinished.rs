@@ -1,0 +1,87 @@
+//! A message that has only half arrived.
+
+/// The part of a message that is whole: up to the last value that has ended, with what is still open closed.
+///
+/// ```text
+/// {"method":"x","params":{"a":1,"password":"hun   ──►   {"method":"x","params":{"a":1}}
+/// ```
+///
+/// What is not JSON is kept up to its last white space.
+pub(super) fn finished_part(half: &[u8]) -> Vec<u8> {
+    let begins = half.iter().find(|byte| !byte.is_ascii_whitespace());
+    if !matches!(begins, Some(b'{' | b'[')) {
+        let end = half.iter().rposition(u8::is_ascii_whitespace).unwrap_or_default();
+        return half[..end].to_vec();
+    }
+    let end = scan(half, half.len()).end;
+    let open = scan(half, end).open;
+    half[..end].iter().copied().chain(open.into_iter().rev()).collect()
+}
+
+struct Scanned {
+    /// Where the last value that has ended ends.
+    end: usize,
+    /// What would close all that is open, outermost first.
+    open: Vec<u8>,
+}
+
+fn scan(text: &[u8], length: usize) -> Scanned {
+    let mut scanned = Scanned { end: 0, open: Vec::new() };
+    let (mut in_string, mut escaped) = (false, false);
+    for (at, byte) in text[..length].iter().enumerate() {
+        if in_string {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => in_string = false,
+                _ => {}
+            }
+            continue;
+        }
+        match byte {
+            b'"' => in_string = true,
+            b'{' => {
+                scanned.open.push(b'}');
+                scanned.end = at + 1;
+            }
+            b'[' => {
+                scanned.open.push(b']');
+                scanned.end = at + 1;
+            }
+            b'}' | b']' => {
+                scanned.open.pop();
+                scanned.end = at + 1;
+            }
+            b',' => scanned.end = at,
+            _ => {}
+        }
+    }
+    scanned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_value_is_left_out_and_what_is_open_is_closed() {
+        let table = [
+            (r#"{"a":1,"b":"sec"#, r#"{"a":1}"#),
+            (r#"{"a":1,"b":"sec","#, r#"{"a":1,"b":"sec"}"#),
+            (r#"{"a":{"token":"x"#, r#"{"a":{}}"#),
+            (r#"{"a":[1,2,{"b":"\"},{","c":[3"#, r#"{"a":[1,2,{"b":"\"},{","c":[]}]}"#),
+            (r#"{"a":[1,2]"#, r#"{"a":[1,2]}"#),
+            (r#"[{"a":1},{"b""#, r#"[{"a":1},{}]"#),
+            ("Bearer abc", "Bearer"),
+            ("abc", ""),
+            ("", ""),
+        ];
+        for (half, expected) in table {
+            let found = finished_part(half.as_bytes());
+            assert_eq!(String::from_utf8_lossy(&found), expected, "{half}");
+            if expected.starts_with('{') {
+                serde_json::from_slice::<serde_json::Value>(&found).unwrap();
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! `rehearse check`
+
+use std::path::Path;
+
+use crate::stage::{Stage, rehearse};
+
+/// Every broken file of the repository says what is wrong, where, and what to do.
+#[test]
+fn each_broken_file_gets_a_located_error() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/mocks/broken");
+    let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 30);
+    let mut all = String::new();
+    for file in files {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        let stage = Stage::new().file(&name, &std::fs::read_to_string(&file).unwrap());
+        let played = stage.play(&format!("rehearse check {name}"));
+        assert!(played.starts_with("exit: 2\n"), "{name}: {played}");
+        all += &format!("{played}\n");
+    }
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn a_file_without_mistakes_is_only_counted() {
+    let mock = "server: { name: weather }\ntools: [{ name: rain, answers: [{ text: Rain }] }]\n";
+    let stage = Stage::new().file("one.mock.yaml", mock).file("two.mock.yaml", "tools: [{ name: x }]\n");
+    rehearse!(stage, "rehearse check one.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    1 file checked, nothing wrong
+    ");
+    rehearse!(stage, "rehearse check --json one.mock.yaml two.mock.yaml", @r#"
+    exit: 2
+    ----- stdout -----
+    {"file":"two.mock.yaml","line":1,"column":17,"message":"the tool `x` has no answer","hint":"add `answers: [{ text: … }]`"}
+    ----- stderr -----
+    2 files checked, 1 problem found
+    "#);
+    rehearse!(stage, "rehearse check - < one.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    1 file checked, nothing wrong
+    ");
+    rehearse!(stage, "rehearse check three.mock.yaml", @"
+    exit: 2
+    ----- stderr -----
+    error: cannot read three.mock.yaml: No such file or directory (os error 2)
+    ");
+    rehearse!(stage, "rehearse check", @"
+    exit: 2
+    ----- stderr -----
+    error: the following required arguments were not provided:
+      <FILE>...
+
+    Usage: rehearse check <FILE>...
+
+    For more information, try '--help'.
+    ");
+}
+
+/// `schemas/` is what `rehearse schema` prints; `rehearse schema mock > schemas/mock.schema.json` brings it up to date.
+#[test]
+fn the_schema_for_editors_is_up_to_date() {
+    let kept = include_str!("../../../../schemas/mock.schema.json");
+    assert_eq!(Stage::new().play("rehearse schema mock"), format!("exit: 0\n----- stdout -----\n{kept}"));
+}
