@@ -109,9 +109,8 @@ impl Harness {
             return Err(HarnessError::NoText { found });
         };
         let directives = Directives::read(text)?;
-        match directives.responses {
-            Some(base64) => self.configure(directives.test_case, base64, now_ms)?,
-            None => {}
+        if let Some(base64) = directives.responses {
+            self.configure(directives.test_case, base64, now_ms)?;
         }
         self.take(directives.test_case, now_ms)
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rehearsal_core::protocol::{Era, Revision};
 use serde_json::Value;
 
+use super::extra::Routes;
 use crate::MESSAGE_LIMIT;
 
 /// The input schema of a tool, by its name.
@@ -44,6 +45,8 @@ pub struct Options {
     pub grace: Duration,
     /// Where to find the input schemas of tools, so that `Mcp-Param-*` can be checked.
     pub tool_schema: Option<ToolSchema>,
+    /// Paths beside those of MCP.
+    pub routes: Option<Arc<dyn Routes>>,
     /// How much is too much.
     pub limits: Limits,
 }
@@ -65,6 +68,7 @@ impl Default for Options {
             session_idle: Duration::from_secs(30 * 60),
             grace: Duration::from_secs(5),
             tool_schema: None,
+            routes: None,
             limits: Limits::default(),
         }
     }

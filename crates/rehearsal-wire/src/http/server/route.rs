@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 use super::refusal::{Answer, BAD_REQUEST, HungUp, Refusal, whole};
 use super::registry::Registry;
 use super::wreck::Broken;
-use super::{get, guard, post, two_endpoints};
+use super::{extra, get, guard, post, two_endpoints};
 
 /// Answers one request, whatever it is; fails only where the socket is to be closed without a word.
 pub(super) async fn route(registry: Arc<Registry>, request: Request<Incoming>) -> Result<Answer, Broken> {
@@ -46,6 +46,9 @@ async fn find(registry: &Arc<Registry>, request: Request<Incoming>) -> Result<An
             Method::POST => two_endpoints::post(registry, parts, body).await,
             _ => Err(Refusal::method("POST")),
         };
+    }
+    if let Some(routes) = options.routes.as_deref().filter(|routes| routes.has(path)) {
+        return extra::answer(routes, parts, body, &options.limits).await;
     }
     Err(Refusal::new(StatusCode::NOT_FOUND, BAD_REQUEST, format!("Not Found: {path}")))
 }
