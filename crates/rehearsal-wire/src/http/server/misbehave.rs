@@ -147,8 +147,14 @@ impl Outlet {
     }
 }
 
-/// A status and what comes with it.
+/// A refusal as the whole answer to a POST.
 fn refusal(refused: Refused, in_session: bool) -> Wreck {
+    let (status, headers, body) = status(refused, in_session);
+    Wreck::new(Head::Other { status, headers }, [body], End::Proper)
+}
+
+/// A status and what comes with it.
+pub(super) fn status(refused: Refused, in_session: bool) -> (StatusCode, HeaderMap, Bytes) {
     let status = StatusCode::from_u16(refused.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body = refused.body.unwrap_or_else(|| match status {
         // What the TypeScript SDK says; some clients look for the code besides the status.
@@ -164,7 +170,7 @@ fn refusal(refused: Refused, in_session: bool) -> Wreck {
             headers.insert(name, value);
         }
     }
-    Wreck::new(Head::Other { status, headers }, [body], End::Proper)
+    (status, headers, body)
 }
 
 /// Comments that fill a wave.

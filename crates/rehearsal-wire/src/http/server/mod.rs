@@ -46,6 +46,7 @@ mod frame;
 mod get;
 mod guard;
 mod halves;
+mod held;
 mod history;
 mod http_server;
 mod intake;

@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::flow::{Left, Resumed, Spent};
 use super::frame::EventId;
+use super::held::Held;
 use super::history::History;
 use super::options::{Answers, Options};
 use super::outlet::{Outlet, Terms};
@@ -72,6 +73,8 @@ pub(super) struct Session {
     /// Requests of HTTP+SSE that wait for an answer.
     running: AtomicUsize,
     draining: AtomicBool,
+    /// POSTs of HTTP+SSE that may still be refused.
+    pub(super) held: Held,
 }
 
 impl Session {
@@ -103,6 +106,7 @@ impl Session {
             heard: AtomicU64::new(0),
             running: AtomicUsize::new(0),
             draining: AtomicBool::new(false),
+            held: Held::default(),
         };
         if matches!(kind, Kind::Session | Kind::TwoEndpoints) {
             let outlet = Outlet::standing(session.terms(Answers::Events));
@@ -193,6 +197,7 @@ impl Session {
             self.forget(channel);
         }
         if self.kind == Kind::TwoEndpoints {
+            self.held.release();
             self.answered(answers(&message));
         }
         Ok(())
@@ -209,6 +214,17 @@ impl Session {
     /// Does something wrong on purpose. A session that is said to be unknown is over.
     pub(super) async fn misbehave(&self, channel: Channel, misdeed: Misdeed) -> Result<Aftermath, SendError> {
         let outlet = self.reach(channel)?;
+        let misdeed = match misdeed {
+            Misdeed::Refuse(refused) if self.kind == Kind::TwoEndpoints => match self.held.refuse(refused) {
+                Some(refused) => Misdeed::Refuse(refused),
+                None => {
+                    self.answered(1);
+                    return Ok(Aftermath::GoesOn);
+                }
+            },
+            other => other,
+        };
+        self.held.release();
         if let Some(answer) = misdeed.answer() {
             self.note(channel, &Message::parse(answer.clone()));
         }
@@ -324,6 +340,7 @@ impl Session {
         if self.ending.set(ending).is_err() {
             return;
         }
+        self.held.release();
         self.events.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         self.places.close();
         let outlets = std::mem::take(&mut *self.outlets());

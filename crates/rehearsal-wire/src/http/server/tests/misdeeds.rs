@@ -366,3 +366,35 @@ async fn rest_of_stream(client: &mut Client, has_proper_end: bool) -> String {
     }
     read
 }
+
+#[tokio::test]
+async fn a_post_of_http_sse_can_be_refused_where_it_waits_for_the_application() {
+    let options = Options { hold_posts: Some(Duration::from_secs(60)), ..Options::default() };
+    let mut stage = Stage::new(options).await;
+    let mut listening = stage.client().await;
+    listening.send(Ask::get().to("/sse")).await;
+    listening.answer().await;
+    let endpoint = listening.event().await.unwrap();
+    let endpoint = endpoint.strip_prefix("event: endpoint\ndata: ").unwrap().to_owned();
+    let mut connection = stage.accept().await;
+    let ping = |id| request(id, "ping", json!({})).to_string();
+    let (one, two) = (ping(1), ping(2));
+    let mut client = stage.client().await;
+    client.send(Ask::post(&one).to(&endpoint)).await;
+    let (channel, _) = heard(&mut connection).await;
+    let instead = Bytes::from(result(1).to_string());
+    let headers = vec![("retry-after".to_owned(), "7".to_owned())];
+    let refused = Refused { status: 429, headers, body: None, instead: instead.clone() };
+    wrong(&connection, channel, Misdeed::Refuse(refused.clone())).await;
+    let answer = client.answer().await;
+    assert_eq!((answer.status, answer.body.as_str()), (429, "Too Many Requests"));
+    assert_eq!(answer.headers["retry-after"], "7");
+
+    client.send(Ask::post(&two).to(&endpoint)).await;
+    heard(&mut connection).await;
+    say(&connection, channel, note("a word")).await;
+    assert_eq!(client.answer().await.status, 202, "the first word lets it go");
+    assert_eq!(listening.data().await, note("a word"));
+    wrong(&connection, channel, Misdeed::Refuse(refused)).await;
+    assert_eq!(listening.data().await, result(1), "too late for a status");
+}
