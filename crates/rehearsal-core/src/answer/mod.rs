@@ -1,7 +1,56 @@
-//! What should happen: answers that we supply, and what is wrong with them on purpose.
+//! What a request is answered with.
+//!
+//! ```text
+//! MockFile ──compile──► Mock ─┐
+//! request ──► Asked ──────────┴─ begin ──► answered │ plays │ listens │ about a task
+//!                                                       │
+//!                             Play::next ──► Act, carried out by whoever has a clock and a connection ──► … ──► Answer
+//! ```
+//!
+//! Nothing here waits, sends or reads: a [`Play`] says what is to be done next and is told what came of it. Every
+//! [`Answer`] carries its [`Provenance`].
 
+mod asked;
+mod begin;
+mod complete;
+mod content;
 pub mod fault;
+mod fill;
+mod given;
 pub mod harness;
 mod journal;
+mod listing;
+mod mock;
+mod offer;
+mod play;
+mod provenance;
+mod question;
+mod refusal;
+mod rule;
+mod scene;
+mod schema;
+mod seal;
+mod shape;
+mod state;
+mod target;
+mod task;
+mod template;
+mod terms;
+#[cfg(test)]
+mod tests;
+mod uri_template;
+mod wanted;
 
+pub use asked::Asked;
+pub use begin::{AboutTask, Begun};
 pub use journal::{Call, CallJournal, CallOutcome, ExpectedCall, UnmetCall};
+pub use mock::{Mock, Otherwise, ReadBeside, Source};
+pub use play::{Act, Change, Play, World};
+pub use provenance::{Answer, Provenance};
+pub use question::Question;
+pub use scene::TaskTerms;
+pub use seal::Seal;
+pub use state::State;
+pub use task::{Status, Task, acknowledged, related_task};
+pub use terms::{Handshake, Memory, Terms};
+pub use wanted::{Wanted, end_of_subscription, on_subscription};

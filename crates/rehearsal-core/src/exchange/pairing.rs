@@ -15,8 +15,7 @@ use crate::protocol::meta;
 /// `T` is whatever the caller keeps beside an open request, such as who waits for the answer.
 #[derive(Debug)]
 pub struct Pairing<T = ()> {
-    /// Boxed, so that finding and moving keys touches nothing else.
-    open: BTreeMap<Key, Box<Open<T>>>,
+    open: BTreeMap<Key, Open<T>>,
     tokens: HashMap<(Side, Bytes), Vec<Key>>,
     cancelled: VecDeque<Key>,
     limit: Limit,
@@ -36,15 +35,20 @@ impl Limit {
     pub const NONE: Limit = Limit { notifications: usize::MAX, bytes: usize::MAX };
 }
 
+/// An open exchange. It is in its box from the beginning, and leaves it only where the caller wants that.
 #[derive(Debug)]
 struct Open<T> {
-    request: Stamped,
-    notifications: Vec<Stamped>,
-    /// How much they are together.
-    bytes: usize,
-    cancelled_at: Option<Duration>,
-    token: Option<Bytes>,
+    exchange: Box<Exchange>,
+    extra: Option<Box<Extra>>,
     tag: T,
+}
+
+/// What most exchanges do without.
+#[derive(Debug, Default)]
+struct Extra {
+    /// How much its notifications are together.
+    bytes: usize,
+    token: Option<Bytes>,
 }
 
 /// Where a message went.
@@ -55,7 +59,7 @@ pub enum Step<T> {
         /// Which.
         key: Key,
         /// The one that had the same id and was still open; it ends unanswered.
-        displaced: Option<(Exchange, T)>,
+        displaced: Option<(Box<Exchange>, T)>,
     },
     /// A notification that belongs to an open exchange.
     Attached {
@@ -67,12 +71,12 @@ pub enum Step<T> {
         /// Which.
         key: Key,
         /// One that was cancelled long ago and is no longer waited for.
-        expired: Option<(Exchange, T)>,
+        expired: Option<(Box<Exchange>, T)>,
     },
     /// An answer: an exchange ends.
     Settled {
         /// The whole of it.
-        exchange: Exchange,
+        exchange: Box<Exchange>,
         /// What the caller kept beside it.
         tag: T,
     },
@@ -124,35 +128,43 @@ impl<T> Pairing<T> {
         self.open.get_mut(key).map(|open| &mut open.tag)
     }
 
+    /// The caller's own values beside all open exchanges.
+    pub fn tags_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.open.values_mut().map(|open| &mut open.tag)
+    }
+
     /// The request of an open exchange.
     pub fn request(&self, key: &Key) -> Option<&Stamped> {
-        self.open.get(key).map(|open| &open.request)
+        self.open.get(key).map(|open| &open.exchange.request)
     }
 
     /// What was last attached to an open exchange.
     pub fn last_notification(&self, key: &Key) -> Option<Message> {
-        self.open.get(key)?.notifications.last().map(|stamped| stamped.message.clone())
+        self.open.get(key)?.exchange.notifications.last().map(|stamped| stamped.message.clone())
     }
 
     /// Begins an exchange with a request whose progress token is already known.
-    pub fn open(&mut self, key: Key, request: Stamped, token: Option<&RawJson>, tag: T) -> Option<(Exchange, T)> {
-        let displaced = self.remove(&key).map(|open| open.settle(key.clone(), None));
-        let token = token.map(|token| token.bytes().clone());
-        if let Some(token) = &token {
+    pub fn open(&mut self, key: Key, request: Stamped, token: Option<&RawJson>, tag: T) -> Option<(Box<Exchange>, T)> {
+        let (notifications, outcome) = (Vec::new(), Outcome::Unanswered);
+        let exchange = Box::new(Exchange { key: key.clone(), request, notifications, outcome });
+        let extra = token.map(|token| {
+            let token = token.bytes().clone();
             self.tokens.entry((key.asker, token.clone())).or_default().push(key.clone());
-        }
-        let open = Open { request, notifications: Vec::new(), bytes: 0, cancelled_at: None, token, tag };
-        self.open.insert(key, Box::new(open));
-        displaced
+            Box::new(Extra { bytes: 0, token: Some(token) })
+        });
+        let displaced = self.open.insert(key, Open { exchange, extra, tag })?;
+        self.forget(&displaced);
+        Some((displaced.exchange, displaced.tag))
     }
 
     /// Ends an exchange without an answer.
-    pub fn abandon(&mut self, key: &Key) -> Option<(Exchange, T)> {
-        Some(self.remove(key)?.settle(key.clone(), None))
+    pub fn abandon(&mut self, key: &Key) -> Option<(Box<Exchange>, T)> {
+        let open = self.remove(key)?;
+        Some((open.exchange, open.tag))
     }
 
     /// Ends every exchange of a channel without an answer, because the channel is gone.
-    pub fn abandon_channel(&mut self, channel: Channel) -> Vec<(Exchange, T)> {
+    pub fn abandon_channel(&mut self, channel: Channel) -> Vec<(Box<Exchange>, T)> {
         let of_channel = |asker| {
             self.open
                 .range(first(channel, asker)..)
@@ -164,27 +176,36 @@ impl<T> Pairing<T> {
     }
 
     /// Ends every exchange, because the conversation is over.
-    pub fn finish(&mut self) -> Vec<(Exchange, T)> {
+    pub fn finish(&mut self) -> Vec<(Box<Exchange>, T)> {
         self.tokens.clear();
         self.cancelled.clear();
-        std::mem::take(&mut self.open).into_iter().map(|(key, open)| open.settle(key, None)).collect()
+        std::mem::take(&mut self.open).into_values().map(|open| (open.exchange, open.tag)).collect()
     }
 
-    fn remove(&mut self, key: &Key) -> Option<Box<Open<T>>> {
+    fn remove(&mut self, key: &Key) -> Option<Open<T>> {
         let open = self.open.remove(key)?;
-        if let Some(token) = &open.token {
+        self.forget(&open);
+        Some(open)
+    }
+
+    /// Nothing leads to it any more.
+    fn forget(&mut self, open: &Open<T>) {
+        let key = &open.exchange.key;
+        if let Some(token) = open.extra.as_ref().and_then(|extra| extra.token.as_ref()) {
             let slot = (key.asker, token.clone());
             if let Some(keys) = self.tokens.get_mut(&slot) {
-                keys.retain(|other| other != key);
+                // Only one: what displaces this request may have the same key and token.
+                if let Some(at) = keys.iter().position(|other| other == key) {
+                    keys.remove(at);
+                }
                 if keys.is_empty() {
                     self.tokens.remove(&slot);
                 }
             }
         }
-        if open.cancelled_at.is_some() {
+        if open.is_cancelled() {
             self.cancelled.retain(|other| other != key);
         }
-        Some(open)
     }
 }
 
@@ -229,8 +250,11 @@ impl<T: Default> Pairing<T> {
 
     fn answer(&mut self, key: Key, answer: Stamped) -> Step<T> {
         match self.remove(&key) {
-            Some(open) => {
-                let (exchange, tag) = open.settle(key, Some(answer));
+            Some(Open { mut exchange, tag, .. }) => {
+                match &mut exchange.outcome {
+                    Outcome::Cancelled { late, .. } => *late = Some(answer),
+                    outcome @ (Outcome::Unanswered | Outcome::Replied(_)) => *outcome = Outcome::Replied(answer),
+                }
                 Step::Settled { exchange, tag }
             }
             None => Step::Loose { message: answer, why: Loose::UnaskedAnswer },
@@ -242,19 +266,20 @@ impl<T: Default> Pairing<T> {
         let (Some(key), Some(open)) = (key, open) else {
             return Step::Loose { message, why: Loose::Notification };
         };
-        if is_cancellation && open.cancelled_at.is_none() {
-            open.cancelled_at = Some(message.at);
-            open.notifications.push(message);
+        if is_cancellation && !open.is_cancelled() {
+            open.exchange.outcome = Outcome::Cancelled { at: message.at, late: None };
+            open.exchange.notifications.push(message);
             self.cancelled.push_back(key.clone());
             let oldest = if self.cancelled.len() > CANCELLED_LIMIT { self.cancelled.pop_front() } else { None };
             return Step::Cancelled { key, expired: oldest.and_then(|key| self.abandon(&key)) };
         }
-        let bytes = open.bytes.saturating_add(message.message.raw().len());
-        if open.notifications.len() >= self.limit.notifications || bytes > self.limit.bytes {
+        let extra = open.extra.get_or_insert_default();
+        let bytes = extra.bytes.saturating_add(message.message.raw().len());
+        if open.exchange.notifications.len() >= self.limit.notifications || bytes > self.limit.bytes {
             return Step::Loose { message, why: Loose::Notification };
         }
-        open.notifications.push(message);
-        open.bytes = bytes;
+        open.exchange.notifications.push(message);
+        extra.bytes = bytes;
         Step::Attached { key }
     }
 
@@ -295,20 +320,15 @@ impl<T> Pairing<T> {
         let here = |key: &Key| key.channel == channel && key.asker == asker;
         let open = self.open.range(first(channel, asker)..).take_while(|(key, _)| here(key));
         // One that was cancelled only waits for a late answer; nothing else is about it.
-        let mut waiting = open.filter(|(_, open)| open.cancelled_at.is_none()).map(|(key, _)| key);
+        let mut waiting = open.filter(|(_, open)| !open.is_cancelled()).map(|(key, _)| key);
         let only = waiting.next()?;
         waiting.next().is_none().then(|| only.clone())
     }
 }
 
 impl<T> Open<T> {
-    fn settle(self, key: Key, answer: Option<Stamped>) -> (Exchange, T) {
-        let outcome = match (self.cancelled_at, answer) {
-            (Some(at), late) => Outcome::Cancelled { at, late },
-            (None, Some(answer)) => Outcome::Replied(answer),
-            (None, None) => Outcome::Unanswered,
-        };
-        (Exchange { key, request: self.request, notifications: self.notifications, outcome }, self.tag)
+    fn is_cancelled(&self) -> bool {
+        matches!(self.exchange.outcome, Outcome::Cancelled { .. })
     }
 }
 
@@ -377,7 +397,7 @@ mod tests {
     const UNREADABLE: &str = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}"#;
 
     #[track_caller]
-    fn settled(step: Step<()>) -> Exchange {
+    fn settled(step: Step<()>) -> Box<Exchange> {
         match step {
             Step::Settled { exchange, tag: () } => exchange,
             other => panic!("not settled: {other:?}"),
@@ -617,7 +637,7 @@ mod tests {
                 }
                 collect(pairing.step(from, channel, at, message), &mut found);
             }
-            pairing.finish().into_iter().for_each(|(exchange, ())| collect_exchange(exchange, &mut found));
+            pairing.finish().into_iter().for_each(|(exchange, ())| collect_exchange(*exchange, &mut found));
             prop_assert_eq!(pairing.open_count(), 0);
             let mut found: Vec<_> = found.into_iter().map(|item| (item.at, item.message.raw().clone())).collect();
             told.sort();
@@ -649,9 +669,9 @@ mod tests {
     fn collect(step: Step<()>, found: &mut Vec<Stamped>) {
         match step {
             Step::Opened { displaced: ended, .. } | Step::Cancelled { expired: ended, .. } => {
-                ended.into_iter().for_each(|(exchange, ())| collect_exchange(exchange, found));
+                ended.into_iter().for_each(|(exchange, ())| collect_exchange(*exchange, found));
             }
-            Step::Settled { exchange, tag: () } => collect_exchange(exchange, found),
+            Step::Settled { exchange, tag: () } => collect_exchange(*exchange, found),
             Step::Attached { .. } => {}
             Step::Loose { message, .. } => found.push(message),
             Step::Batch(steps) => steps.into_iter().for_each(|step| collect(step, found)),

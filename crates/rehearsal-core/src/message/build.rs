@@ -17,17 +17,35 @@ impl Message {
     ) -> Result<Message, serde_json::Error> {
         let mut text = Text::new();
         text.field("id", &id)?;
-        text.field("method", method.as_str())?;
+        text.method(&method)?;
         let params = params.map(|params| text.field("params", params)).transpose()?;
         let raw = text.finish();
         let params = params.map(|range| RawJson::written(raw.slice(range)));
         Ok(Message { raw, body: Body::Request(Request { id, method, params }) })
     }
 
+    /// A request whose params are the pieces of a JSON object that were written before, one after the other.
+    ///
+    /// For those who ask the same thing often. The pieces must make up one object: nobody looks at them again.
+    pub fn request_in_pieces(id: RequestId, method: Method, params: &[&[u8]]) -> Message {
+        let length: usize = params.iter().map(|piece| piece.len()).sum();
+        let mut text = Text::with_capacity(length + 96);
+        let written = text.field("id", &id).and_then(|_| text.method(&method));
+        written.expect("strings and integers can always be written");
+        text.0.extend_from_slice(b",\"params\":");
+        let start = text.0.len();
+        params.iter().for_each(|piece| text.0.extend_from_slice(piece));
+        let raw = text.finish();
+        let params = Some(RawJson::written(raw.slice(start..start + length)));
+        let message = Message { raw, body: Body::Request(Request { id, method, params }) };
+        debug_assert_eq!(Message::parse(message.raw.clone()), message, "the params are not an object");
+        message
+    }
+
     /// A notification.
     pub fn notification(method: Method, params: Option<&impl Serialize>) -> Result<Message, serde_json::Error> {
         let mut text = Text::new();
-        text.field("method", method.as_str())?;
+        text.method(&method)?;
         let params = params.map(|params| text.field("params", params)).transpose()?;
         let raw = text.finish();
         let params = params.map(|range| RawJson::written(raw.slice(range)));
@@ -42,6 +60,19 @@ impl Message {
         let raw = text.finish();
         let reply = Reply::Result(RawJson::written(raw.slice(range)));
         Ok(Message { raw, body: Body::Response(Response { id: Some(id), reply }) })
+    }
+
+    /// An answer with a result that is written already; its bytes are copied, not read again.
+    pub fn written_result(id: RequestId, result: &RawJson) -> Message {
+        let mut text = Text::new();
+        text.field("id", &id).expect("an id can always be written");
+        text.0.extend_from_slice(b",\"result\":");
+        let start = text.0.len();
+        text.0.extend_from_slice(result.bytes());
+        let end = text.0.len();
+        let raw = text.finish();
+        let reply = Reply::Result(RawJson::written(raw.slice(start..end)));
+        Message { raw, body: Body::Response(Response { id: Some(id), reply }) }
     }
 
     /// An answer with an error; without an id where the question's could not be read.
@@ -59,7 +90,7 @@ impl Message {
     /// An answer with either.
     pub fn reply(id: RequestId, reply: &Reply) -> Message {
         match reply {
-            Reply::Result(result) => Message::result(id, result).expect("checked JSON can always be written"),
+            Reply::Result(result) => Message::written_result(id, result),
             Reply::Error(error) => Message::error(Some(id), error),
         }
     }
@@ -87,9 +118,24 @@ struct Text(Vec<u8>);
 
 impl Text {
     fn new() -> Text {
-        let mut text = Vec::with_capacity(128);
+        Text::with_capacity(128)
+    }
+
+    fn with_capacity(capacity: usize) -> Text {
+        let mut text = Vec::with_capacity(capacity);
         text.extend_from_slice(br#"{"jsonrpc":"2.0""#);
         Text(text)
+    }
+
+    fn method(&mut self, method: &Method) -> Result<(), serde_json::Error> {
+        if method.is_known() {
+            // Nothing in it needs an escape.
+            [&b",\"method\":\""[..], method.as_str().as_bytes(), b"\""]
+                .iter()
+                .for_each(|piece| self.0.extend_from_slice(piece));
+            return Ok(());
+        }
+        self.field("method", method.as_str()).map(drop)
     }
 
     fn field(
@@ -124,11 +170,22 @@ mod tests {
             Message::request("x\"y".into(), "odd/\"method".into(), None::<&()>).unwrap(),
             Message::notification(Method::PROGRESS, Some(&params)).unwrap(),
             Message::result(2.into(), &params).unwrap(),
+            Message::written_result("2".into(), &RawJson::from_value(&params)),
             Message::error(Some(3.into()), &ErrorReply::new(-32602, "no \"such\" tool").with_data(&params)),
             Message::error(None, &ErrorReply::new(-32700, "parse error")),
         ];
         for message in messages {
             assert_eq!(Message::parse(message.raw().clone()), message);
+        }
+    }
+
+    #[test]
+    fn params_in_pieces_are_the_same_request() {
+        let pieces: [&[u8]; 2] = [br#"{"name":"echo""#, br#","arguments":{}}"#];
+        let params = json!({"name": "echo", "arguments": {}});
+        for (id, method) in [(RequestId::from(7), Method::TOOLS_CALL), ("\"".into(), "\n".into())] {
+            let whole = Message::request(id.clone(), method.clone(), Some(&params)).unwrap();
+            assert_eq!(Message::request_in_pieces(id, method, &pieces), whole);
         }
     }
 }

@@ -70,6 +70,11 @@ methods! {
 }
 
 impl Method {
+    /// Whether some version of the protocol defines it.
+    pub(super) fn is_known(&self) -> bool {
+        matches!(self.0, Cow::Borrowed(_))
+    }
+
     /// The name as it stands on the wire.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -6,12 +6,13 @@
 
 mod body;
 mod build;
+mod envelope;
 mod garbled;
 mod id;
-
 mod method;
 mod parse;
 mod reply;
+mod scan;
 
 pub use body::{Body, Message, Notification, Request, Response};
 pub use garbled::{Garbled, Reason};

@@ -1,13 +1,14 @@
 //! From bytes to meaning; never fails.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use bytes::Bytes;
 use serde::Deserialize;
-use serde::de::{self, IgnoredAny, MapAccess, Visitor};
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
+use super::envelope::Envelope;
+use super::scan;
 use super::{Body, ErrorReply, Garbled, Message, Method, Notification, Reason, Reply, Request, RequestId, Response};
 use crate::json::RawJson;
 
@@ -53,20 +54,18 @@ fn batch(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
 }
 
 fn object(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
-    let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| nobody(not_json(&error)))?;
-    // Read before anything is refused, so that whoever waits for this id can be told why.
-    let id = envelope.id.map(request_id);
-    let salvaged = match &id {
-        Some(Ok(id)) => Some(id.clone()),
-        Some(Err(bad)) => bad.nearest(),
-        None => None,
+    let envelope: Envelope<'_> = match scan::envelope(text) {
+        Some(envelope) => envelope,
+        None => serde_json::from_str(text).map_err(|error| nobody(not_json(&error)))?,
     };
-    let refuse = |reason| Garbled { reason, id: salvaged.clone() };
+    let id = envelope.id.map(request_id);
+    // Whatever is refused still says whose it is, so that whoever waits for this id can be told why.
+    let refuse = |reason| Garbled { reason, id: envelope.id.and_then(salvaged) };
 
     if let Some(key) = envelope.duplicate {
         return Err(refuse(Reason::DuplicateKey { key }));
     }
-    match envelope.jsonrpc.map(RawValue::get) {
+    match envelope.jsonrpc {
         Some(r#""2.0""#) => {}
         found => return Err(refuse(Reason::NotVersion2 { found: found.map(excerpt) })),
     }
@@ -99,26 +98,29 @@ fn object(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
     }
 }
 
-fn method_name(method: &RawValue) -> Result<Method, Reason> {
+fn method_name(method: &str) -> Result<Method, Reason> {
+    if let Some(name) = plain_text(method) {
+        return Ok(Method::from(name));
+    }
     // `Cow` borrows only where serde is told to, and a method with escapes cannot be borrowed.
     #[derive(Deserialize)]
     struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
-    match serde_json::from_str::<Name<'_>>(method.get()) {
+    match serde_json::from_str::<Name<'_>>(method) {
         Ok(Name(name)) => Ok(Method::from(&*name)),
-        Err(_) => Err(Reason::BadMethod { found: excerpt(method.get()) }),
+        Err(_) => Err(Reason::BadMethod { found: excerpt(method) }),
     }
 }
 
-fn params(raw: &Bytes, params: Option<&RawValue>) -> Result<Option<RawJson>, Reason> {
-    match params.map(|params| (params, params.get().as_bytes().first())) {
+fn params(raw: &Bytes, params: Option<&str>) -> Result<Option<RawJson>, Reason> {
+    match params.map(|params| (params, params.as_bytes().first())) {
         // `null` for "none" is not JSON-RPC, but half the world writes it and nobody can misread it.
         None | Some((_, Some(b'n'))) => Ok(None),
         Some((params, Some(b'{' | b'['))) => Ok(Some(RawJson::slice(raw, params))),
-        Some((params, _)) => Err(Reason::BadParams { found: excerpt(params.get()) }),
+        Some((params, _)) => Err(Reason::BadParams { found: excerpt(params) }),
     }
 }
 
-fn error_reply(raw: &Bytes, error: Option<&RawValue>) -> Result<ErrorReply, Reason> {
+fn error_reply(raw: &Bytes, error: Option<&str>) -> Result<ErrorReply, Reason> {
     #[derive(Deserialize)]
     struct Fields<'a> {
         code: i64,
@@ -127,19 +129,26 @@ fn error_reply(raw: &Bytes, error: Option<&RawValue>) -> Result<ErrorReply, Reas
         #[serde(borrow)]
         data: Option<&'a RawValue>,
     }
-    let text = error.map_or("absent", RawValue::get);
+    let text = error.unwrap_or("absent");
     let fields: Fields<'_> = serde_json::from_str(text).map_err(|_| Reason::BadError { found: excerpt(text) })?;
-    let data = fields.data.map(|data| RawJson::slice(raw, data));
+    let data = fields.data.map(|data| RawJson::slice(raw, data.get()));
     Ok(ErrorReply { code: fields.code, message: fields.message.into_owned(), data })
 }
 
-fn request_id(id: &RawValue) -> Result<RequestId, BadId<'_>> {
-    let text = id.get();
+fn request_id(text: &str) -> Result<RequestId, BadId<'_>> {
+    if let Some(name) = plain_text(text) {
+        return Ok(RequestId::from(name));
+    }
     match text.as_bytes().first() {
         Some(b'"') => serde_json::from_str(text).map(RequestId::Text).map_err(|_| BadId(text)),
         Some(b'-' | b'0'..=b'9') => text.parse().map(RequestId::Number).map_err(|_| BadId(text)),
         _ => Err(BadId(text)),
     }
+}
+
+/// The id that was meant.
+fn salvaged(text: &str) -> Option<RequestId> {
+    request_id(text).map_or_else(|bad| bad.nearest(), Some)
 }
 
 /// An id that MCP does not allow, as it was written.
@@ -158,67 +167,10 @@ impl BadId<'_> {
     }
 }
 
-/// The keys of JSON-RPC; what else stands in the object is none of our business.
-#[derive(Default)]
-struct Envelope<'a> {
-    jsonrpc: Option<&'a RawValue>,
-    id: Option<&'a RawValue>,
-    method: Option<&'a RawValue>,
-    params: Option<&'a RawValue>,
-    result: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
-    duplicate: Option<&'static str>,
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Envelope<'a> {
-    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(EnvelopeVisitor)
-    }
-}
-
-struct EnvelopeVisitor;
-
-impl<'de> Visitor<'de> for EnvelopeVisitor {
-    type Value = Envelope<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut envelope = Envelope::default();
-        while let Some(key) = map.next_key::<Key>()? {
-            let (slot, name) = match key {
-                Key::Jsonrpc => (&mut envelope.jsonrpc, "jsonrpc"),
-                Key::Id => (&mut envelope.id, "id"),
-                Key::Method => (&mut envelope.method, "method"),
-                Key::Params => (&mut envelope.params, "params"),
-                Key::Result => (&mut envelope.result, "result"),
-                Key::Error => (&mut envelope.error, "error"),
-                Key::Other => {
-                    map.next_value::<IgnoredAny>()?;
-                    continue;
-                }
-            };
-            if slot.replace(map.next_value()?).is_some() {
-                envelope.duplicate = Some(name);
-            }
-        }
-        Ok(envelope)
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "lowercase")]
-enum Key {
-    Jsonrpc,
-    Id,
-    Method,
-    Params,
-    Result,
-    Error,
-    #[serde(other)]
-    Other,
+/// What stands between the quotes of a string that has no escapes.
+fn plain_text(text: &str) -> Option<&str> {
+    let inside = text.strip_prefix('"')?.strip_suffix('"')?;
+    (!inside.contains('\\')).then_some(inside)
 }
 
 fn nobody(reason: Reason) -> Garbled {

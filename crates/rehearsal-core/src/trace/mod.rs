@@ -5,8 +5,38 @@
 //! any file ──► reader ──► Part, Part, … ──► writer ──► any file
 //! ```
 
+#[cfg(test)]
+mod arbitrary;
+mod detect;
 mod entry;
+mod error;
+mod fate;
+mod fields;
+mod fold;
+mod format;
+mod identity;
+mod journal;
+mod journal_parts;
+mod layout;
+mod members;
 mod part;
+mod pull;
+mod put;
+mod timeline;
+mod trace_reader;
+mod trace_writer;
+mod write;
 
+pub use detect::{DETECT_BYTES, Format, detect};
 pub use entry::{End, Entry, HttpHead, What};
+pub use error::ReadError;
+pub use fate::{Fate, subject};
+pub use fold::{Fold, FoldLimit};
+pub use format::FORMAT;
+pub use journal::{JournalLine, JournalReader, LINE_LIMIT};
+pub use journal_parts::JournalParts;
 pub use part::{Call, Part, Placed, Start};
+pub use timeline::{Inside, Moment, Timeline};
+pub use trace_reader::TraceReader;
+pub use trace_writer::TraceWriter;
+pub use write::{InLog, write_entry, write_start};

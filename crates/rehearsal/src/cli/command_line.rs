@@ -15,6 +15,7 @@ use super::read::Read;
 use super::record::Record;
 use super::request::Request;
 use super::schema::Schema;
+use super::wrap::{Unwrap, Wrap};
 
 /// Drives and records MCP servers from the command line: see what a server offers, use it, watch the wire.
 #[derive(Debug, Parser)]
@@ -44,6 +45,8 @@ pub(super) enum Verb {
     Check(Check),
     Schema(Schema),
     Record(Record),
+    Wrap(Wrap),
+    Unwrap(Unwrap),
     Completions(Completions),
     Man(Man),
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 
 use anstream::{AutoStream, ColorChoice};
 
@@ -16,6 +17,8 @@ const USUAL_WIDTH: usize = 80;
 pub(crate) struct Context {
     /// The command line, the name of the program first.
     pub(super) words: Vec<OsString>,
+    /// The file that the program is in.
+    pub(super) program: PathBuf,
     /// How stdout is shown.
     pub(super) stdout: Screen,
     /// What is said on stderr.
@@ -29,6 +32,7 @@ impl Context {
         let (stdout, stderr) = (io::stdout(), io::stderr());
         Context {
             words: std::env::args_os().collect(),
+            program: std::env::current_exe().unwrap_or_else(|_| "rehearse".into()),
             stdout: Screen { palette: palette(AutoStream::choice(&stdout)), width: width(&stdout) },
             talk: Talk::new(Screen { palette: palette(AutoStream::choice(&stderr)), width: width(&stderr) }),
             variables: std::env::vars_os().collect(),

@@ -13,6 +13,7 @@ use super::exit::Exit;
 use super::json_input::JsonInputError;
 use super::save::SaveError;
 use super::server::ServerError;
+use super::wrap::WrapError;
 use crate::print::Talk;
 
 /// Anything that ends a verb early.
@@ -30,6 +31,9 @@ pub(super) enum Failure {
     /// Something could not be written to a file.
     #[error(transparent)]
     Save(#[from] SaveError),
+    /// A configuration could not be wrapped or unwrapped.
+    #[error(transparent)]
+    Wrap(#[from] WrapError),
     /// The server could not be driven.
     #[error(transparent)]
     Client(Box<ClientError>),
@@ -75,6 +79,7 @@ impl Failure {
             | Failure::Arguments(_)
             | Failure::Json(_)
             | Failure::Save(_)
+            | Failure::Wrap(_)
             | Failure::Output(_)
             | Failure::Unreadable { .. } => Exit::BadInput,
             Failure::Client(error) => client_exit(error),
@@ -88,6 +93,7 @@ impl Failure {
             Failure::Arguments(error) => error.hints(),
             Failure::Client(error) => client_hints(error).into_iter().map(str::to_owned).collect(),
             Failure::Json(error) => error.hints(),
+            Failure::Wrap(error) => error.hints(),
             Failure::Save(_) | Failure::Output(_) | Failure::Unreadable { .. } | Failure::Begin(_) => Vec::new(),
         }
     }

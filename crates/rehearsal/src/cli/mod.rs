@@ -31,6 +31,7 @@ mod server;
 mod signals;
 mod suggestion;
 mod verdict;
+mod wrap;
 
 pub(crate) use context::Context;
 pub(crate) use run::run;

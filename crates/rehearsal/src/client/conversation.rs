@@ -209,7 +209,7 @@ impl Conversation {
         match step {
             Step::Settled { exchange, tag: Some(waiter) } => {
                 // Nobody listens if the caller gave up in this very moment.
-                let _ = waiter.done.send(Settled::Answered(Box::new(Answered { exchange, status })));
+                let _ = waiter.done.send(Settled::Answered(Box::new(Answered { exchange: *exchange, status })));
             }
             Step::Attached { key } => {
                 let mut state = self.state();

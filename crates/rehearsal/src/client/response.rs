@@ -227,7 +227,7 @@ mod tests {
         pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, ask);
         let message = Message::parse(answer.to_string());
         match pairing.step(Side::Server, Channel::MAIN, Duration::from_millis(7), message) {
-            Step::Settled { exchange, .. } => Response::new(Box::new(Answered { exchange, status: None })),
+            Step::Settled { exchange, .. } => Response::new(Box::new(Answered { exchange: *exchange, status: None })),
             other => panic!("{other:?}"),
         }
     }
@@ -265,7 +265,7 @@ mod tests {
         let Step::Settled { exchange, .. } = pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, message) else {
             panic!("not settled")
         };
-        let response = Response::new(Box::new(Answered { exchange, status: None }));
+        let response = Response::new(Box::new(Answered { exchange: *exchange, status: None }));
         assert!(!response.success());
         let told = response.error_message().unwrap();
         assert!(told.starts_with("the result cannot be read, though it is JSON: number out of range"), "{told}");

@@ -13,13 +13,15 @@
 //! A recording never disturbs what it records: a full disk, a file that may not be written or a hook that panics
 //! are told to whoever listens to [notices](Notice), and the conversation goes on.
 
+mod append;
 mod clock;
-mod codec;
+mod fold;
 mod hooks;
 mod lines;
 mod log;
 mod notice;
 mod recorder;
+mod recover;
 mod session_id;
 mod spool;
 mod stderr;
@@ -31,6 +33,7 @@ mod unfinished;
 pub use hooks::{RequestHook, ResponseHook};
 pub use notice::Notice;
 pub use recorder::{Recorder, RecorderBuilder};
+pub use recover::{Fate, Recovered, journals, recover};
 pub use stdio::StdioRecording;
 pub use summary::Summary;
 pub use tape::Tape;

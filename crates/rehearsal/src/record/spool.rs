@@ -6,6 +6,10 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rehearsal_core::trace::End;
+
+use super::fold::fold;
+
 /// How the name of a journal beside its trace ends.
 pub(super) const EXTENSION: &str = ".journal";
 
@@ -45,6 +49,12 @@ impl Spool {
                 return begun.map(|()| spool);
             }
         }
+    }
+
+    /// Puts the session into the trace and removes the journal, which is left where that fails.
+    pub(super) fn fold(mut self, trace: &Path, otherwise: End) -> io::Result<()> {
+        fold(&mut self.file, trace, otherwise)?;
+        std::fs::remove_file(&self.path)
     }
 
     /// Appends whole lines: all of them, or none.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rehearsal_core::trace::{End, Entry, Start, What};
+use rehearsal_core::trace::{End, Entry, InLog, Start, What, write_entry, write_start};
 use serde_json::{Map, Value};
 
 use super::clock::Clock;
@@ -47,9 +47,13 @@ struct Running {
     /// The place of the next entry.
     next: u64,
     spool: Option<Spool>,
+    /// A spool that could no longer be written, and why.
+    cut_off: Option<(Spool, String)>,
     log: Option<Log>,
-    /// Lines on their way, kept for its memory.
+    /// Lines on their way to the spool, kept for its memory.
     lines: Vec<u8>,
+    /// And to the log.
+    log_lines: Vec<u8>,
 }
 
 impl Tape {
@@ -137,6 +141,7 @@ impl Session {
         };
         if let Some(mut running) = running {
             running.put(&self.recorder, [What::Ended(end)]);
+            running.fold(&self.recorder);
         }
     }
 }
@@ -159,7 +164,7 @@ impl Running {
             metadata: settings.metadata.clone(),
         };
         let mut lines = Vec::with_capacity(4096);
-        super::codec::write_start(&mut lines, &start);
+        write_start(&mut lines, &start);
         let spool = settings.trace.as_deref().and_then(|trace| {
             let spool = check(trace).and_then(|()| Spool::create(trace, &session_id, &lines));
             spool.map_err(|error| recorder.tell(&stopped(trace, &error))).ok()
@@ -168,13 +173,14 @@ impl Running {
             let log = Log::open(path).and_then(|mut log| log.append(&lines).map(|()| log));
             log.map_err(|error| recorder.tell(&stopped(path, &error))).ok()
         });
-        Running { session_id, clock, next: 0, spool, log, lines }
+        Running { session_id, clock, next: 0, spool, cut_off: None, log, lines, log_lines: Vec::new() }
     }
 
     fn put(&mut self, recorder: &Recorder, whats: impl IntoIterator<Item = What>) {
         let at = self.clock.elapsed();
         let mut messages = 0;
         self.lines.clear();
+        self.log_lines.clear();
         for what in whats {
             let seq = self.next;
             match &what {
@@ -189,22 +195,54 @@ impl Running {
                 | What::Stderr { .. }
                 | What::Ended(_) => self.next += 1,
             }
-            super::codec::write_entry(&mut self.lines, &Entry::new(seq, at, what));
+            let entry = Entry::new(seq, at, what);
+            if self.spool.is_some() {
+                write_entry(&mut self.lines, &entry, None);
+            }
+            // What is followed by people has no pieces of lines, unless it is all there is.
+            let is_piece = matches!(entry.what, What::Piece { .. });
+            if self.log.is_some() && !(is_piece && self.spool.is_some()) {
+                let session = InLog { session_id: &self.session_id, started_at: self.clock.began_at };
+                write_entry(&mut self.log_lines, &entry, Some(&session));
+            }
         }
         if messages > 0 {
             recorder.count(|summary| summary.messages += messages);
         }
         if let Some(Err(error)) = self.spool.as_mut().map(|spool| spool.append(&self.lines)) {
-            let path = self.spool.take().map(|spool| spool.path).unwrap_or_default();
-            recorder.tell(&stopped(&path, &error));
+            self.cut(recorder, &error);
         }
-        if let Some(Err(error)) = self.log.as_mut().map(|log| log.append(&self.lines)) {
+        if let Some(Err(error)) = self.log.as_mut().map(|log| log.append(&self.log_lines)) {
             let path = self.log.take().map(|log| log.path).unwrap_or_default();
             recorder.tell(&stopped(&path, &error));
         }
         // One message of many megabytes must not be paid for until the end.
-        if self.lines.capacity() > 1024 * 1024 {
-            self.lines = Vec::with_capacity(4096);
+        for lines in [&mut self.lines, &mut self.log_lines] {
+            if lines.capacity() > 1024 * 1024 {
+                *lines = Vec::new();
+            }
+        }
+    }
+
+    /// The journal can no longer be written. What is in it goes into the trace when the session ends.
+    fn cut(&mut self, recorder: &Recorder, error: &io::Error) {
+        if let Some(spool) = self.spool.take() {
+            recorder.tell(&stopped(&spool.path, error));
+            self.cut_off = Some((spool, error.to_string()));
+        }
+    }
+
+    /// Puts the session into the trace.
+    fn fold(self, recorder: &Recorder) {
+        let (spool, otherwise) = match (self.spool, self.cut_off) {
+            (Some(spool), _) => (spool, End::Stopped),
+            (None, Some((spool, why))) => (spool, End::Failed { why: format!("recording stopped: {why}") }),
+            (None, None) => return,
+        };
+        let Some(trace) = &recorder.settings.trace else { return };
+        let journal = spool.path.clone();
+        if let Err(error) = spool.fold(trace, otherwise) {
+            recorder.tell(&Notice::NotFolded { trace: trace.clone(), journal, why: error.to_string() });
         }
     }
 }

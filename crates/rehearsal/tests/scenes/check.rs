@@ -66,3 +66,10 @@ fn the_schema_for_editors_is_up_to_date() {
     let kept = include_str!("../../../../schemas/mock.schema.json");
     assert_eq!(Stage::new().play("rehearse schema mock"), format!("exit: 0\n----- stdout -----\n{kept}"));
 }
+
+#[test]
+fn the_gallery_has_no_mistakes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap();
+    let played = Stage::new().play(&format!("rehearse check {}/*.mock.yaml", folder.display()));
+    assert!(played.starts_with("exit: 0\n"), "{played}");
+}

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::chance::happens;
 use crate::matcher::{Matcher, MatcherError};
-use crate::script::Span;
 use crate::script::mock::{FaultKind, FaultRule};
+use crate::script::{Located, Problem};
 
 /// What goes wrong, and when: ready to be asked for each request.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +13,8 @@ pub struct Faults(Vec<Fault>);
 
 #[derive(Clone, Debug)]
 struct Fault {
+    /// Its number among all rules that count requests.
+    number: usize,
     kind: FaultKind,
     method: Option<Matcher>,
     call: Option<Matcher>,
@@ -20,28 +22,18 @@ struct Fault {
     seed: u64,
 }
 
-/// A rule that says nothing sensible, and where.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{what}")]
-pub struct FaultError {
-    /// Where in the file.
-    pub at: Span,
-    /// What is wrong: a lowercase fragment.
-    pub what: String,
-}
-
 impl Faults {
-    /// Makes rules ready; all that is wrong with them otherwise.
-    pub fn compile(rules: &[FaultRule]) -> Result<Faults, Vec<FaultError>> {
+    /// Makes rules ready. Each takes a number, under which the requests that it may happen to are counted.
+    pub fn compile(rules: &[FaultRule], numbers: &mut usize, problems: &mut Vec<Problem>) -> Faults {
         let mut faults = Vec::with_capacity(rules.len());
-        let mut errors = Vec::new();
         for rule in rules {
-            match Fault::compile(rule) {
+            match Fault::compile(rule, *numbers) {
                 Ok(fault) => faults.push(fault),
-                Err(error) => errors.push(error),
+                Err(problem) => problems.push(problem),
             }
+            *numbers += 1;
         }
-        if errors.is_empty() { Ok(Faults(faults)) } else { Err(errors) }
+        Faults(faults)
     }
 
     /// Whether nothing ever goes wrong.
@@ -49,30 +41,45 @@ impl Faults {
         self.0.is_empty()
     }
 
-    /// What goes wrong with a request: the first rule that fits. Calls count from 1.
-    pub fn which(&self, method: &str, call: u64) -> Option<&FaultKind> {
-        self.0.iter().find(|fault| fault.fits(method, call)).map(|fault| &fault.kind)
+    /// What goes wrong with a request: the first rule that fits.
+    ///
+    /// A rule counts the requests of its method, whether or not another one is first; `counts` are kept by the caller.
+    pub fn which(&self, method: &str, counts: &mut [u64]) -> Option<&FaultKind> {
+        let mut found = None;
+        for fault in &self.0 {
+            if fault.method.as_ref().is_some_and(|matcher| !matcher.matches(&method.into())) {
+                continue;
+            }
+            let Some(count) = counts.get_mut(fault.number) else { continue };
+            *count += 1;
+            if found.is_none() && fault.fits(*count) {
+                found = Some(&fault.kind);
+            }
+        }
+        found
     }
 }
 
 impl Fault {
-    fn compile(rule: &FaultRule) -> Result<Fault, FaultError> {
-        let matcher = |written: &Option<crate::script::Located<Value>>| match written {
+    fn compile(rule: &FaultRule, number: usize) -> Result<Fault, Problem> {
+        let matcher = |written: &Option<Located<Value>>| match written {
             None => Ok(None),
-            Some(written) => Matcher::parse(written)
-                .map(Some)
-                .map_err(|error: MatcherError| FaultError { at: written.at, what: error.to_string() }),
+            Some(written) => {
+                let wrong = |error: MatcherError| Problem::new(written.at, error.to_string());
+                Matcher::parse(written).map(Some).map_err(wrong)
+            }
         };
         let probability = match &rule.probability {
             None => 1.0,
             Some(given) if (0.0..=1.0).contains(&given.value) => given.value,
             Some(given) => {
                 let what = format!("a probability is from 0 to 1, and {} is not", given.value);
-                return Err(FaultError { at: given.at, what });
+                return Err(Problem::new(given.at, what));
             }
         };
-        rule.fault.check().map_err(|what| FaultError { at: rule.fault.at, what })?;
+        rule.fault.check().map_err(|what| Problem::new(rule.fault.at, what))?;
         Ok(Fault {
+            number,
             kind: rule.fault.value.clone(),
             method: matcher(&rule.method)?,
             call: matcher(&rule.call)?,
@@ -81,13 +88,10 @@ impl Fault {
         })
     }
 
-    fn fits(&self, method: &str, call: u64) -> bool {
-        let fits = |matcher: &Option<Matcher>, value: &dyn Fn() -> Value| {
-            matcher.as_ref().is_none_or(|matcher| matcher.matches(&value()))
-        };
-        fits(&self.call, &|| call.into())
-            && fits(&self.method, &|| method.into())
-            && happens(self.probability, self.seed, call)
+    /// Whether it happens to the how manyeth request of its method.
+    fn fits(&self, count: u64) -> bool {
+        self.call.as_ref().is_none_or(|matcher| matcher.matches(&count.into()))
+            && happens(self.probability, self.seed, count)
     }
 }
 
@@ -100,24 +104,32 @@ mod tests {
         read::<MockFile>("m.yaml", text).unwrap().faults
     }
 
+    fn faults(text: &str) -> (Faults, Vec<Problem>) {
+        let mut problems = Vec::new();
+        let faults = Faults::compile(&rules(text), &mut 0, &mut problems);
+        (faults, problems)
+    }
+
     #[test]
     fn a_fault_happens_to_its_method_and_its_call() {
         let text =
             "faults:\n  - { fault: hang, method: tools/call, call: 2 }\n  - { fault: wrong_id, call: { gte: 5 } }";
-        let faults = Faults::compile(&rules(text)).unwrap();
-        let which = |method, call| faults.which(method, call).cloned();
-        assert_eq!(which("tools/call", 1), None);
-        assert_eq!(which("tools/call", 2), Some(FaultKind::Hang));
-        assert_eq!(which("tools/list", 2), None);
-        assert_eq!(which("tools/list", 7), Some(FaultKind::WrongId));
+        let (faults, _) = faults(text);
+        let mut counts = [0; 2];
+        let mut which = |method| faults.which(method, &mut counts).cloned();
+        assert_eq!(which("initialize"), None);
+        assert_eq!(which("tools/call"), None);
+        assert_eq!(which("tools/list"), None);
+        assert_eq!(which("tools/call"), Some(FaultKind::Hang), "the second of its method");
+        assert_eq!(which("tools/call"), Some(FaultKind::WrongId), "the fifth of all");
     }
 
     #[test]
     fn by_chance_the_same_calls_fail_every_time() {
-        let text = "faults: [{ fault: hang, probability: 0.3, seed: 11 }]";
         let run = || {
-            let faults = Faults::compile(&rules(text)).unwrap();
-            (1..=50).map(|call| faults.which("ping", call).is_some()).collect::<Vec<_>>()
+            let (faults, _) = faults("faults: [{ fault: hang, probability: 0.3, seed: 11 }]");
+            let mut counts = [0];
+            (1..=50).map(|_| faults.which("ping", &mut counts).is_some()).collect::<Vec<_>>()
         };
         assert_eq!(run(), run());
         let failed = run().into_iter().filter(|failed| *failed).count();
@@ -138,9 +150,9 @@ mod tests {
             ("faults: [{ fault: { exit: 256 } }]", (1, 19), "an exit status is from 0 to 255, and 256 is not"),
         ];
         for (text, (line, column), what) in table {
-            let errors = Faults::compile(&rules(text)).unwrap_err();
-            assert_eq!((errors[0].at.line, errors[0].at.column), (line, column), "{text}");
-            assert!(errors[0].what.contains(what), "{text}: {}", errors[0].what);
+            let (_, problems) = faults(text);
+            assert_eq!((problems[0].at.line, problems[0].at.column), (line, column), "{text}");
+            assert!(problems[0].message.contains(what), "{text}: {}", problems[0].message);
         }
     }
 }

@@ -15,6 +15,6 @@ mod misstep;
 mod spoil;
 
 pub use chance::{between, happens};
-pub use faults::{FaultError, Faults};
+pub use faults::Faults;
 pub use misdeed::{Aftermath, Misdeed, Moment, Refused, half};
 pub use misstep::{Honest, Misstep, missteps};

@@ -1,0 +1,40 @@
+//! One request, and everything that its answer may depend on.
+
+use serde_json::{Map, Value, json};
+
+use super::Terms;
+use crate::message::Method;
+
+/// One request, and everything that its answer may depend on.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// What is asked for.
+    pub method: Method,
+    /// With what: an object, empty where the request had none.
+    pub params: Value,
+    /// In which version, by whom.
+    pub terms: Terms,
+    /// HTTP headers by their names in lower case, an object; empty over stdio.
+    pub headers: Value,
+}
+
+impl Asked {
+    /// A request without headers.
+    pub fn new(method: Method, params: Value, terms: Terms) -> Asked {
+        Asked { method, params, terms, headers: json!({}) }
+    }
+
+    /// `_meta` of the request.
+    pub(super) fn meta(&self) -> &Value {
+        self.params.get("_meta").unwrap_or(&Value::Null)
+    }
+}
+
+/// What of the world a rule may look at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts<'a> {
+    pub(super) asked: &'a Asked,
+    /// How often this was asked for, from 1.
+    pub(super) call: u64,
+    pub(super) state: &'a Map<String, Value>,
+}

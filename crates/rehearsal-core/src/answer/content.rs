@@ -1,0 +1,237 @@
+//! Content as people write it, as it goes on the wire.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Map, Value, json};
+
+use super::template::{Draft, Templates};
+use crate::script::mock::{
+    Annotations, ContentBlock, ContentKind, Contents, Icon, PromptMessage, Role, ToolAnnotations,
+};
+use crate::script::{Located, Problem, Span};
+
+/// Reads a file beside the mock file.
+pub(super) type ReadFile<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
+
+/// What compiling needs: templates to add to, files to read, problems to tell.
+pub(super) struct Workshop<'a> {
+    pub(super) templates: &'a mut Templates,
+    pub(super) read_file: ReadFile<'a>,
+    pub(super) problems: &'a mut Vec<Problem>,
+}
+
+impl Workshop<'_> {
+    /// A draft, or nothing and a problem.
+    pub(super) fn take(&mut self, at: Span, draft: Result<Draft, String>) -> Draft {
+        draft.unwrap_or_else(|problem| {
+            self.problems.push(Problem::new(at, problem));
+            Draft::Fixed(Value::Null)
+        })
+    }
+
+    /// A text that may be a template.
+    pub(super) fn words(&mut self, at: Span, text: &str) -> Draft {
+        let draft = Draft::words(text, self.templates);
+        self.take(at, draft)
+    }
+
+    /// A value that may have templates in it.
+    pub(super) fn value(&mut self, at: Span, value: &Value) -> Draft {
+        let draft = Draft::of(value, self.templates);
+        self.take(at, draft)
+    }
+
+    /// An object that may have templates in it.
+    pub(super) fn object(&mut self, at: Span, fields: &Map<String, Value>) -> Draft {
+        let draft = Draft::object(fields, self.templates);
+        self.take(at, draft)
+    }
+
+    /// The bytes of a file, in base64.
+    pub(super) fn file(&mut self, file: &Located<String>) -> String {
+        match (self.read_file)(&file.value) {
+            Ok(bytes) => BASE64.encode(bytes),
+            Err(why) => {
+                self.problems.push(Problem::new(file.at, format!("cannot read {}: {why}", file.value)));
+                String::new()
+            }
+        }
+    }
+
+    /// A content block.
+    pub(super) fn block(&mut self, block: &ContentBlock) -> Draft {
+        let at = block.kind.at;
+        let kind = match *block.kind {
+            ContentKind::Text => "text",
+            ContentKind::Image => "image",
+            ContentKind::Audio => "audio",
+            ContentKind::Resource => "resource",
+            ContentKind::ResourceLink => "resource_link",
+        };
+        let mut fields = Fields::new();
+        fields.fixed("type", kind);
+        match *block.kind {
+            ContentKind::Text => {
+                let text = block.text.as_ref().map_or(Draft::Fixed("".into()), |text| self.words(text.at, text));
+                fields.draft("text", text);
+            }
+            ContentKind::Image | ContentKind::Audio => {
+                let data = match (&block.data, &block.file) {
+                    (Some(data), _) => self.words(data.at, data),
+                    (None, Some(file)) => Draft::Fixed(self.file(file).into()),
+                    (None, None) => Draft::Fixed("".into()),
+                };
+                fields.draft("data", data);
+                let usual = if *block.kind == ContentKind::Image { "image/png" } else { "audio/wav" };
+                fields.fixed("mimeType", block.mime_type.as_deref().unwrap_or(usual));
+            }
+            ContentKind::Resource => {
+                let resource = block.resource.as_ref().map(|resource| self.contents(resource, at, None));
+                fields.draft("resource", resource.unwrap_or(Draft::Fixed(json!({}))));
+            }
+            ContentKind::ResourceLink => {
+                let uri = self.words(at, block.uri.as_deref().unwrap_or_default());
+                fields.draft("uri", uri);
+                let name = block.name.as_deref().or(block.uri.as_deref()).unwrap_or_default();
+                let name = self.words(at, name);
+                fields.draft("name", name);
+                fields.optional("title", block.title.as_deref());
+                fields.optional("description", block.description.as_deref());
+                fields.optional("mimeType", block.mime_type.as_deref());
+                fields.optional("size", block.size);
+            }
+        }
+        fields.optional("annotations", block.annotations.as_ref().map(annotations));
+        if let Some(meta) = &block.meta {
+            let meta = self.object(at, meta);
+            fields.draft("_meta", meta);
+        }
+        fields.finish()
+    }
+
+    /// Several content blocks.
+    pub(super) fn blocks(&mut self, blocks: &[ContentBlock]) -> Draft {
+        Draft::list(blocks.iter().map(|block| self.block(block)).collect())
+    }
+
+    /// What was read; `uri` is that of the resource where it has one of its own.
+    pub(super) fn contents(&mut self, contents: &Contents, at: Span, uri: Option<&str>) -> Draft {
+        let mut fields = Fields::new();
+        let written = contents.uri.as_deref().or(uri);
+        let uri = self.words(at, written.unwrap_or("{{ uri }}"));
+        fields.draft("uri", uri);
+        fields.optional("mimeType", contents.mime_type.as_deref());
+        match (&contents.text, &contents.blob) {
+            (Some(text), _) => {
+                let text = self.words(text.at, text);
+                fields.draft("text", text);
+            }
+            (None, Some(blob)) => {
+                let blob = self.words(blob.at, blob);
+                fields.draft("blob", blob);
+            }
+            (None, None) => fields.fixed("text", ""),
+        }
+        if let Some(meta) = &contents.meta {
+            let meta = self.object(at, meta);
+            fields.draft("_meta", meta);
+        }
+        fields.finish()
+    }
+
+    /// The messages of a prompt.
+    pub(super) fn messages(&mut self, messages: &[PromptMessage]) -> Draft {
+        let message = |message: &PromptMessage| {
+            let role = role(message.role);
+            let content = self.block(&message.content);
+            Draft::fields(vec![("role".to_owned(), Draft::Fixed(role.into())), ("content".to_owned(), content)])
+        };
+        Draft::list(messages.iter().map(message).collect())
+    }
+}
+
+/// The fields of an object, in order.
+pub(super) struct Fields(Vec<(String, Draft)>);
+
+impl Fields {
+    pub(super) fn new() -> Fields {
+        Fields(Vec::new())
+    }
+
+    pub(super) fn draft(&mut self, key: &str, draft: Draft) {
+        self.0.push((key.to_owned(), draft));
+    }
+
+    pub(super) fn fixed(&mut self, key: &str, value: impl Into<Value>) {
+        self.draft(key, Draft::Fixed(value.into()));
+    }
+
+    pub(super) fn optional(&mut self, key: &str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.fixed(key, value);
+        }
+    }
+
+    pub(super) fn finish(self) -> Draft {
+        Draft::fields(self.0)
+    }
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    }
+}
+
+/// Who something is for, on the wire.
+pub(super) fn annotations(written: &Annotations) -> Value {
+    let mut object = json!({});
+    if let Some(audience) = &written.audience {
+        object["audience"] = audience.iter().map(|it| role(*it)).collect();
+    }
+    if let Some(priority) = &written.priority {
+        object["priority"] = priority.value.into();
+    }
+    if let Some(last_modified) = &written.last_modified {
+        object["lastModified"] = last_modified.as_str().into();
+    }
+    object
+}
+
+/// What a tool does, on the wire.
+pub(super) fn tool_annotations(written: &ToolAnnotations) -> Value {
+    let mut object = json!({});
+    if let Some(title) = &written.title {
+        object["title"] = title.as_str().into();
+    }
+    for (key, hint) in [
+        ("readOnlyHint", written.read_only_hint),
+        ("destructiveHint", written.destructive_hint),
+        ("idempotentHint", written.idempotent_hint),
+        ("openWorldHint", written.open_world_hint),
+    ] {
+        if let Some(hint) = hint {
+            object[key] = hint.into();
+        }
+    }
+    object
+}
+
+/// Pictures, on the wire.
+pub(super) fn icons(written: &[Icon]) -> Option<Value> {
+    let icon = |icon: &Icon| {
+        let mut object = json!({"src": icon.src});
+        if let Some(mime_type) = &icon.mime_type {
+            object["mimeType"] = mime_type.as_str().into();
+        }
+        if let Some(sizes) = &icon.sizes {
+            object["sizes"] = json!(sizes);
+        }
+        if let Some(theme) = &icon.theme {
+            object["theme"] = theme.as_str().into();
+        }
+        object
+    };
+    (!written.is_empty()).then(|| written.iter().map(icon).collect())
+}

@@ -1,0 +1,340 @@
+//! What a mock offers: tools, resources and prompts, ready to be listed and asked for.
+
+use serde_json::{Map, Value, json};
+
+use super::content::{Fields, Workshop, annotations, icons, tool_annotations};
+use super::fault::Faults;
+use super::given::{Given, matcher};
+use super::rule::{Rule, Rules};
+use super::scene::{Kind, Owner, Scene, rule_name};
+use super::schema::LazySchema;
+use super::template::Draft;
+use super::uri_template::UriTemplate;
+use crate::matcher::Matcher;
+use crate::script::mock::{self, AnswerRule, Contents, FaultRule, TaskSupport, Validate};
+use crate::script::{Problem, Span};
+
+/// A tool.
+#[derive(Debug)]
+pub(super) struct Tool {
+    pub(super) name: String,
+    /// Its number among everything that can be asked for.
+    pub(super) number: usize,
+    pub(super) listed: Value,
+    pub(super) input: LazySchema,
+    pub(super) output: Option<LazySchema>,
+    pub(super) validate: Validate,
+    pub(super) needs: Option<Matcher>,
+    pub(super) task_support: Option<TaskSupport>,
+    pub(super) rules: Rules,
+    pub(super) faults: Faults,
+}
+
+/// A resource.
+#[derive(Debug)]
+pub(super) struct Resource {
+    pub(super) uri: String,
+    pub(super) number: usize,
+    pub(super) listed: Value,
+    pub(super) rules: Rules,
+    pub(super) faults: Faults,
+}
+
+/// Resources by pattern.
+#[derive(Debug)]
+pub(super) struct ResourceTemplate {
+    pub(super) written: String,
+    pub(super) number: usize,
+    pub(super) listed: Value,
+    pub(super) pattern: UriTemplate,
+    pub(super) complete: Vec<(String, Vec<String>)>,
+    pub(super) rules: Rules,
+}
+
+/// A prompt.
+#[derive(Debug)]
+pub(super) struct Prompt {
+    pub(super) name: String,
+    pub(super) number: usize,
+    pub(super) listed: Value,
+    pub(super) arguments: Vec<Argument>,
+    pub(super) rules: Rules,
+    pub(super) faults: Faults,
+}
+
+/// What a prompt takes.
+#[derive(Debug)]
+pub(super) struct Argument {
+    pub(super) name: String,
+    pub(super) required: bool,
+    pub(super) complete: Vec<String>,
+}
+
+/// Numbers for what can be asked for and for rules.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    pub(super) targets: usize,
+    pub(super) rules: usize,
+    pub(super) faults: usize,
+}
+
+impl Numbers {
+    pub(super) fn faults(&mut self, written: &[FaultRule], shop: &mut Workshop<'_>) -> Faults {
+        Faults::compile(written, &mut self.faults, shop.problems)
+    }
+
+    fn target(&mut self) -> usize {
+        self.targets += 1;
+        self.targets - 1
+    }
+
+    fn rule(&mut self) -> usize {
+        self.rules += 1;
+        self.rules - 1
+    }
+}
+
+fn rules(
+    written: &[AnswerRule],
+    owner: &Owner<'_>,
+    fixed: Option<Draft>,
+    numbers: &mut Numbers,
+    shop: &mut Workshop<'_>,
+) -> Rules {
+    let mut rules = Vec::with_capacity(written.len() + 1);
+    for (at, rule) in written.iter().enumerate() {
+        let when = rule.when.as_ref().and_then(|when| matcher(when, shop.problems));
+        let given = Given::compile(rule.given.as_ref(), shop.problems);
+        let name = rule_name(rule, when.as_ref(), &given, at);
+        let times = rule.times.as_ref().map(|times| times.value);
+        let scene = Scene::compile(rule, owner, shop);
+        rules.push(Rule { number: numbers.rule(), name, when, given, times, scene });
+    }
+    if let Some(draft) = fixed {
+        let (number, name) = (numbers.rule(), "its contents".into());
+        let given = Given::default();
+        rules.push(Rule { number, name, when: None, given, times: None, scene: Scene::only(draft) });
+    }
+    Rules::new(rules)
+}
+
+fn insert(object: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        object.insert(key.to_owned(), value.into());
+    }
+}
+
+impl Tool {
+    pub(super) fn compile(
+        written: &mock::Tool,
+        validate: Validate,
+        numbers: &mut Numbers,
+        shop: &mut Workshop<'_>,
+    ) -> Tool {
+        let name = written.name.value.clone();
+        let any_object = || json!({"type": "object"});
+        let input = written.input_schema.as_ref().map_or_else(any_object, |schema| schema.value.clone());
+        let output = written.output_schema.as_ref().map(|schema| schema.value.clone());
+        let mut listed = Map::new();
+        listed.insert("name".to_owned(), name.as_str().into());
+        insert(&mut listed, "title", written.title.as_deref());
+        insert(&mut listed, "description", written.description.as_deref());
+        listed.insert("inputSchema".to_owned(), input.clone());
+        insert(&mut listed, "outputSchema", output.clone());
+        insert(&mut listed, "annotations", written.annotations.as_ref().map(tool_annotations));
+        insert(&mut listed, "icons", icons(&written.icons));
+        insert(&mut listed, "_meta", written.meta.clone());
+        let support = written.task_support.map(|support| match support {
+            TaskSupport::Forbidden => "forbidden",
+            TaskSupport::Optional => "optional",
+            TaskSupport::Required => "required",
+        });
+        insert(&mut listed, "execution", support.map(|support| json!({"taskSupport": support})));
+        let owner = Owner { kind: Kind::Tool, uri: None, mime_type: None, description: None, otherwise: None };
+        let rules = rules(&written.answers, &owner, None, numbers, shop);
+        Tool {
+            name,
+            number: numbers.target(),
+            listed: listed.into(),
+            input: LazySchema::new(input),
+            output: output.map(LazySchema::new),
+            validate: written.validate.unwrap_or(validate),
+            needs: written.needs.as_ref().and_then(|needs| matcher(needs, shop.problems)),
+            task_support: written.task_support,
+            rules,
+            faults: numbers.faults(&written.faults, shop),
+        }
+    }
+
+    /// Whether some answer of it comes from a task.
+    pub(super) fn has_tasks(&self) -> bool {
+        let supports = matches!(self.task_support, Some(TaskSupport::Optional | TaskSupport::Required));
+        supports || self.rules.iter().any(|rule| rule.scene.any(&|scene| scene.task.is_some()))
+    }
+}
+
+impl Resource {
+    pub(super) fn compile(written: &mock::Resource, numbers: &mut Numbers, shop: &mut Workshop<'_>) -> Resource {
+        let uri = written.uri.value.clone();
+        let mut listed = Map::new();
+        listed.insert("uri".to_owned(), uri.as_str().into());
+        let last = uri.trim_end_matches('/').rsplit('/').next().filter(|last| !last.is_empty()).unwrap_or(&uri);
+        listed.insert("name".to_owned(), written.name.as_deref().unwrap_or(last).into());
+        insert(&mut listed, "title", written.title.as_deref());
+        insert(&mut listed, "description", written.description.as_deref());
+        insert(&mut listed, "mimeType", written.mime_type.as_deref());
+        insert(&mut listed, "annotations", written.annotations.as_ref().map(annotations));
+        insert(&mut listed, "size", written.size);
+        insert(&mut listed, "icons", icons(&written.icons));
+        insert(&mut listed, "_meta", written.meta.clone());
+        let fixed = fixed_contents(written, shop);
+        let owner = Owner {
+            kind: Kind::Resource,
+            uri: Some(&uri),
+            mime_type: written.mime_type.as_deref(),
+            description: None,
+            otherwise: fixed.clone(),
+        };
+        let rules = rules(&written.answers, &owner, fixed, numbers, shop);
+        let faults = numbers.faults(&written.faults, shop);
+        Resource { number: numbers.target(), listed: listed.into(), rules, faults, uri }
+    }
+}
+
+/// The contents of a resource that has some of its own.
+fn fixed_contents(written: &mock::Resource, shop: &mut Workshop<'_>) -> Option<Draft> {
+    let at = written.uri.at;
+    let mime_type = written.mime_type.clone();
+    let contents = match (&written.text, &written.blob, &written.file) {
+        (None, None, None) => return None,
+        (None, None, Some(file)) => {
+            let bytes = (shop.read_file)(&file.value).unwrap_or_else(|why| {
+                shop.problems.push(Problem::new(file.at, format!("cannot read {}: {why}", file.value)));
+                Vec::new()
+            });
+            let mut fields = Fields::new();
+            fields.fixed("uri", written.uri.value.as_str());
+            fields.optional("mimeType", mime_type);
+            // A file is what it is, and never a template.
+            match String::from_utf8(bytes) {
+                Ok(text) => fields.fixed("text", text),
+                Err(_) => fields.fixed("blob", shop.file(file)),
+            }
+            fields.finish()
+        }
+        (text, blob, _) => {
+            let contents = Contents { uri: None, mime_type, text: text.clone(), blob: blob.clone(), meta: None };
+            shop.contents(&contents, at, Some(&written.uri.value))
+        }
+    };
+    Some(Draft::fields(vec![("contents".to_owned(), Draft::list(vec![contents]))]))
+}
+
+impl ResourceTemplate {
+    pub(super) fn compile(
+        written: &mock::ResourceTemplate,
+        numbers: &mut Numbers,
+        shop: &mut Workshop<'_>,
+    ) -> Option<ResourceTemplate> {
+        let at = written.uri_template.at;
+        let pattern = match UriTemplate::read(&written.uri_template) {
+            Ok(pattern) => pattern,
+            Err(why) => {
+                shop.problems.push(Problem::new(at, why));
+                return None;
+            }
+        };
+        let mut listed = Map::new();
+        listed.insert("uriTemplate".to_owned(), written.uri_template.value.as_str().into());
+        listed.insert("name".to_owned(), written.name.as_deref().unwrap_or(&written.uri_template.value).into());
+        insert(&mut listed, "title", written.title.as_deref());
+        insert(&mut listed, "description", written.description.as_deref());
+        insert(&mut listed, "mimeType", written.mime_type.as_deref());
+        insert(&mut listed, "annotations", written.annotations.as_ref().map(annotations));
+        insert(&mut listed, "icons", icons(&written.icons));
+        insert(&mut listed, "_meta", written.meta.clone());
+        let fixed = (written.text.is_some() || written.blob.is_some()).then(|| {
+            let (mime_type, text, blob) = (written.mime_type.clone(), written.text.clone(), written.blob.clone());
+            let contents = shop.contents(&Contents { uri: None, mime_type, text, blob, meta: None }, at, None);
+            Draft::fields(vec![("contents".to_owned(), Draft::list(vec![contents]))])
+        });
+        let owner = Owner {
+            kind: Kind::Resource,
+            uri: None,
+            mime_type: written.mime_type.as_deref(),
+            description: None,
+            otherwise: fixed.clone(),
+        };
+        let rules = rules(&written.answers, &owner, fixed, numbers, shop);
+        Some(ResourceTemplate {
+            written: written.uri_template.value.clone(),
+            number: numbers.target(),
+            listed: listed.into(),
+            pattern,
+            complete: written.complete.iter().map(|(name, values)| (name.to_string(), values.clone())).collect(),
+            rules,
+        })
+    }
+}
+
+impl Prompt {
+    pub(super) fn compile(written: &mock::Prompt, numbers: &mut Numbers, shop: &mut Workshop<'_>) -> Prompt {
+        let mut listed = Map::new();
+        listed.insert("name".to_owned(), written.name.value.as_str().into());
+        insert(&mut listed, "title", written.title.as_deref());
+        insert(&mut listed, "description", written.description.as_deref());
+        if !written.arguments.is_empty() {
+            listed.insert("arguments".to_owned(), written.arguments.iter().map(listed_argument).collect());
+        }
+        insert(&mut listed, "icons", icons(&written.icons));
+        insert(&mut listed, "_meta", written.meta.clone());
+        let description = written.description.as_deref();
+        let fixed = written.messages.as_ref().map(|messages| {
+            let mut fields = Fields::new();
+            fields.optional("description", description);
+            let messages = shop.messages(messages);
+            fields.draft("messages", messages);
+            fields.finish()
+        });
+        let owner = Owner { kind: Kind::Prompt, uri: None, mime_type: None, description, otherwise: fixed.clone() };
+        let rules = rules(&written.answers, &owner, fixed, numbers, shop);
+        let arguments = written.arguments.iter().map(|argument| Argument {
+            name: argument.name.value.clone(),
+            required: argument.required,
+            complete: argument.complete.clone(),
+        });
+        Prompt {
+            name: written.name.value.clone(),
+            number: numbers.target(),
+            listed: listed.into(),
+            arguments: arguments.collect(),
+            rules,
+            faults: numbers.faults(&written.faults, shop),
+        }
+    }
+}
+
+fn listed_argument(argument: &mock::Argument) -> Value {
+    let mut object = Map::new();
+    object.insert("name".to_owned(), argument.name.value.as_str().into());
+    insert(&mut object, "title", argument.title.as_deref());
+    insert(&mut object, "description", argument.description.as_deref());
+    object.insert("required".to_owned(), argument.required.into());
+    object.into()
+}
+
+/// Names that must be unique; a second one is a problem.
+pub(super) fn unique<'a>(
+    names: impl Iterator<Item = (&'a str, Span)>,
+    what: &str,
+    known: &mut std::collections::HashMap<String, String>,
+    file: &str,
+    problems: &mut Vec<Problem>,
+) {
+    for (name, at) in names {
+        if let Some(other) = known.insert(name.to_owned(), file.to_owned()) {
+            let place = if other == file { String::new() } else { format!(" (the other one is in {other})") };
+            problems.push(Problem::new(at, format!("a second {what} `{name}`{place}")));
+        }
+    }
+}

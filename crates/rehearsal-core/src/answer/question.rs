@@ -1,0 +1,205 @@
+//! What only the client knows: elicitation, sampling, roots.
+
+use serde_json::{Map, Value, json};
+
+use super::Terms;
+use super::content::{Fields, Workshop};
+use super::schema::LazySchema;
+use super::template::{Draft, Scope, Templates};
+use crate::message::{ErrorReply, Method};
+use crate::protocol::{Era, Revision, code};
+use crate::script::Span;
+use crate::script::mock::{Ask, Elicitation, Sampling};
+
+/// A question to the client, ready to be asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// What its answer is called.
+    pub name: String,
+    /// How it is asked: a request before 2026-07-28, an entry of `inputRequests` since.
+    pub method: Method,
+    /// With what.
+    pub params: Value,
+}
+
+impl Question {
+    /// The entry of `inputRequests`.
+    pub(super) fn input_request(&self) -> Value {
+        json!({"method": self.method.as_str(), "params": self.params})
+    }
+}
+
+/// A question as it was written.
+#[derive(Debug)]
+pub(super) struct QuestionDraft {
+    pub(super) name: String,
+    asks: Asks,
+    params: Draft,
+    /// What the content of an accepted form must be.
+    form: Option<LazySchema>,
+    elicitation_id: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asks {
+    Form,
+    Url,
+    Model,
+    Roots,
+}
+
+impl QuestionDraft {
+    pub(super) fn compile(name: &str, ask: &Ask, at: Span, shop: &mut Workshop<'_>) -> QuestionDraft {
+        let mut fields = Fields::new();
+        let (mut form, mut elicitation_id) = (None, None);
+        let asks = match ask {
+            Ask::Elicitation(written) => {
+                form = written.requested_schema.as_ref().map(|schema| LazySchema::new(schema.value.clone()));
+                elicitation_id = written.elicitation_id.clone();
+                elicitation(written, &mut fields, at, shop)
+            }
+            Ask::Sampling(written) => {
+                sampling(written, &mut fields, at, shop);
+                Asks::Model
+            }
+            Ask::Roots => Asks::Roots,
+        };
+        QuestionDraft { name: name.to_owned(), asks, params: fields.finish(), form, elicitation_id }
+    }
+
+    /// The question for one request.
+    pub(super) fn render(&self, terms: &Terms, templates: &Templates, scope: &Scope<'_>) -> Result<Question, String> {
+        let mut params = self.params.render(templates, scope)?;
+        if self.asks == Asks::Url && terms.revision == Revision::V2025_11_25 {
+            params["elicitationId"] = self.elicitation_id.as_deref().unwrap_or(&self.name).into();
+        }
+        let method = match self.asks {
+            Asks::Form | Asks::Url => Method::ELICITATION,
+            Asks::Model => Method::SAMPLING,
+            Asks::Roots => Method::ROOTS_LIST,
+        };
+        Ok(Question { name: self.name.clone(), method, params })
+    }
+
+    /// Why the client cannot be asked this.
+    pub(super) fn objection(&self, terms: &Terms) -> Option<Objection> {
+        let (capability, since) = match self.asks {
+            Asks::Form => ("elicitation", Revision::V2025_06_18),
+            Asks::Url => ("elicitation", Revision::V2025_11_25),
+            Asks::Model => ("sampling", Revision::V2024_11_05),
+            Asks::Roots => ("roots", Revision::V2024_11_05),
+        };
+        if terms.revision < since {
+            let why = format!("{capability} like this exists since {since}, and this client speaks {}", terms.revision);
+            return Some(Objection { capability, mode: None, why });
+        }
+        let declared = terms.capabilities.get(capability).filter(|declared| declared.is_object());
+        let mode = match self.asks {
+            // Since 2025-11-25 a client may take URLs but no forms; one that names neither takes forms.
+            Asks::Form => {
+                declared.filter(|modes| modes.get("url").is_some() && modes.get("form").is_none()).map(|_| "form")
+            }
+            Asks::Url => declared.filter(|modes| modes.get("url").is_none()).map(|_| "url"),
+            Asks::Model | Asks::Roots => None,
+        };
+        (declared.is_none() || mode.is_some()).then(|| {
+            let what = mode.map(|mode| format!(" for {mode}s")).unwrap_or_default();
+            Objection {
+                capability,
+                mode,
+                why: format!("this client did not declare the capability {capability}{what}"),
+            }
+        })
+    }
+
+    /// Whether an answer makes sense.
+    pub(super) fn takes(&self, answer: &Value) -> bool {
+        match self.asks {
+            Asks::Form => match answer.get("action").and_then(Value::as_str) {
+                Some("accept") => {
+                    let content = answer.get("content").filter(|content| content.is_object());
+                    let fits = |content: &Value| self.form.as_ref().is_none_or(|form| form.accepts(content));
+                    content.map_or(self.form.is_none(), fits)
+                }
+                Some("decline" | "cancel") => true,
+                Some(_) | None => false,
+            },
+            Asks::Url => matches!(answer.get("action").and_then(Value::as_str), Some("accept" | "decline" | "cancel")),
+            Asks::Model => answer.get("content").is_some_and(|content| content.is_object() || content.is_array()),
+            Asks::Roots => answer.get("roots").is_some_and(Value::is_array),
+        }
+    }
+}
+
+/// Why a client cannot be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Objection {
+    capability: &'static str,
+    mode: Option<&'static str>,
+    pub(super) why: String,
+}
+
+impl Objection {
+    /// As the error of 2026-07-28; every objection names its capability in the data.
+    pub(super) fn error(objections: &[Objection]) -> ErrorReply {
+        let mut required = Map::new();
+        for Objection { capability, mode, .. } in objections {
+            let wanted = required.entry(*capability).or_insert_with(|| json!({}));
+            if let Some(mode) = mode {
+                wanted[*mode] = json!({});
+            }
+        }
+        let names: Vec<_> = required.keys().map(String::as_str).collect();
+        let message = format!("this needs the capability {}", names.join(" and "));
+        ErrorReply::new(code::MISSING_CAPABILITY, message).with_data(&json!({"requiredCapabilities": required}))
+    }
+}
+
+fn elicitation(written: &Elicitation, fields: &mut Fields, at: Span, shop: &mut Workshop<'_>) -> Asks {
+    let message = shop.words(written.message.at, &written.message);
+    match &written.url {
+        Some(url) => {
+            fields.fixed("mode", "url");
+            fields.draft("message", message);
+            let url = shop.words(at, url);
+            fields.draft("url", url);
+            Asks::Url
+        }
+        None => {
+            fields.draft("message", message);
+            let empty = || json!({"type": "object", "properties": {}});
+            let schema = written.requested_schema.as_ref().map_or_else(empty, |schema| schema.value.clone());
+            fields.fixed("requestedSchema", schema);
+            Asks::Form
+        }
+    }
+}
+
+fn sampling(written: &Sampling, fields: &mut Fields, at: Span, shop: &mut Workshop<'_>) {
+    let messages = match (&written.messages, &written.prompt) {
+        (Some(messages), _) => Draft::list(messages.iter().map(|message| shop.value(at, message)).collect()),
+        (None, Some(prompt)) => {
+            let text = shop.words(prompt.at, prompt);
+            let block = vec![("type".to_owned(), Draft::Fixed("text".into())), ("text".to_owned(), text)];
+            let message =
+                vec![("role".to_owned(), Draft::Fixed("user".into())), ("content".to_owned(), Draft::fields(block))];
+            Draft::list(vec![Draft::fields(message)])
+        }
+        (None, None) => Draft::Fixed(json!([])),
+    };
+    fields.draft("messages", messages);
+    if let Some(system_prompt) = &written.system_prompt {
+        let system_prompt = shop.words(system_prompt.at, system_prompt);
+        fields.draft("systemPrompt", system_prompt);
+    }
+    fields.fixed("maxTokens", written.max_tokens);
+    for (key, value) in written.more.iter().flatten() {
+        let value = shop.value(at, value);
+        fields.draft(key, value);
+    }
+}
+
+/// Whether the client is asked by requests of ours.
+pub(super) fn asks_at_once(terms: &Terms) -> bool {
+    terms.era() == Era::Legacy
+}

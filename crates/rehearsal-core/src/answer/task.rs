@@ -1,0 +1,196 @@
+//! Tasks in both shapes: that of 2025-11-25 and that of the extension of 2026-07-28.
+
+use serde_json::{Map, Value, json};
+
+use super::question::Question;
+use super::scene::TaskTerms;
+use super::shape::{ResultType, envelope};
+use super::{Mock, Terms};
+use crate::json::RawJson;
+use crate::message::{ErrorReply, Reply};
+use crate::protocol::{Era, code, meta};
+
+/// Names the task that a result belongs to, in 2025-11-25.
+const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+
+/// Something that is worked on after its request was answered.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Unique, and not to be guessed.
+    pub id: String,
+    /// How it works.
+    pub terms: TaskTerms,
+    /// When it began, in milliseconds since 1970.
+    pub created_ms: u64,
+    /// When it last changed.
+    pub updated_ms: u64,
+    /// How far it is.
+    pub status: Status,
+    /// What the client asked for, where it asked for anything.
+    asked_ttl_ms: Option<u64>,
+}
+
+/// How far a task is.
+#[derive(Clone, Debug)]
+pub enum Status {
+    /// Somebody works on it.
+    Working,
+    /// The client has to answer something first.
+    InputRequired(Vec<Question>),
+    /// It is done.
+    Completed(RawJson),
+    /// It could not be done.
+    Failed(ErrorReply),
+    /// Nobody wants it any more.
+    Cancelled,
+}
+
+impl Status {
+    fn name(&self) -> &'static str {
+        match self {
+            Status::Working => "working",
+            Status::InputRequired(_) => "input_required",
+            Status::Completed(_) => "completed",
+            Status::Failed(_) => "failed",
+            Status::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether nothing will change any more.
+    pub fn is_final(&self) -> bool {
+        match self {
+            Status::Working | Status::InputRequired(_) => false,
+            Status::Completed(_) | Status::Failed(_) | Status::Cancelled => true,
+        }
+    }
+}
+
+impl Task {
+    /// A task that has just begun.
+    pub fn new(id: String, terms: TaskTerms, params: &Value, now_ms: u64) -> Task {
+        let asked_ttl_ms = params.get("task").and_then(|task| task.get("ttl")).and_then(Value::as_u64);
+        Task { id, terms, created_ms: now_ms, updated_ms: now_ms, status: Status::Working, asked_ttl_ms }
+    }
+
+    /// Takes note of a change.
+    pub fn change(&mut self, status: Status, now_ms: u64) {
+        if !self.status.is_final() {
+            (self.status, self.updated_ms) = (status, now_ms);
+        }
+    }
+
+    /// Whether nobody needs to remember it any more.
+    pub fn is_over(&self, now_ms: u64) -> bool {
+        self.ttl_ms().is_some_and(|ttl| self.created_ms.saturating_add(ttl) < now_ms)
+    }
+
+    fn ttl_ms(&self) -> Option<u64> {
+        self.terms.ttl_ms.or(self.asked_ttl_ms)
+    }
+
+    /// The fields that both shapes have, under the names that an era gives them.
+    fn fields(&self, era: Era) -> Map<String, Value> {
+        let mut fields = Map::new();
+        fields.insert("taskId".to_owned(), self.id.as_str().into());
+        fields.insert("status".to_owned(), self.status.name().into());
+        if let Some(message) = &self.terms.status_message {
+            fields.insert("statusMessage".to_owned(), message.as_str().into());
+        }
+        fields.insert("createdAt".to_owned(), time(self.created_ms).into());
+        fields.insert("lastUpdatedAt".to_owned(), time(self.updated_ms).into());
+        let (ttl, poll) = match era {
+            Era::Legacy => ("ttl", "pollInterval"),
+            Era::Modern => ("ttlMs", "pollIntervalMs"),
+        };
+        fields.insert(ttl.to_owned(), self.ttl_ms().into());
+        if let Some(interval) = self.terms.poll_interval_ms {
+            fields.insert(poll.to_owned(), interval.into());
+        }
+        fields
+    }
+
+    /// The answer to the request that began it.
+    pub fn begun(&self, mock: &Mock, terms: &Terms) -> Reply {
+        let era = terms.era();
+        let mut result = match era {
+            Era::Legacy => json!({"task": self.fields(era)}),
+            Era::Modern => Value::Object(self.fields(era)),
+        };
+        envelope(&mut result, ResultType::Task, "tools/call", terms.revision, &mock.info);
+        Reply::Result(RawJson::from_value(&result))
+    }
+
+    /// The answer to `tasks/get`, and to `tasks/cancel` before 2026-07-28.
+    pub fn shown(&self, mock: &Mock, terms: &Terms) -> Reply {
+        let era = terms.era();
+        let mut fields = self.fields(era);
+        if era == Era::Modern {
+            match &self.status {
+                Status::Working | Status::Cancelled => {}
+                Status::InputRequired(questions) => {
+                    let requests = questions.iter().map(|question| (question.name.clone(), question.input_request()));
+                    fields.insert("inputRequests".to_owned(), Value::Object(requests.collect()));
+                }
+                Status::Completed(result) => {
+                    fields.insert("result".to_owned(), result.value().unwrap_or_default());
+                }
+                Status::Failed(error) => {
+                    let mut object = json!({"code": error.code, "message": error.message});
+                    if let Some(data) = error.data.as_ref().and_then(|data| data.value().ok()) {
+                        object["data"] = data;
+                    }
+                    fields.insert("error".to_owned(), object);
+                }
+            }
+        }
+        let mut result = Value::Object(fields);
+        envelope(&mut result, ResultType::Complete, "tasks/get", terms.revision, &mock.info);
+        Reply::Result(RawJson::from_value(&result))
+    }
+
+    /// An element of `tasks/list`.
+    pub fn listed(&self) -> Value {
+        Value::Object(self.fields(Era::Legacy))
+    }
+
+    /// The answer to `tasks/result`, once there is one.
+    pub fn result(&self) -> Option<Reply> {
+        match &self.status {
+            Status::Working | Status::InputRequired(_) => None,
+            Status::Completed(result) => {
+                let mut result = result.value().unwrap_or_default();
+                result["_meta"][RELATED_TASK] = json!({"taskId": self.id});
+                Some(Reply::Result(RawJson::from_value(&result)))
+            }
+            Status::Failed(error) => Some(Reply::Error(error.clone())),
+            Status::Cancelled => {
+                Some(Reply::Error(ErrorReply::new(code::INVALID_PARAMS, format!("the task {} was cancelled", self.id))))
+            }
+        }
+    }
+}
+
+/// `_meta` that says which task something belongs to, in 2025-11-25.
+pub fn related_task(id: &str) -> Value {
+    json!({RELATED_TASK: {"taskId": id}})
+}
+
+/// The answer to a request that only acknowledges, since 2026-07-28.
+pub fn acknowledged(mock: &Mock, terms: &Terms) -> Reply {
+    let mut result = json!({});
+    envelope(&mut result, ResultType::Complete, "tasks/cancel", terms.revision, &mock.info);
+    Reply::Result(RawJson::from_value(&result))
+}
+
+/// Why a client that did not declare the extension gets nothing about tasks.
+pub(super) fn undeclared() -> ErrorReply {
+    let data = json!({"requiredCapabilities": {"extensions": {meta::TASKS_EXTENSION: {}}}});
+    let message = format!("this needs the extension {}", meta::TASKS_EXTENSION);
+    ErrorReply::new(code::MISSING_CAPABILITY, message).with_data(&data)
+}
+
+/// A time as RFC 3339 has it.
+fn time(milliseconds: u64) -> String {
+    let time = i64::try_from(milliseconds).ok().and_then(|it| jiff::Timestamp::from_millisecond(it).ok());
+    time.unwrap_or(jiff::Timestamp::UNIX_EPOCH).to_string()
+}

@@ -1,0 +1,331 @@
+//! Texts that depend on what was asked, and values that have such texts in them.
+
+use std::sync::Arc;
+
+use minijinja::value::Serde;
+use minijinja::{Environment, UndefinedBehavior, Value as Word};
+use serde_json::{Map, Value};
+
+/// How much work one template may be; a loop over a million elements is more.
+const FUEL: u64 = 200_000;
+
+/// What templates can read.
+#[derive(Debug)]
+pub(super) struct Scope<'a> {
+    /// What the tool was called with, what the prompt was given, or the variables of the resource's pattern.
+    pub(super) arguments: &'a Value,
+    /// What earlier answers left behind.
+    pub(super) state: &'a Map<String, Value>,
+    /// How often this was asked for, from 1.
+    pub(super) call: u64,
+    /// `name` and `version` of the client.
+    pub(super) client: &'a Value,
+    /// What the client declared.
+    pub(super) capabilities: &'a Value,
+    /// HTTP headers, by their names in lower case.
+    pub(super) headers: &'a Value,
+    /// `_meta` of the request.
+    pub(super) meta: &'a Value,
+    /// What the client answered, by the names of the questions.
+    pub(super) answers: &'a Map<String, Value>,
+    /// The resource that is read.
+    pub(super) uri: Option<&'a str>,
+    /// The protocol version.
+    pub(super) version: &'a str,
+}
+
+/// What a template may name.
+const ROOTS: [&str; 10] =
+    ["arguments", "state", "call", "client", "capabilities", "headers", "meta", "answers", "uri", "version"];
+
+impl Scope<'_> {
+    fn word(&self, root: &str) -> Word {
+        match root {
+            "arguments" => Word::from(Serde(self.arguments)),
+            "state" => Word::from(Serde(self.state)),
+            "call" => Word::from(self.call),
+            "client" => Word::from(Serde(self.client)),
+            "capabilities" => Word::from(Serde(self.capabilities)),
+            "headers" => Word::from(Serde(self.headers)),
+            "meta" => Word::from(Serde(self.meta)),
+            "answers" => Word::from(Serde(self.answers)),
+            "uri" => self.uri.map_or(Word::UNDEFINED, Word::from),
+            "version" => Word::from(self.version),
+            _ => Word::UNDEFINED,
+        }
+    }
+}
+
+/// Every template of a mock, compiled.
+///
+/// There is no loader: a template cannot read files or other templates, and it stops when it has done too much.
+#[derive(Debug)]
+pub(super) struct Templates {
+    environment: Environment<'static>,
+    count: usize,
+}
+
+/// One template among [`Templates`].
+#[derive(Clone, Debug)]
+pub(super) struct Template {
+    name: Arc<str>,
+    gives: Gives,
+    /// What of the scope it reads.
+    roots: Arc<[&'static str]>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gives {
+    /// Text.
+    Text,
+    /// The value of its one expression, whatever its type.
+    Value,
+}
+
+/// What holds the value of a template that is one whole expression.
+const WHOLE: &str = "__whole";
+
+impl Templates {
+    pub(super) fn new() -> Templates {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+        environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+        environment.set_fuel(Some(FUEL));
+        Templates { environment, count: 0 }
+    }
+
+    /// Compiles a text; `None` if it is no template.
+    pub(super) fn add(&mut self, text: &str) -> Result<Option<Template>, String> {
+        if !["{{", "{%", "{#"].iter().any(|mark| text.contains(mark)) {
+            return Ok(None);
+        }
+        let (source, gives) = match whole_expression(text) {
+            Some(expression) => (format!("{{% set {WHOLE} = ({expression}) %}}"), Gives::Value),
+            None => (text.to_owned(), Gives::Text),
+        };
+        let name = self.count.to_string();
+        let mut added = self.environment.add_template_owned(name.clone(), source);
+        let mut gives = gives;
+        if added.is_err() && gives == Gives::Value {
+            // `{{ a }} and {{ b }}` looks like one expression from both ends.
+            gives = Gives::Text;
+            added = self.environment.add_template_owned(name.clone(), text.to_owned());
+        }
+        added.map_err(|error| in_words(&error))?;
+        self.count += 1;
+        let template = self.environment.get_template(&name).map_err(|error| in_words(&error))?;
+        let used = template.undeclared_variables(false);
+        if let Some(unknown) = used.iter().find(|used| !ROOTS.contains(&used.as_str()) && !self.is_global(used)) {
+            let hint = crate::suggest::closest(unknown, ROOTS).map(|meant| format!("; did you mean `{meant}`?"));
+            let hint = hint.unwrap_or_else(|| format!("; there are {}", ROOTS.join(", ")));
+            return Err(format!("a template knows no `{unknown}`{hint}"));
+        }
+        let roots = ROOTS.into_iter().filter(|root| used.contains(*root)).collect();
+        Ok(Some(Template { name: name.into(), gives, roots }))
+    }
+
+    fn is_global(&self, name: &str) -> bool {
+        self.environment.globals().any(|(global, _)| global == name)
+    }
+
+    fn render(&self, template: &Template, scope: &Scope<'_>) -> Result<Value, String> {
+        let compiled = self.environment.get_template(&template.name).map_err(|error| in_words(&error))?;
+        let context = Word::from_pairs(template.roots.iter().map(|root| (*root, scope.word(root))));
+        match template.gives {
+            Gives::Text => compiled.render(context).map(Value::from).map_err(|error| in_words(&error)),
+            Gives::Value => {
+                let captured = compiled.render_captured(context).map_err(|error| in_words(&error))?;
+                match captured.state().lookup(WHOLE) {
+                    Some(word) if word.is_undefined() => Err("the value is not there".to_owned()),
+                    Some(word) => serde_json::to_value(&word).map_err(|error| error.to_string()),
+                    None => Err("the value is not there".to_owned()),
+                }
+            }
+        }
+    }
+}
+
+/// The expression of `{{ expression }}`, if that is all there is.
+fn whole_expression(text: &str) -> Option<&str> {
+    let inner = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
+    let inner = inner.strip_prefix('-').unwrap_or(inner);
+    let inner = inner.strip_suffix('-').unwrap_or(inner).trim();
+    (!inner.is_empty() && !inner.contains("{{") && !inner.contains("}}")).then_some(inner)
+}
+
+/// The engine's words without the name of the template, which is ours.
+fn in_words(error: &minijinja::Error) -> String {
+    match error.detail() {
+        Some(detail) => format!("{}: {detail}", error.kind()),
+        None => error.kind().to_string(),
+    }
+}
+
+/// A JSON value in which texts may be templates.
+#[derive(Clone, Debug)]
+pub(super) enum Draft {
+    /// Always the same.
+    Fixed(Value),
+    /// A template.
+    Template(Template),
+    /// Elements.
+    List(Vec<Draft>),
+    /// Keys, which are never templates.
+    Object(Vec<(String, Draft)>),
+}
+
+impl Draft {
+    /// Compiles a value.
+    pub(super) fn of(value: &Value, templates: &mut Templates) -> Result<Draft, String> {
+        match value {
+            Value::String(text) => Draft::text(text, templates),
+            Value::Array(elements) => {
+                let drafts: Vec<_> =
+                    elements.iter().map(|element| Draft::of(element, templates)).collect::<Result<_, _>>()?;
+                let fixed = drafts.iter().all(Draft::is_fixed);
+                Ok(if fixed { Draft::Fixed(value.clone()) } else { Draft::List(drafts) })
+            }
+            Value::Object(fields) => Draft::object(fields, templates),
+            Value::Null | Value::Bool(_) | Value::Number(_) => Ok(Draft::Fixed(value.clone())),
+        }
+    }
+
+    /// Compiles an object.
+    pub(super) fn object(fields: &Map<String, Value>, templates: &mut Templates) -> Result<Draft, String> {
+        let draft = |(key, value): (&String, &Value)| Ok((key.clone(), Draft::of(value, templates)?));
+        Ok(Draft::fields(fields.iter().map(draft).collect::<Result<_, String>>()?))
+    }
+
+    /// An object of these fields.
+    pub(super) fn fields(fields: Vec<(String, Draft)>) -> Draft {
+        if !fields.iter().all(|(_, draft)| draft.is_fixed()) {
+            return Draft::Object(fields);
+        }
+        let fixed = fields.into_iter().filter_map(|(key, draft)| match draft {
+            Draft::Fixed(value) => Some((key, value)),
+            Draft::Template(_) | Draft::List(_) | Draft::Object(_) => None,
+        });
+        Draft::Fixed(Value::Object(fixed.collect()))
+    }
+
+    /// An array of these elements.
+    pub(super) fn list(elements: Vec<Draft>) -> Draft {
+        if !elements.iter().all(Draft::is_fixed) {
+            return Draft::List(elements);
+        }
+        let fixed = elements.into_iter().filter_map(|draft| match draft {
+            Draft::Fixed(value) => Some(value),
+            Draft::Template(_) | Draft::List(_) | Draft::Object(_) => None,
+        });
+        Draft::Fixed(Value::Array(fixed.collect()))
+    }
+
+    /// Compiles a text.
+    pub(super) fn text(text: &str, templates: &mut Templates) -> Result<Draft, String> {
+        Ok(match templates.add(text)? {
+            Some(template) => Draft::Template(template),
+            None => Draft::Fixed(text.into()),
+        })
+    }
+
+    /// Compiles what must be text in the end: `{{ 5 }}` is `"5"`.
+    pub(super) fn words(text: &str, templates: &mut Templates) -> Result<Draft, String> {
+        Ok(match templates.add(text)? {
+            // Text in front makes it a text whatever the expression is.
+            Some(template) if template.gives == Gives::Value => match templates.add(&format!("{{{{ '' }}}}{text}"))? {
+                Some(template) => Draft::Template(template),
+                None => Draft::Fixed(text.into()),
+            },
+            Some(template) => Draft::Template(template),
+            None => Draft::Fixed(text.into()),
+        })
+    }
+
+    /// Whether it is always the same.
+    pub(super) fn is_fixed(&self) -> bool {
+        matches!(self, Draft::Fixed(_))
+    }
+
+    /// The value for one request.
+    pub(super) fn render(&self, templates: &Templates, scope: &Scope<'_>) -> Result<Value, String> {
+        match self {
+            Draft::Fixed(value) => Ok(value.clone()),
+            Draft::Template(template) => templates.render(template, scope),
+            Draft::List(elements) => elements.iter().map(|draft| draft.render(templates, scope)).collect(),
+            Draft::Object(fields) => {
+                let render = |(key, draft): &(String, Draft)| Ok((key.clone(), draft.render(templates, scope)?));
+                fields.iter().map(render).collect::<Result<Map<_, _>, String>>().map(Value::Object)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn rendered(written: Value, arguments: Value) -> Result<Value, String> {
+        let mut templates = Templates::new();
+        let draft = Draft::of(&written, &mut templates)?;
+        let (empty, nothing) = (Map::new(), json!({}));
+        let scope = Scope {
+            arguments: &arguments,
+            state: &empty,
+            call: 3,
+            client: &nothing,
+            capabilities: &nothing,
+            headers: &nothing,
+            meta: &nothing,
+            answers: &empty,
+            uri: None,
+            version: "2026-07-28",
+        };
+        draft.render(&templates, &scope)
+    }
+
+    #[test]
+    fn one_whole_expression_keeps_the_type_of_its_value() {
+        let arguments = json!({"list": [1, {"b": 2, "a": 1.5}], "yes": true, "text": "5", "none": null});
+        for (written, expected) in [
+            ("{{ arguments.list }}", json!([1, {"b": 2, "a": 1.5}])),
+            ("{{arguments.yes}}", json!(true)),
+            ("{{ arguments.text }}", json!("5")),
+            ("{{ arguments.none }}", json!(null)),
+            ("{{ call }}", json!(3)),
+            ("{{ call + 1 }}", json!(4)),
+            ("{{ arguments.text }} and {{ call }}", json!("5 and 3")),
+            ("call {{ call }}", json!("call 3")),
+            ("{{ arguments.list | length }}", json!(2)),
+            ("{{ arguments.missing | default('x') }}", json!("x")),
+            ("{% if arguments.yes %}yes{% else %}no{% endif %}", json!("yes")),
+        ] {
+            assert_eq!(rendered(json!(written), arguments.clone()), Ok(expected), "{written}");
+        }
+    }
+
+    #[test]
+    fn keys_and_everything_that_is_no_template_stay_as_they_are() {
+        let written = json!({"{{ call }}": "{{ call }}", "snake_case": ["{ not }", 1.0, null]});
+        let expected = json!({"{{ call }}": 3, "snake_case": ["{ not }", 1.0, null]});
+        assert_eq!(rendered(written, json!({})), Ok(expected));
+    }
+
+    #[test]
+    fn what_cannot_be_rendered_is_said() {
+        for (written, expected) in [
+            ("{{ arguments.city }}", "the value is not there"),
+            ("in {{ arguments.city }}", "undefined value"),
+            ("{{ argument.city }}", "a template knows no `argument`; did you mean `arguments`?"),
+            ("{{ arguments.city", "syntax error"),
+            (
+                "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+                "engine ran out of fuel",
+            ),
+            ("{% include 'x' %}", "syntax error"),
+        ] {
+            let error = rendered(json!(written), json!({})).unwrap_err();
+            assert!(error.contains(expected), "{written}: {error}");
+        }
+    }
+}

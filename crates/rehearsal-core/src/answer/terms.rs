@@ -1,0 +1,197 @@
+//! In which version a request is answered, decided message by message.
+//!
+//! ```text
+//! _meta names a version ──► modern: the request says everything          2026-07-28
+//! anything else         ──► legacy: the connection remembers `initialize` 2024-11-05 … 2025-11-25
+//! ```
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::message::{ErrorReply, Method};
+use crate::protocol::{Era, Revision, code, meta};
+use crate::script::mock::LogLevel;
+
+/// What a client of the handshake era may expect its server to remember.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    /// What `initialize` settled.
+    pub handshake: Option<Handshake>,
+    /// What `logging/setLevel` asked for.
+    pub log_level: Option<LogLevel>,
+    /// What `resources/subscribe` asked for.
+    pub subscriptions: BTreeSet<String>,
+}
+
+/// What `initialize` settled.
+#[derive(Clone, Debug)]
+pub struct Handshake {
+    /// The version that both ends speak.
+    pub revision: Revision,
+    /// Who the client is.
+    pub client: Value,
+    /// What the client can do.
+    pub capabilities: Value,
+}
+
+/// What holds for one request.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// The version that it is answered in.
+    pub revision: Revision,
+    /// Who the client is, as it says.
+    pub client: Value,
+    /// What the client can do, as it declared it.
+    pub capabilities: Value,
+    /// From which level on the client wants log messages; `None` is silence.
+    pub log_from: Option<LogLevel>,
+}
+
+impl Terms {
+    /// The terms of a request, or why it cannot be answered in any version.
+    pub fn of(method: &Method, params: &Value, memory: &Memory, served: &[Revision]) -> Result<Terms, ErrorReply> {
+        let claims = params.get("_meta").is_some_and(|meta| meta.get(meta::PROTOCOL_VERSION).is_some());
+        let modern_only = *method == Method::DISCOVER || *method == Method::SUBSCRIPTIONS_LISTEN;
+        match &memory.handshake {
+            _ if claims => Terms::modern(params, served),
+            // Nobody before 2026-07-28 knows these methods, so whoever calls them forgot `_meta`.
+            None if modern_only => Terms::modern(params, served),
+            None if *method == Method::INITIALIZE || *method == Method::PING => Ok(Terms {
+                revision: Revision::LATEST_LEGACY,
+                client: json!({}),
+                capabilities: json!({}),
+                log_from: None,
+            }),
+            None => Err(ErrorReply::new(
+                code::INVALID_REQUEST,
+                format!(
+                    "{method} came before initialize; send initialize first, or name a version in _meta[{:?}]",
+                    meta::PROTOCOL_VERSION
+                ),
+            )),
+            Some(handshake) => Ok(Terms {
+                revision: handshake.revision,
+                client: handshake.client.clone(),
+                capabilities: handshake.capabilities.clone(),
+                log_from: Some(memory.log_level.unwrap_or(LogLevel::Debug)),
+            }),
+        }
+    }
+
+    /// The era of the version.
+    pub fn era(&self) -> Era {
+        self.revision.era()
+    }
+
+    /// Whether the client declared the tasks extension of 2026-07-28.
+    pub fn has_tasks_extension(&self) -> bool {
+        let extension = self.capabilities.get("extensions").and_then(|all| all.get(meta::TASKS_EXTENSION));
+        self.era() == Era::Modern && extension.is_some_and(Value::is_object)
+    }
+
+    /// Nothing is inferred from earlier requests, even on the same pipe.
+    fn modern(params: &Value, served: &[Revision]) -> Result<Terms, ErrorReply> {
+        let invalid = |message: String| ErrorReply::new(code::INVALID_PARAMS, message);
+        let meta = &params["_meta"];
+        let required = [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES];
+        let missing: Vec<_> = required.into_iter().filter(|key| meta.get(key).is_none()).collect();
+        if !missing.is_empty() {
+            return Err(invalid(format!("_meta lacks {}", missing.join(" and "))));
+        }
+        let Some(version) = meta[meta::PROTOCOL_VERSION].as_str() else {
+            return Err(invalid(format!("{} must be a string", meta::PROTOCOL_VERSION)));
+        };
+        let capabilities = &meta[meta::CLIENT_CAPABILITIES];
+        if !capabilities.is_object() {
+            return Err(invalid(format!("{} must be an object", meta::CLIENT_CAPABILITIES)));
+        }
+        let is_served = |revision: &Revision| revision.era() == Era::Modern && served.contains(revision);
+        let revision = version.parse().ok().filter(is_served).ok_or_else(|| {
+            let data = json!({"supported": supported(served), "requested": version});
+            ErrorReply::new(code::UNSUPPORTED_VERSION, format!("unsupported protocol version {version:?}"))
+                .with_data(&data)
+        })?;
+        let log_from = match meta.get(meta::LOG_LEVEL) {
+            None => None,
+            Some(Value::String(name)) => Some(LogLevel::named(name).ok_or_else(|| invalid(unknown_level(name)))?),
+            Some(_) => return Err(invalid(format!("{} must be a string", meta::LOG_LEVEL))),
+        };
+        let client = meta.get(meta::CLIENT_INFO).cloned().unwrap_or_else(|| Value::Object(Map::new()));
+        Ok(Terms { revision, client, capabilities: capabilities.clone(), log_from })
+    }
+}
+
+/// The versions that a request may name in `_meta`.
+pub(super) fn supported(served: &[Revision]) -> Vec<&'static str> {
+    let modern = served.iter().filter(|revision| revision.era() == Era::Modern);
+    modern.map(|revision| revision.as_str()).collect()
+}
+
+/// The newest version of the handshake era that is served, no newer than what the client wants if that can be.
+pub(super) fn settle(wanted: Option<Revision>, served: &[Revision]) -> Option<Revision> {
+    let legacy = || served.iter().copied().filter(|revision| revision.has_handshake());
+    wanted.filter(|wanted| legacy().any(|revision| revision == *wanted)).or_else(|| legacy().max())
+}
+
+/// `unknown level "loud"; there are debug, info, …`
+pub(super) fn unknown_level(level: &str) -> String {
+    let names = LogLevel::ALL.map(LogLevel::name);
+    format!("unknown level {level:?}; there are {}", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(params: Value) -> i64 {
+        Terms::of(&Method::TOOLS_LIST, &params, &Memory::default(), &Revision::ALL).unwrap_err().code
+    }
+
+    #[test]
+    fn a_claim_is_checked_key_by_key() {
+        let version = meta::PROTOCOL_VERSION;
+        let capabilities = meta::CLIENT_CAPABILITIES;
+        assert_eq!(code(json!({"_meta": {version: "2026-07-28"}})), code::INVALID_PARAMS);
+        assert_eq!(code(json!({"_meta": {version: 2026, capabilities: {}}})), code::INVALID_PARAMS);
+        assert_eq!(code(json!({"_meta": {version: "2026-07-28", capabilities: []}})), code::INVALID_PARAMS);
+        assert_eq!(code(json!({"_meta": {version: "2025-11-25", capabilities: {}}})), code::UNSUPPORTED_VERSION);
+        let loud = json!({"_meta": {version: "2026-07-28", capabilities: {}, meta::LOG_LEVEL: "loud"}});
+        assert_eq!(code(loud), code::INVALID_PARAMS);
+    }
+
+    #[test]
+    fn without_a_claim_the_handshake_comes_first() {
+        assert_eq!(code(json!({})), code::INVALID_REQUEST);
+        assert!(Terms::of(&Method::PING, &json!({}), &Memory::default(), &Revision::ALL).is_ok());
+    }
+
+    #[test]
+    fn a_claim_counts_even_after_a_handshake() {
+        let handshake = Handshake {
+            revision: Revision::V2025_06_18,
+            client: json!({"name": "c"}),
+            capabilities: json!({"roots": {}}),
+        };
+        let memory = Memory { handshake: Some(handshake), ..Memory::default() };
+        let legacy = Terms::of(&Method::TOOLS_LIST, &json!({}), &memory, &Revision::ALL).unwrap();
+        assert_eq!((legacy.revision, legacy.client), (Revision::V2025_06_18, json!({"name": "c"})));
+        let claim = json!({"_meta": {meta::PROTOCOL_VERSION: "2026-07-28", meta::CLIENT_CAPABILITIES: {}}});
+        let modern = Terms::of(&Method::TOOLS_LIST, &claim, &memory, &Revision::ALL).unwrap();
+        assert_eq!((modern.revision, modern.capabilities), (Revision::V2026_07_28, json!({})));
+    }
+
+    #[test]
+    fn a_handshake_settles_a_version_that_is_served_and_has_one() {
+        let served = [Revision::V2024_11_05, Revision::V2025_06_18, Revision::V2026_07_28];
+        for (wanted, settled) in [
+            (Some(Revision::V2024_11_05), Some(Revision::V2024_11_05)),
+            (Some(Revision::V2025_11_25), Some(Revision::V2025_06_18)),
+            (Some(Revision::V2026_07_28), Some(Revision::V2025_06_18)),
+            (None, Some(Revision::V2025_06_18)),
+        ] {
+            assert_eq!(settle(wanted, &served), settled, "{wanted:?}");
+        }
+        assert_eq!(settle(None, &[Revision::V2026_07_28]), None);
+    }
+}

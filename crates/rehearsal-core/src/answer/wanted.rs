@@ -1,0 +1,110 @@
+//! What `subscriptions/listen` wants to be told.
+
+use serde_json::{Value, json};
+
+use super::begin::invalid;
+use super::play::Change;
+use super::shape::{ResultType, envelope};
+use super::{Asked, Mock};
+use crate::json::RawJson;
+use crate::message::{ErrorReply, Method, RequestId};
+use crate::protocol::{Revision, meta};
+
+/// The part of what `subscriptions/listen` asked for that can ever happen here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    tools: bool,
+    prompts: bool,
+    resource_list: bool,
+    resources: Option<Vec<String>>,
+    tasks: Option<Vec<String>>,
+}
+
+impl Wanted {
+    pub(super) fn read(mock: &Mock, asked: &Asked) -> Result<Wanted, ErrorReply> {
+        let Some(wanted) = asked.params.get("notifications").filter(|wanted| wanted.is_object()) else {
+            return Err(invalid("subscriptions/listen needs an object `notifications`".to_owned()));
+        };
+        let texts = |key: &str| {
+            let texts = wanted.get(key).and_then(Value::as_array);
+            texts.map(|texts| texts.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>())
+        };
+        let offers = |capability: &str| mock.capabilities.contains_key(capability);
+        let known = |uris: Vec<String>| uris.into_iter().filter(|uri| mock.find_resource(uri).is_some()).collect();
+        Ok(Wanted {
+            tools: wanted["toolsListChanged"] == true && offers("tools"),
+            prompts: wanted["promptsListChanged"] == true && offers("prompts"),
+            resource_list: wanted["resourcesListChanged"] == true && offers("resources"),
+            resources: texts("resourceSubscriptions").map(known),
+            tasks: texts("taskIds").filter(|_| mock.has_tasks && asked.terms.has_tasks_extension()),
+        })
+    }
+
+    /// What is acknowledged.
+    pub fn accepted(&self) -> Value {
+        let mut accepted = json!({});
+        for (key, wanted) in [
+            ("toolsListChanged", self.tools),
+            ("promptsListChanged", self.prompts),
+            ("resourcesListChanged", self.resource_list),
+        ] {
+            if wanted {
+                accepted[key] = true.into();
+            }
+        }
+        for (key, texts) in [("resourceSubscriptions", &self.resources), ("taskIds", &self.tasks)] {
+            if let Some(texts) = texts {
+                accepted[key] = json!(texts);
+            }
+        }
+        accepted
+    }
+
+    /// Whether a change is one of those.
+    pub fn includes(&self, change: &Change) -> bool {
+        match change {
+            Change::Tools => self.tools,
+            Change::Prompts => self.prompts,
+            Change::Resources => self.resource_list,
+            Change::Resource(uri) => self.resources.iter().flatten().any(|wanted| wanted == uri),
+        }
+    }
+
+    /// Whether it wants to hear about a task.
+    pub fn includes_task(&self, id: &str) -> bool {
+        self.tasks.iter().flatten().any(|wanted| wanted == id)
+    }
+}
+
+impl Change {
+    /// How it is told.
+    pub fn method(&self) -> Method {
+        match self {
+            Change::Tools => Method::TOOLS_CHANGED,
+            Change::Prompts => Method::PROMPTS_CHANGED,
+            Change::Resources => Method::RESOURCES_CHANGED,
+            Change::Resource(_) => Method::RESOURCE_UPDATED,
+        }
+    }
+
+    /// With what.
+    pub fn params(&self) -> Value {
+        match self {
+            Change::Tools | Change::Prompts | Change::Resources => json!({}),
+            Change::Resource(uri) => json!({"uri": uri}),
+        }
+    }
+}
+
+/// Params of a notification on a subscription: they name the request that it belongs to.
+pub fn on_subscription(mut params: Value, id: &RequestId) -> Value {
+    params["_meta"][meta::SUBSCRIPTION_ID] = json!(id);
+    params
+}
+
+/// The result with which a subscription ends.
+pub fn end_of_subscription(mock: &Mock, id: &RequestId, revision: Revision) -> RawJson {
+    let mut result = on_subscription(json!({}), id);
+    envelope(&mut result, ResultType::Complete, "subscriptions/listen", revision, &mock.info);
+    RawJson::from_value(&result)
+}

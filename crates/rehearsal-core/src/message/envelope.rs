@@ -1,0 +1,96 @@
+//! The keys of JSON-RPC, as `serde_json` finds them.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{self, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// The keys of JSON-RPC and the text of their values; what else stands in the object is none of our business.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Envelope<'a> {
+    pub(super) jsonrpc: Option<&'a str>,
+    pub(super) id: Option<&'a str>,
+    pub(super) method: Option<&'a str>,
+    pub(super) params: Option<&'a str>,
+    pub(super) result: Option<&'a str>,
+    pub(super) error: Option<&'a str>,
+    pub(super) duplicate: Option<&'static str>,
+}
+
+impl<'a> Envelope<'a> {
+    /// Takes the value of a key; `false` for a key that stood there already.
+    pub(super) fn set(&mut self, key: Key, value: &'a str) -> bool {
+        let (slot, name) = match key {
+            Key::Jsonrpc => (&mut self.jsonrpc, "jsonrpc"),
+            Key::Id => (&mut self.id, "id"),
+            Key::Method => (&mut self.method, "method"),
+            Key::Params => (&mut self.params, "params"),
+            Key::Result => (&mut self.result, "result"),
+            Key::Error => (&mut self.error, "error"),
+            Key::Other => return true,
+        };
+        let first = slot.replace(value).is_none();
+        if !first {
+            self.duplicate = Some(name);
+        }
+        first
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Envelope<'a> {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(EnvelopeVisitor)
+    }
+}
+
+struct EnvelopeVisitor;
+
+impl<'de> Visitor<'de> for EnvelopeVisitor {
+    type Value = Envelope<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut envelope = Envelope::default();
+        while let Some(key) = map.next_key::<Key>()? {
+            if key == Key::Other {
+                map.next_value::<IgnoredAny>()?;
+            } else {
+                envelope.set(key, map.next_value::<&RawValue>()?.get());
+            }
+        }
+        Ok(envelope)
+    }
+}
+
+/// A key of an envelope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+pub(super) enum Key {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    #[serde(other)]
+    Other,
+}
+
+impl Key {
+    /// The key that is written like this, without its quotes.
+    pub(super) fn read(key: &[u8]) -> Key {
+        match key {
+            b"jsonrpc" => Key::Jsonrpc,
+            b"id" => Key::Id,
+            b"method" => Key::Method,
+            b"params" => Key::Params,
+            b"result" => Key::Result,
+            b"error" => Key::Error,
+            _ => Key::Other,
+        }
+    }
+}

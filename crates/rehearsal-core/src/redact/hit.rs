@@ -1,0 +1,135 @@
+//! What was redacted, without saying it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// One secret that was replaced: what kind and where, never the secret.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hit {
+    /// What kind of secret.
+    pub kind: Kind,
+    /// Where: `$.params.arguments.password`, `header authorization`, `stderr`. Indexes are shown as `[*]`.
+    pub place: String,
+}
+
+/// What kind of secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A password, passphrase or PIN.
+    Password,
+    /// Something called a secret or credentials.
+    Secret,
+    /// A key to an API or an account.
+    ApiKey,
+    /// An access, session or personal token.
+    Token,
+    /// The credentials of an `Authorization` header.
+    Authorization,
+    /// A cookie.
+    Cookie,
+    /// A private key.
+    PrivateKey,
+    /// A password or signature in a URL.
+    Url,
+    /// What a rule of the user names.
+    Rule,
+}
+
+impl Kind {
+    /// In words: `API key`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Password => "password",
+            Kind::Secret => "secret",
+            Kind::ApiKey => "API key",
+            Kind::Token => "token",
+            Kind::Authorization => "authorization",
+            Kind::Cookie => "cookie",
+            Kind::PrivateKey => "private key",
+            Kind::Url => "URL credential",
+            Kind::Rule => "by rule",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How many different places a summary tells apart; a server that invents keys must not fill our memory.
+const PLACES: usize = 256;
+
+/// What was redacted in a whole recording: how often each kind in each place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    counts: BTreeMap<Hit, u64>,
+    elsewhere: BTreeMap<Kind, u64>,
+}
+
+impl Summary {
+    /// Counts more of them.
+    pub fn add(&mut self, hits: impl IntoIterator<Item = Hit>) {
+        for hit in hits {
+            if let Some(count) = self.counts.get_mut(&hit) {
+                *count += 1;
+            } else if self.counts.len() < PLACES {
+                self.counts.insert(hit, 1);
+            } else {
+                *self.elsewhere.entry(hit.kind).or_default() += 1;
+            }
+        }
+    }
+
+    /// How many secrets in all.
+    pub fn total(&self) -> u64 {
+        self.counts.values().chain(self.elsewhere.values()).sum()
+    }
+
+    /// Whether nothing was redacted.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// Kind, place and count of each; what did not fit has the place `elsewhere`.
+    pub fn iter(&self) -> impl Iterator<Item = (Kind, &str, u64)> {
+        let places = self.counts.iter().map(|(hit, count)| (hit.kind, hit.place.as_str(), *count));
+        places.chain(self.elsewhere.iter().map(|(kind, count)| (*kind, "elsewhere", *count)))
+    }
+}
+
+impl fmt::Display for Summary {
+    /// One line each, without a line break at the end:
+    ///
+    /// ```text
+    /// 3 × password in $.params.arguments.password
+    /// 1 × authorization in header authorization
+    /// ```
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (kind, place, count)) in self.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{count} × {kind} in {place}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_counts_and_stays_small() {
+        let mut summary = Summary::default();
+        let hit = |place: String| Hit { kind: Kind::Token, place };
+        summary.add([hit("stderr".into()), hit("stderr".into())]);
+        assert_eq!(summary.to_string(), "2 × token in stderr");
+        summary.add((0..1000).map(|at| hit(format!("$.k{at}"))));
+        assert_eq!(summary.total(), 1002);
+        assert_eq!(summary.iter().count(), PLACES + 1);
+        assert!(summary.to_string().ends_with("× token in elsewhere"));
+    }
+}

@@ -1,0 +1,37 @@
+//! Secrets taken out of what is recorded, before it is written anywhere.
+//!
+//! ```text
+//! What ──► Redaction ──► What, with [redacted:3f9a2c1b] in place of every secret    + Hits: what kind, where, never the secret
+//!             │
+//!             ├─ one linear scan for anything suspicious; most messages end here, untouched and uncopied
+//!             └─ walk of the JSON: secret keys, secret values, JSON text inside strings, URLs ──► edits of the exact bytes
+//! ```
+//!
+//! Equal secrets become equal pseudonyms, in every run and wherever they were found, so a request that is redacted the
+//! same way still matches its recording. Everything but the secret keeps its bytes: keys, order, spacing, number digits.
+//! Text stays text and a number stays a number.
+//!
+//! What belongs to the protocol is never touched: ids, methods, progress tokens, cursors, `requestState`, the names of
+//! tools and prompts, the reserved keys of `_meta`, schemas, event ids and `Mcp-Session-Id`.
+
+mod edit;
+mod header;
+mod hit;
+mod key;
+mod needle;
+mod pattern;
+mod pseudonym;
+mod redaction;
+mod rule;
+mod scan;
+mod text;
+mod token;
+mod unescape;
+mod url;
+mod walk;
+
+pub use hit::{Hit, Kind, Summary};
+pub use pattern::PlaceError;
+pub use pseudonym::pseudonym;
+pub use redaction::Redaction;
+pub use rule::{Rule, RuleError};

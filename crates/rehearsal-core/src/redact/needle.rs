@@ -1,0 +1,143 @@
+//! The one linear scan that decides whether anything needs a closer look.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+
+use super::key::{KEY_WORDS, SEPARATORS, WHOLE};
+use super::token::{TOKENS, Token};
+
+/// What is looked for in every text.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Needle {
+    /// What would be mistaken for another needle and is none: `progressToken`, `maxTokens`.
+    Harmless,
+    /// A piece of the name of a secret.
+    Name,
+    /// What a secret begins with.
+    Token(&'static Token),
+    /// What a JSON Web Token begins with.
+    Jwt,
+    /// `Bearer ` or `Basic `.
+    Scheme,
+    /// What a private key begins with.
+    Pem,
+    /// The middle of a URL.
+    Url,
+    /// A letter that is written as an escape could hide any of these.
+    Escape,
+}
+
+/// Pieces of names, in lower case and without separators; `ENDINGS` of `key` each contain one.
+const NAMES: &[&str] = &[
+    "passw",
+    "passphrase",
+    "passcode",
+    "pwd",
+    "secret",
+    "credential",
+    "creds",
+    "token",
+    "jwt",
+    "bearer",
+    "authorization",
+    "cookie",
+];
+
+/// Names of several words, whose separators vary.
+const PAIRS: &[(&str, &str)] = &[
+    ("pass", "word"),
+    ("pass", "wd"),
+    ("pass", "phrase"),
+    ("pass", "code"),
+    ("connection", "string"),
+    ("auth", "header"),
+    ("access", "tokens"),
+    ("refresh", "tokens"),
+    ("auth", "tokens"),
+    ("api", "tokens"),
+];
+
+/// With what ends them, or `tokens` would hide the secret in `tokenSecret`.
+const HARMLESS: &[&str] = &["progresstoken\"", "tokens\"", "tokens ", "tokeniz", "nextpagetoken\""];
+
+static NEEDLES: LazyLock<(AhoCorasick, Vec<Needle>)> = LazyLock::new(|| {
+    let mut texts: Vec<String> = Vec::new();
+    let mut needles = Vec::new();
+    let mut put = |text: String, needle| {
+        texts.push(text);
+        needles.push(needle);
+    };
+    NAMES.iter().for_each(|name| put((*name).to_owned(), Needle::Name));
+    let keys = KEY_WORDS.iter().map(|word| (*word, "key"));
+    for (first, second) in keys.chain(PAIRS.iter().copied()) {
+        put(format!("{first}{second}"), Needle::Name);
+        let separated = SEPARATORS.iter().map(|separator| format!("{first}{}{second}", char::from(*separator)));
+        separated.for_each(|text| put(text, Needle::Name));
+    }
+    // These are so short that only a quote in front makes names of them.
+    WHOLE.iter().for_each(|(name, _)| put(format!("\"{name}"), Needle::Name));
+    HARMLESS.iter().for_each(|text| put((*text).to_owned(), Needle::Harmless));
+    TOKENS.iter().for_each(|token| put(token.prefix.to_owned(), Needle::Token(token)));
+    put("eyJ".to_owned(), Needle::Jwt);
+    put("bearer ".to_owned(), Needle::Scheme);
+    put("basic ".to_owned(), Needle::Scheme);
+    put("-----BEGIN ".to_owned(), Needle::Pem);
+    put("://".to_owned(), Needle::Url);
+    put("\\u00".to_owned(), Needle::Escape);
+    let mut builder = AhoCorasick::builder();
+    builder.ascii_case_insensitive(true).match_kind(MatchKind::LeftmostLongest).kind(Some(AhoCorasickKind::DFA));
+    (builder.build(&texts).expect("a few hundred short needles fit any automaton"), needles)
+});
+
+/// A needle that was found.
+pub(super) struct Found {
+    pub(super) needle: Needle,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// Everything suspicious in a text, in order; what is harmless is left out.
+pub(super) fn find(text: &[u8]) -> impl Iterator<Item = Found> {
+    let (automaton, needles) = &*NEEDLES;
+    let found = automaton.find_iter(text).map(|found| Found {
+        needle: needles[found.pattern().as_usize()],
+        start: found.start(),
+        end: found.end(),
+    });
+    found.filter(|found| !matches!(found.needle, Needle::Harmless))
+}
+
+/// Whether there is anything in a text that is worth a closer look.
+pub(super) fn suspicious(text: &[u8]) -> bool {
+    find(text).next().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::redact::key;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_name_of_a_secret_gets_past_the_first_scan(
+            words in prop::collection::vec(prop::sample::select(vec![
+                "pass", "word", "api", "key", "access", "token", "Secret", "auth", "PASSWORD", "connection", "string", "pin",
+                "otp", "jwt", "id", "private", "header", "hash", "tokens", "s", "creds", "Credential", "cookie", "pwd", "is",
+            ]), 1..4),
+            separators in prop::collection::vec(prop::sample::select(vec!["", "_", "-", " ", ".", "__"]), 3),
+        ) {
+            let name: String = words.iter().zip(separators).map(|(word, separator)| format!("{separator}{word}")).collect();
+            if key::secret(&name).is_some() {
+                prop_assert!(suspicious(format!("\"{name}\"").as_bytes()), "{}", name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_protocol_is_not_suspicious() {
+        let message = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":1},"name":"x","maxTokens":3}}"#;
+        assert!(!suspicious(message));
+    }
+}

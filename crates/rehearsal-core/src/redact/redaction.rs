@@ -1,0 +1,701 @@
+//! What is redacted, and the things that it is done to.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use super::edit::apply;
+use super::header::header;
+use super::hit::{Hit, Kind};
+use super::rule::{Meaning, Rule};
+use super::scan::{Rules, Scan};
+use super::token::key_material;
+use crate::message::{Body, Message, Reason};
+use crate::trace::{Call, End, Entry, HttpHead, Part, Placed, Start, What};
+
+/// What is redacted. Cheap to clone and to share.
+#[derive(Clone, Debug)]
+pub struct Redaction {
+    rules: Arc<Rules>,
+}
+
+impl Default for Redaction {
+    fn default() -> Redaction {
+        Redaction::standard()
+    }
+}
+
+impl Redaction {
+    /// Credentials, wherever they are known by their name or by their looks.
+    pub fn standard() -> Redaction {
+        Redaction { rules: Arc::new(Rules { standard: true, ..Rules::default() }) }
+    }
+
+    /// Nothing.
+    pub fn none() -> Redaction {
+        Redaction { rules: Arc::default() }
+    }
+
+    /// This, and what a rule names.
+    #[must_use]
+    pub fn with(mut self, rule: Rule) -> Redaction {
+        let rules = Arc::make_mut(&mut self.rules);
+        match rule.0 {
+            Meaning::Place(place) => rules.places.push(place),
+            Meaning::Text(pattern) => rules.patterns.push(pattern),
+        }
+        self
+    }
+
+    /// Whether nothing is ever redacted.
+    pub fn is_none(&self) -> bool {
+        !self.rules.standard && self.rules.places.is_empty() && self.rules.patterns.is_empty()
+    }
+
+    /// What happened, without its secrets, and what was replaced. Without secrets it comes back as it was, not copied.
+    ///
+    /// A [`What::Piece`] is judged by itself: whoever cuts a line into pieces gives each piece with everything that was
+    /// passed on of its line before, so that no secret is cut in two.
+    pub fn what(&self, what: What) -> (What, Vec<Hit>) {
+        let mut hits = Vec::new();
+        if self.is_none() {
+            return (what, hits);
+        }
+        let what = match what {
+            What::Message { from, channel, message, event_id } => {
+                let message = self.redact_message(&message, &mut hits).unwrap_or(message);
+                What::Message { from, channel, message, event_id }
+            }
+            What::Http { from, channel, head } => What::Http { from, channel, head: self.head(head, &mut hits) },
+            What::Event { channel, name, id, data, retry } => {
+                let data = self.line(data, "event", &mut hits);
+                What::Event { channel, name, id, data, retry }
+            }
+            What::ChannelEnded { channel, why } => {
+                What::ChannelEnded { channel, why: why.map(|why| self.line(why, "how it ended", &mut hits)) }
+            }
+            What::Stderr { line } => What::Stderr { line: self.line(line, "stderr", &mut hits) },
+            What::Piece { from, offset, bytes } => {
+                let bytes = self.bytes(&bytes, "half a line", &mut hits).map_or(bytes, Bytes::from);
+                What::Piece { from, offset, bytes }
+            }
+            What::Ended(end) => What::Ended(self.end(end, &mut hits)),
+        };
+        (what, hits)
+    }
+
+    /// A message without its secrets; `None` where it has none.
+    pub fn message(&self, message: &Message) -> Option<Message> {
+        self.redact_message(message, &mut Vec::new())
+    }
+
+    /// Any text without its secrets: an error to be shown, a line of a log.
+    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.edited(text, "text", &mut Vec::new()).map_or(Cow::Borrowed(text), Cow::Owned)
+    }
+
+    /// What a session is about, without its secrets: command line, environment, URL, metadata.
+    pub fn start(&self, start: Start) -> (Start, Vec<Hit>) {
+        let mut hits = Vec::new();
+        let server_info = self.map(start.server_info, "server_info", &mut hits);
+        let metadata = self.map(start.metadata, "metadata", &mut hits);
+        (Start { server_info, metadata, ..start }, hits)
+    }
+
+    /// A piece of a trace without its secrets.
+    pub fn part(&self, part: Part) -> (Part, Vec<Hit>) {
+        match part {
+            Part::Start(start) => {
+                let (start, hits) = self.start(start);
+                (Part::Start(start), hits)
+            }
+            Part::Call(call) => {
+                let mut hits = Vec::new();
+                let mut placed = |placed: Placed| {
+                    let message = self.redact_message(&placed.message, &mut hits).unwrap_or(placed.message);
+                    Placed { message, ..placed }
+                };
+                let request = placed(call.request);
+                let response = call.response.map(placed);
+                (Part::Call(Box::new(Call { request, response, ..*call })), hits)
+            }
+            Part::Entry(entry) => {
+                let (what, hits) = self.what(entry.what);
+                (Part::Entry(Entry { what, ..entry }), hits)
+            }
+            Part::Finish { ended_at, end } => {
+                let mut hits = Vec::new();
+                let end = end.map(|end| self.end(end, &mut hits));
+                (Part::Finish { ended_at, end }, hits)
+            }
+        }
+    }
+
+    fn redact_message(&self, message: &Message, hits: &mut Vec<Hit>) -> Option<Message> {
+        let raw = message.raw();
+        match message.body() {
+            Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Batch(_) => {
+                self.bytes(raw, "", hits).map(Message::parse)
+            }
+            Body::Garbled(garbled) => {
+                let clean = self.bytes(raw, "garbled", hits)?;
+                Some(match &garbled.reason {
+                    // What only the transport could know; everything else is found again, in words without secrets.
+                    reason @ (Reason::HalfLine | Reason::TooLong { .. }) => Message::garbled(clean, reason.clone()),
+                    Reason::Blank
+                    | Reason::NotUtf8 { .. }
+                    | Reason::NotJson { .. }
+                    | Reason::NotAnObject { .. }
+                    | Reason::EmptyBatch
+                    | Reason::DuplicateKey { .. }
+                    | Reason::NotVersion2 { .. }
+                    | Reason::BadId { .. }
+                    | Reason::BadMethod { .. }
+                    | Reason::BadParams { .. }
+                    | Reason::BadError { .. }
+                    | Reason::ResultAndError
+                    | Reason::RequestAndResponse
+                    | Reason::Purposeless
+                    | Reason::NoId => Message::parse(clean),
+                })
+            }
+        }
+    }
+
+    fn head(&self, head: HttpHead, hits: &mut Vec<Hit>) -> HttpHead {
+        let target = head.target.map(|target| {
+            let mut scan = Scan::new(&self.rules, "url");
+            if self.rules.standard {
+                scan.url(&target);
+            }
+            scan.text(&target);
+            finish(scan, target, hits)
+        });
+        let mut headers = head.headers;
+        for (name, value) in &mut headers {
+            if let Some(clean) = header(&self.rules, name, value, hits) {
+                *value = clean;
+            }
+        }
+        HttpHead { target, headers, ..head }
+    }
+
+    fn end(&self, end: End, hits: &mut Vec<Hit>) -> End {
+        match end {
+            End::Failed { why } => End::Failed { why: self.line(why, "how it ended", hits) },
+            End::ClientClosed { .. } | End::ServerExited { .. } | End::Stopped | End::Recovered => end,
+        }
+    }
+
+    fn map(&self, map: Map<String, Value>, place: &str, hits: &mut Vec<Hit>) -> Map<String, Value> {
+        if self.is_none() {
+            return map;
+        }
+        let text = Value::Object(map).to_string();
+        let clean = self.line(text, place, hits);
+        serde_json::from_str(&clean).expect("edits keep an object an object")
+    }
+
+    fn line(&self, line: String, place: &str, hits: &mut Vec<Hit>) -> String {
+        self.edited(&line, place, hits).unwrap_or(line)
+    }
+
+    fn edited(&self, text: &str, place: &str, hits: &mut Vec<Hit>) -> Option<String> {
+        let clean = self.bytes(text.as_bytes(), place, hits)?;
+        Some(String::from_utf8(clean).expect("pieces of text replaced by text"))
+    }
+
+    /// Bytes that are one JSON value, or text, or nearly that.
+    fn bytes(&self, bytes: &[u8], place: &str, hits: &mut Vec<Hit>) -> Option<Vec<u8>> {
+        let mut clean = self.once(bytes, place, hits)?;
+        // A pseudonym may change how the text around it reads; what is kept must be what a second look would keep.
+        for _ in 0..ROUNDS {
+            match self.once(&clean, place, hits) {
+                Some(cleaner) => clean = cleaner,
+                None => break,
+            }
+        }
+        Some(clean)
+    }
+
+    fn once(&self, bytes: &[u8], place: &str, hits: &mut Vec<Hit>) -> Option<Vec<u8>> {
+        let suspect = self.rules.suspect(bytes) || (self.rules.standard && key_material(bytes));
+        if !suspect {
+            return None;
+        }
+        let text = same_length(bytes);
+        let mut scan = Scan::new(&self.rules, place);
+        let whole = scan.json(&text, 0).is_ok_and(|end| text[end..].trim_ascii().is_empty());
+        if !whole {
+            // Half a message, or none: what the walk found counts, and the names that it lost track of are looked for.
+            scan.path.clear();
+            scan.text(&text);
+            if self.rules.standard && key_material(bytes) {
+                let start = text.len() - text.trim_ascii_start().len();
+                scan.hide(&text, start..text.trim_ascii_end().len(), Kind::PrivateKey);
+            }
+        }
+        if scan.edits.is_empty() {
+            return None;
+        }
+        hits.append(&mut scan.hits);
+        Some(apply(bytes, scan.edits))
+    }
+}
+
+/// How often a text that had secrets is looked at again.
+const ROUNDS: usize = 8;
+
+fn finish(mut scan: Scan<'_>, text: String, hits: &mut Vec<Hit>) -> String {
+    if scan.edits.is_empty() {
+        return text;
+    }
+    hits.append(&mut scan.hits);
+    String::from_utf8(apply(text.as_bytes(), scan.edits)).expect("pieces of text replaced by text")
+}
+
+/// The bytes as text in which every byte keeps its place; a byte that is no UTF-8 becomes a control character.
+fn same_length(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '\u{1a}'));
+    }
+    Cow::Owned(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::{Channel, Side};
+    use crate::redact::pseudonym;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    /// Secrets that are known by their looks, wherever they stand.
+    const BY_LOOKS: &[&str] = &[
+        "sk-proj-abcdefghijklmnop1234567890",
+        "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AA",
+        "sk_live_51H8abcDEF123456",
+        "ghp_0123456789abcdefghijABCDEFGHIJ012345",
+        "gho_0123456789abcdefghijABCDEFGHIJ012345",
+        "github_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz0123456789",
+        "glpat-abcDEF123456ghiJKL78",
+        "xoxb-123456789012-123456789012-abcdefghijklmnop",
+        "xoxp-123456789012-abcdefABCDEF",
+        "AKIAIOSFODNN7EXAMPLE",
+        "ASIAIOSFODNN7EXAMPLE",
+        "AIzaSyA1234567890abcdefghijklmnopqrstuv",
+        "ya29.a0AfH6SMBx1234567890abcdefg",
+        "npm_abcdefghijklmnopqrstuvwxyz0123456789",
+        "pypi-AgEIcHlwaS5vcmcCJDAxMjM0NTY3ODkwMTIzNDU2Nzg5",
+        "hf_abcdefghijklmnopqrstuvwxyz01234567",
+        "SG.abcdefghijklmnop12345.ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789abcdefg",
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+    ];
+
+    /// Secrets that only their name gives away.
+    const BY_NAME: &[&str] =
+        &["hunter2", "correct horse battery", "p@ss\"w\\ord", "пароль", "a/b+c==", "tab\there", "12"];
+
+    const NAMES: &[&str] = &[
+        "password",
+        "api_key",
+        "apiKey",
+        "access_token",
+        "clientSecret",
+        "AWS_SECRET_ACCESS_KEY",
+        "private_key",
+        "passphrase",
+        "refresh_token",
+        "X-Api-Key",
+        "GITHUB_TOKEN",
+        "db.password",
+    ];
+
+    fn message(text: &str) -> What {
+        let message = Message::parse(text.to_owned());
+        What::Message { from: Side::Client, channel: Channel::MAIN, message, event_id: None }
+    }
+
+    fn shown(what: &What) -> String {
+        match what {
+            What::Message { message, .. } => message.text().into_owned(),
+            What::Http { head, .. } => format!("{head:?}"),
+            What::Event { data, .. } => data.clone(),
+            What::ChannelEnded { why, .. } => why.clone().unwrap_or_default(),
+            What::Stderr { line } => line.clone(),
+            What::Piece { bytes, .. } => String::from_utf8_lossy(bytes).into_owned(),
+            What::Ended(end) => format!("{end:?}"),
+        }
+    }
+
+    fn head(target: &str, headers: &[(&str, &str)]) -> What {
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let head = HttpHead { method: Some("POST".into()), target: Some(target.into()), status: None, headers };
+        What::Http { from: Side::Client, channel: Channel(1), head }
+    }
+
+    /// The secret is gone, the pseudonym is there, and a second time changes nothing.
+    #[track_caller]
+    fn gone(what: What, secret: &str) -> What {
+        let before = shown(&what);
+        let (clean, hits) = Redaction::standard().what(what);
+        let text = shown(&clean);
+        assert!(!text.contains(secret), "{secret} is still in {text}");
+        let escaped = Value::from(secret).to_string();
+        assert!(!text.contains(escaped.trim_matches('"')), "{secret} is still in {text}");
+        assert!(text.contains("[redacted:"), "{before} ==> {text}");
+        assert!(!hits.is_empty());
+        assert!(hits.iter().all(|hit| !hit.place.contains(secret)), "{hits:?}");
+        let again = Redaction::standard().what(clean.clone());
+        assert_eq!(again, (clean.clone(), vec![]), "a second time changes nothing");
+        clean
+    }
+
+    fn call(arguments: &Value) -> String {
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "x", "arguments": arguments}})
+            .to_string()
+    }
+
+    fn result(result: &Value) -> String {
+        json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string()
+    }
+
+    fn text_result(text: &str) -> String {
+        result(&json!({"content": [{"type": "text", "text": text}]}))
+    }
+
+    #[test]
+    fn a_secret_that_is_known_by_its_looks_is_found_everywhere() {
+        for secret in BY_LOOKS {
+            gone(message(&call(&json!({"anything": secret}))), secret);
+            gone(message(&call(&json!({"list": ["a", [secret]]}))), secret);
+            gone(message(&call(&json!({"text": format!("use {secret}, please")}))), secret);
+            gone(message(&call(&json!({"text": format!("line\n{secret}\n")}))), secret);
+            gone(message(&text_result(&json!({"deep": {"json": [secret]}}).to_string())), secret);
+            gone(message(&text_result(&json!({"text": json!({"x": secret}).to_string()}).to_string())), secret);
+            gone(message(&text_result(&format!("Result: {} (end)", json!({"x": secret})))), secret);
+            gone(message(&result(&json!({ *secret: 1 }))), secret);
+            gone(message(&format!("INFO starting with {secret}")), secret);
+            gone(message(&format!("{{\"jsonrpc\":\"2.0\",\"params\":{{\"x\":\"{secret}")), secret);
+            gone(What::Stderr { line: format!("token is {secret}") }, secret);
+            gone(What::Stderr { line: json!({"level": "info", "msg": format!("got {secret}")}).to_string() }, secret);
+            gone(What::Ended(End::Failed { why: format!("cannot connect: {secret}") }), secret);
+            gone(What::ChannelEnded { channel: Channel(1), why: Some(format!("refused {secret}")) }, secret);
+            gone(head("/mcp", &[("X-Whatever", secret)]), secret);
+            gone(head("/mcp", &[("Authorization", &format!("Bearer {secret}"))]), secret);
+            gone(head(&format!("/mcp?x={secret}"), &[]), secret);
+            let event = |data| What::Event { channel: Channel(1), name: None, id: None, data, retry: None };
+            gone(event(format!("{{\"x\":\"{secret}\"}}")), secret);
+            let error = json!({"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":format!("bad key {secret}"),"data":{"k":secret}}});
+            gone(message(&error.to_string()), secret);
+            let note =
+                json!({"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":secret}});
+            gone(message(&note.to_string()), secret);
+        }
+    }
+
+    #[test]
+    fn a_secret_that_is_known_by_its_name_is_found_everywhere() {
+        for secret in BY_NAME {
+            for name in NAMES {
+                gone(message(&call(&json!({ *name: secret }))), secret);
+                gone(message(&call(&json!({"deep": [{ *name: [{"v": secret}] }]}))), secret);
+                gone(message(&text_result(&json!({ *name: secret }).to_string())), secret);
+                let twice = json!({"text": json!({ *name: secret }).to_string()}).to_string();
+                gone(message(&text_result(&twice)), secret);
+                gone(message(&text_result(&format!("Echo: {}", json!({ *name: secret })))), secret);
+                gone(message(&call(&json!({"env": [{"name": name, "value": secret}]}))), secret);
+                gone(message(&call(&json!({"env": [{"value": secret, "key": name}]}))), secret);
+                gone(What::Stderr { line: json!({ *name: secret }).to_string() }, secret);
+                gone(What::Stderr { line: format!("config: {}", json!({ *name: secret })) }, secret);
+                let torn = json!({ *name: secret }).to_string();
+                gone(message(torn.trim_end_matches(['"', '}'])), secret);
+            }
+        }
+        for name in NAMES {
+            for (form, secret) in [
+                (format!("{name}=hunter2"), "hunter2"),
+                (format!("export {name}='hunter 2'; run"), "hunter 2"),
+                (format!("{name}: correcthorse"), "correcthorse"),
+                (format!("{name} = \"correct horse\""), "correct horse"),
+                (format!("{{'{name}': 'hunter2', 'a': 1}}"), "hunter2"),
+                (format!("\\\"{name}\\\":\\\"hunter2\\\""), "hunter2"),
+                (format!("<{name}>hunter2</{name}>"), "hunter2"),
+                (format!("Server=x;{name}=hunter2;Database=y"), "hunter2"),
+                (format!("{{\"{name}\": hunter2}}"), "hunter2"),
+                (format!("--{name} hunter2 --verbose"), "hunter2"),
+                (format!("https://example.com/a?b=1&{name}=hunter2&c=2"), "hunter2"),
+            ] {
+                gone(What::Stderr { line: form.clone() }, secret);
+                gone(message(&text_result(&form)), secret);
+                gone(message(&form), secret);
+            }
+        }
+    }
+
+    #[test]
+    fn the_environment_the_command_line_and_the_url_of_a_server_have_no_secrets() {
+        let server_info = json!({
+            "command": "npx", "arguments": ["-y", "server", "--api-key", "k-123", "--token=t-456", "-e", "DB_PASSWORD=p-789", "https://me:u-012@host/x?sig=s-345"],
+            "env": {"GITHUB_TOKEN": "g-678", "PWD": "/home/me", "OLDPWD": "/tmp", "PATH": "/bin", "MYSQL_PWD": "m-901"},
+            "url": "https://host/mcp?access_token=a-234&page=2",
+        });
+        let Value::Object(server_info) = server_info else { panic!() };
+        let Value::Object(metadata) = json!({"who": "me", "secret": "x-567", "n": 1.5}) else { panic!() };
+        let start = Start { session_id: "s".into(), server_info, started_at: None, metadata };
+        let (clean, hits) = Redaction::standard().start(start);
+        let text =
+            Value::Object(clean.server_info.clone()).to_string() + &Value::Object(clean.metadata.clone()).to_string();
+        for secret in ["k-123", "t-456", "p-789", "u-012", "s-345", "g-678", "m-901", "a-234", "x-567"] {
+            assert!(!text.contains(secret), "{secret} in {text}");
+        }
+        for kept in [
+            "\"-y\"",
+            "--api-key",
+            "--token=",
+            "DB_PASSWORD=",
+            "https://me:",
+            "/home/me",
+            "\"/tmp\"",
+            "/bin",
+            "page=2",
+            "1.5",
+        ] {
+            assert!(text.contains(kept), "{kept} not in {text}");
+        }
+        assert_eq!(hits.len(), 9, "{hits:?}");
+        assert_eq!(Redaction::standard().start(clean.clone()), (clean, vec![]));
+    }
+
+    #[test]
+    fn headers_keep_their_shape() {
+        for (name, value, expected) in [
+            ("Authorization", "Bearer abc", format!("Bearer {}", pseudonym("abc"))),
+            ("authorization", "Basic dTpw", format!("Basic {}", pseudonym("dTpw"))),
+            ("Proxy-Authorization", "abc", pseudonym("abc")),
+            ("Cookie", "a=1; b=\"x y\"", format!("a={}; b={}", pseudonym("1"), pseudonym("\"x y\""))),
+            ("Set-Cookie", "sid=abc; Path=/; HttpOnly", format!("sid={}; Path=/; HttpOnly", pseudonym("abc"))),
+            ("X-Api-Key", "abc", pseudonym("abc")),
+            ("X-Amz-Security-Token", "abc", pseudonym("abc")),
+            ("Mcp-Param-Token", "=?base64?w6k=?=", pseudonym("é")),
+            ("Mcp-Param-Region", "us-east", "us-east".into()),
+            (
+                "Mcp-Session-Id",
+                "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln",
+                "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln".into(),
+            ),
+            ("Location", "/cb?code=abc&state=x", format!("/cb?code={}&state=x", pseudonym("abc"))),
+            ("Content-Type", "application/json", "application/json".into()),
+        ] {
+            let (clean, _) = Redaction::standard().what(head("/mcp", &[(name, value)]));
+            let What::Http { head: clean_head, .. } = &clean else { panic!() };
+            assert_eq!(clean_head.headers, [(name.to_owned(), expected)]);
+            assert_eq!(Redaction::standard().what(clean.clone()).0, clean);
+        }
+    }
+
+    #[test]
+    fn everything_but_the_secret_keeps_its_bytes() {
+        let odd = r#" { "id":1 ,"jsonrpc":"2.0","method":"x","params":{"\u0070assword" : "\u0068unter2","n":1.50e+1, "t":"{\"a\\u00e9\":\/\"x\",\"api_key\": \"k\"}" ,"pin":1234,"token":7} } "#;
+        let clean = Redaction::standard().message(&Message::parse(odd)).unwrap();
+        let expected = odd
+            .replace(r"\u0068unter2", &pseudonym("hunter2"))
+            .replace("\"pin\":1234", &format!("\"pin\":{}", crate::redact::pseudonym::number("1234")));
+        // The text of `t` is no JSON (`\/` before a quote), so its key is found as in any text.
+        assert_eq!(clean.text(), expected.replace(r#"\"k\""#, &format!("\\\"{}\\\"", pseudonym("k"))));
+        assert!(clean.as_request().is_some());
+    }
+
+    #[test]
+    fn equal_secrets_are_equal_wherever_they_were_found() {
+        let expected = pseudonym("ghp_0123456789abcdefghijABCDEFGHIJ012345");
+        for text in [
+            call(&json!({"token": "ghp_0123456789abcdefghijABCDEFGHIJ012345"})),
+            call(&json!({"x": "Bearer ghp_0123456789abcdefghijABCDEFGHIJ012345"})),
+            text_result("GITHUB_TOKEN=ghp_0123456789abcdefghijABCDEFGHIJ012345"),
+            text_result("https://x:ghp_0123456789abcdefghijABCDEFGHIJ012345@github.com/a/b"),
+        ] {
+            let clean = Redaction::standard().message(&Message::parse(text)).unwrap();
+            assert!(clean.text().contains(&expected), "{clean:?}");
+        }
+    }
+
+    #[test]
+    fn what_belongs_to_the_protocol_is_never_touched() {
+        let jwt = BY_LOOKS[17];
+        let schema = json!({"type": "object", "properties": {"password": {"type": "string", "default": "hunter2"}, "token": {"type": "string"}}});
+        for text in [
+            json!({"jsonrpc":"2.0","id":jwt,"method":"tools/call","params":{"name":"get_token","_meta":{"progressToken":jwt,"io.modelcontextprotocol/subscriptionId":jwt},"arguments":{}}}),
+            json!({"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"abc","progress":1}}),
+            json!({"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":jwt}}),
+            json!({"jsonrpc":"2.0","id":1,"result":{"nextCursor":jwt,"requestState":jwt,"tools":[{"name":"login","inputSchema":schema,"outputSchema":schema}]}}),
+            json!({"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"Your password?","requestedSchema":schema}}),
+            json!({"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"maxTokens":100,"messages":[]}}),
+            json!({"jsonrpc":"2.0","id":1,"result":{"usage":{"inputTokens":1,"outputTokens":2,"totalTokens":3},"keyboard":"us","key":"value","tokenize":"yes","token":3,"nextPageToken":"abc"}}),
+            json!({"jsonrpc":"2.0","id":1,"result":{"openapi":{"properties":{"password":{"type":"string"}}}}}),
+            json!({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":jwt}}),
+            json!({"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","description":"token: the token that you got. Bearer authentication is needed; see https://example.com/docs?page=2#key"}]}}),
+            json!({"jsonrpc":"2.0","id":1,"result":{"hasPassword":true,"password":null,"secret":"","passwordRequired":"yes"}}),
+        ] {
+            let text = text.to_string();
+            let clean = Redaction::standard().message(&Message::parse(text.clone()));
+            assert_eq!(clean.map(|clean| clean.text().into_owned()), None, "{text}");
+        }
+        let batch = r#"[{"jsonrpc":"2.0","id":"Bearer abcdefgh1234","method":"x","params":{"password":"a"}}]"#;
+        let clean = Redaction::standard().message(&Message::parse(batch)).unwrap();
+        assert_eq!(clean.text(), batch.replace("\"a\"", &format!("\"{}\"", pseudonym("a"))));
+    }
+
+    #[test]
+    fn a_private_key_is_found_whole_cut_off_and_line_by_line() {
+        let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+        for end in ["\n-----END PRIVATE KEY-----\n", "", "\n"] {
+            let key = format!("-----BEGIN PRIVATE KEY-----\n{body}\n{body}{end}");
+            gone(message(&call(&json!({"text": key}))), body);
+            gone(message(&call(&json!({"privateKey": key}))), body);
+            gone(What::Stderr { line: key }, body);
+        }
+        gone(What::Stderr { line: body.to_owned() }, body);
+        gone(message(body), body);
+        let digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        let (line, hits) = Redaction::standard().what(What::Stderr { line: digest.to_owned() });
+        assert_eq!((shown(&line).as_str(), hits.len()), (digest, 0));
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_keep_their_place() {
+        let raw = [b"\xff\xfe password=hunter2 \x80".as_slice()].concat();
+        let message = Message::parse(raw);
+        let clean = Redaction::standard().message(&message).unwrap();
+        let expected = [b"\xff\xfe password=".as_slice(), pseudonym("hunter2").as_bytes(), b" \x80"].concat();
+        assert_eq!(clean.raw(), &expected);
+        let half = Message::garbled(r#"{"password":"hunter2"#, Reason::HalfLine);
+        let clean = Redaction::standard().message(&half).unwrap();
+        assert_eq!(clean.as_garbled().unwrap().reason, Reason::HalfLine);
+    }
+
+    #[test]
+    fn rules_of_the_user_count_beside_the_standard_or_alone() {
+        let text =
+            call(&json!({"ssn": "123-45-6789", "list": [{"iban": 42}], "note": "id 987-65-4321", "password": "x"}));
+        let rule = |text: &str| Rule::parse(text).unwrap();
+        let clean = |redaction: Redaction| {
+            redaction.message(&Message::parse(text.clone())).map(|clean| clean.text().into_owned())
+        };
+        let by_place = clean(Redaction::none().with(rule("$.params.arguments.ssn"))).unwrap();
+        assert_eq!(by_place, text.replace("123-45-6789", &pseudonym("123-45-6789")));
+        let deep = clean(Redaction::none().with(rule("$..iban"))).unwrap();
+        assert!(!deep.contains("42"), "{deep}");
+        let by_pattern = clean(Redaction::none().with(rule(r"\d{3}-\d{2}-\d{4}"))).unwrap();
+        assert_eq!(by_pattern.matches("[redacted:").count(), 2);
+        let group = clean(Redaction::none().with(rule(r"id (\d+)-"))).unwrap();
+        assert!(group.contains(&format!("id {}-65", pseudonym("987"))), "{group}");
+        let both = clean(Redaction::standard().with(rule("$.params.arguments.*"))).unwrap();
+        assert_eq!(both.matches("[redacted:").count(), 3, "{both}");
+        assert_eq!(clean(Redaction::none()), None);
+    }
+
+    #[test]
+    fn hits_say_what_and_where() {
+        let text = call(&json!({"user": {"password": "x"}, "rows": [{"t": "Bearer abcdef123456"}]}));
+        let (_, hits) = Redaction::standard().what(message(&text));
+        let expected = [
+            (Kind::Password, "$.params.arguments.user.password"),
+            (Kind::Authorization, "$.params.arguments.rows[*].t"),
+        ];
+        assert_eq!(hits, expected.map(|(kind, place)| Hit { kind, place: place.into() }));
+    }
+
+    fn leaf() -> impl Strategy<Value = Value> {
+        prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_filter("JSON has no others", |number| number.is_finite()).prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+            prop::sample::select(BY_LOOKS.to_vec()).prop_map(Value::from),
+            "[a-z ]{0,6}(password|token|api key|secret)[=: ]{1,2}[a-zA-Z0-9\"{}\\[\\]\\\\/@:]{0,12}"
+                .prop_map(Value::from),
+            "https?://[a-z:@/?&=#%.]{0,20}".prop_map(Value::from),
+        ]
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let key = prop_oneof![
+            any::<String>(),
+            "[a-z]{1,6}",
+            prop::sample::select(vec![
+                "password",
+                "token",
+                "name",
+                "value",
+                "args",
+                "secret",
+                "_meta",
+                "inputSchema",
+                "pin"
+            ])
+            .prop_map(str::to_owned),
+        ];
+        leaf().prop_recursive(4, 24, 4, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec((key.clone(), inner.clone()), 0..4)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+                inner.prop_map(|inner| Value::from(inner.to_string())),
+            ]
+        })
+    }
+
+    fn same_shape(left: &Value, right: &Value) -> bool {
+        match (left, right) {
+            (Value::Null, Value::Null)
+            | (Value::Number(_), Value::Number(_))
+            | (Value::String(_), Value::String(_)) => true,
+            (Value::Bool(left), Value::Bool(right)) => left == right,
+            (Value::Array(left), Value::Array(right)) => {
+                left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same_shape(left, right))
+            }
+            (Value::Object(left), Value::Object(right)) => {
+                left.len() == right.len()
+                    && left.values().zip(right.values()).all(|(left, right)| same_shape(left, right))
+            }
+            _ => false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn json_stays_json_of_the_same_shape_and_twice_is_once(arguments in value()) {
+            let text = call(&arguments);
+            let redaction = Redaction::standard().with(Rule::parse("z+").unwrap());
+            if let Some(clean) = redaction.message(&Message::parse(text.clone())) {
+                prop_assert!(clean.as_request().is_some());
+                let (before, after): (Value, Value) = (serde_json::from_str(&text).unwrap(), serde_json::from_slice(clean.raw()).unwrap());
+                prop_assert!(same_shape(&before, &after), "{} {}", before, after);
+                let again = redaction.message(&clean);
+                prop_assert_eq!(again.map(|again| again.text().into_owned()), None, "{}", clean.text());
+            }
+        }
+
+        #[test]
+        fn text_of_any_kind_makes_nothing_panic_and_twice_is_once(text in "([a-z]{0,4}(password|token|Bearer |://|secret|-----BEGIN |eyJ|\"|'|\\\\|=|:|@|\\{|\\[|\\}|[?&#;<> \n]|[A-Za-z0-9]{1,12})){0,12}") {
+            let redaction = Redaction::standard();
+            let once = redaction.text(&text).into_owned();
+            prop_assert_eq!(redaction.text(&once).into_owned(), once);
+        }
+
+        #[test]
+        fn what_has_no_secret_comes_back_as_it_was(words in prop::collection::vec("[a-fh-z]{1,8}", 0..20), number: i64) {
+            let text = call(&json!({"query": words.join(" "), "limit": number, "items": words}));
+            prop_assert_eq!(Redaction::standard().message(&Message::parse(text)), None);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What the user wants redacted beside what always is.
+
+use std::str::FromStr;
+
+use regex::Regex;
+
+use super::pattern::{PlaceError, PlacePattern};
+
+/// One `--redact`: a place in messages, or a pattern of text.
+///
+/// ```text
+/// $.params.arguments.ssn          what stands there, whole
+/// $..iban  $.result.rows[*].name  anywhere below, any index or key
+/// \d{3}-\d{2}-\d{4}               every match, wherever it is; the first group where there is one
+/// ```
+#[derive(Clone, Debug)]
+pub struct Rule(pub(super) Meaning);
+
+#[derive(Clone, Debug)]
+pub(super) enum Meaning {
+    Place(PlacePattern),
+    Text(Regex),
+}
+
+/// Why a rule cannot be used.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum RuleError {
+    /// Nothing at all.
+    #[error("a rule is a path such as $.params.arguments.ssn or a regular expression")]
+    Empty,
+    /// A path that cannot be read.
+    #[error("cannot read the path `{path}`: {source}")]
+    Path {
+        /// What was given.
+        path: String,
+        /// What is wrong with it.
+        source: PlaceError,
+    },
+    /// A path to something that a conversation does not work without.
+    #[error("`{path}` belongs to the protocol; a trace without it cannot be replayed")]
+    Protocol {
+        /// What was given.
+        path: String,
+    },
+    /// A pattern that cannot be read.
+    #[error("cannot read the regular expression `{pattern}`: {why}")]
+    Pattern {
+        /// What was given.
+        pattern: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A pattern that matches the empty text, and so matches everywhere.
+    #[error("the regular expression `{pattern}` matches nothing at all, everywhere; did you mean `+` instead of `*`?")]
+    MatchesNothing {
+        /// What was given.
+        pattern: String,
+    },
+}
+
+impl Rule {
+    /// Reads a rule: what begins with `$.`, `$[` or `$..` is a place, anything else a regular expression.
+    pub fn parse(text: &str) -> Result<Rule, RuleError> {
+        if text.trim().is_empty() {
+            return Err(RuleError::Empty);
+        }
+        if text == "$" || text.starts_with("$.") || text.starts_with("$[") {
+            let path = || text.to_owned();
+            let place: PlacePattern = text.parse().map_err(|source| RuleError::Path { path: path(), source })?;
+            if place.is_protocol() {
+                return Err(RuleError::Protocol { path: path() });
+            }
+            return Ok(Rule(Meaning::Place(place)));
+        }
+        let pattern = || text.to_owned();
+        let regex =
+            Regex::new(text).map_err(|error| RuleError::Pattern { pattern: pattern(), why: last_line(&error) })?;
+        if regex.is_match("") {
+            return Err(RuleError::MatchesNothing { pattern: pattern() });
+        }
+        Ok(Rule(Meaning::Text(regex)))
+    }
+}
+
+impl FromStr for Rule {
+    type Err = RuleError;
+
+    fn from_str(text: &str) -> Result<Rule, RuleError> {
+        Rule::parse(text)
+    }
+}
+
+/// The crate draws a picture of several lines; the last one says it in words.
+fn last_line(error: &regex::Error) -> String {
+    let text = error.to_string();
+    text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_that_cannot_work_is_refused_with_the_reason() {
+        for (text, expected) in [
+            ("", "a rule is a path such as $.params.arguments.ssn or a regular expression"),
+            ("$.a..", "cannot read the path `$.a..`: expected a key at byte 5"),
+            ("$[x]", "cannot read the path `$[x]`: expected an index, `*` or a quoted key at byte 2"),
+            ("$.id", "`$.id` belongs to the protocol; a trace without it cannot be replayed"),
+            ("$", "`$` belongs to the protocol; a trace without it cannot be replayed"),
+            ("a(b", "cannot read the regular expression `a(b`: unclosed group"),
+            (
+                r"\d*",
+                r"the regular expression `\d*` matches nothing at all, everywhere; did you mean `+` instead of `*`?",
+            ),
+        ] {
+            assert_eq!(Rule::parse(text).unwrap_err().to_string(), expected);
+        }
+        assert!(matches!(Rule::parse("$.params.arguments.ssn"), Ok(Rule(Meaning::Place(_)))));
+        assert!(matches!(Rule::parse(r"\$\d+"), Ok(Rule(Meaning::Text(_)))));
+    }
+}

@@ -1,0 +1,183 @@
+//! One search for secrets: what was found so far, and where we are.
+
+use std::ops::Range;
+
+use regex::Regex;
+
+use super::edit::Edit;
+use super::hit::{Hit, Kind};
+use super::pattern::PlacePattern;
+use super::pseudonym::{is_number, is_pseudonym, number, pseudonym};
+use super::unescape::Unescaped;
+use super::{needle, token};
+use crate::json::Segment;
+
+/// What is looked for.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Rules {
+    /// What everybody wants redacted.
+    pub(super) standard: bool,
+    /// Places that the user named.
+    pub(super) places: Vec<PlacePattern>,
+    /// Patterns that the user gave.
+    pub(super) patterns: Vec<Regex>,
+}
+
+impl Rules {
+    /// Whether a text may hold anything; where not, nobody needs to look closer.
+    pub(super) fn suspect(&self, text: &[u8]) -> bool {
+        !self.places.is_empty() || !self.patterns.is_empty() || (self.standard && needle::suspicious(text))
+    }
+}
+
+/// A search through one text. Nested texts are searched with the same `Scan`, and their edits moved to where they stand.
+pub(super) struct Scan<'r> {
+    pub(super) rules: &'r Rules,
+    pub(super) edits: Vec<Edit>,
+    pub(super) hits: Vec<Hit>,
+    /// What is being searched: `header cookie`, `stderr`; empty for a message.
+    pub(super) place: String,
+    /// Where in it we are.
+    pub(super) path: Vec<Segment>,
+    /// How many JSON texts in strings we are in.
+    pub(super) nesting: usize,
+}
+
+impl<'r> Scan<'r> {
+    pub(super) fn new(rules: &'r Rules, place: impl Into<String>) -> Scan<'r> {
+        Scan { rules, edits: Vec::new(), hits: Vec::new(), place: place.into(), path: Vec::new(), nesting: 0 }
+    }
+
+    /// Replaces a piece of `text`, unless it is empty or a pseudonym already.
+    pub(super) fn hide(&mut self, text: &str, range: Range<usize>, kind: Kind) {
+        let secret = &text[range.clone()];
+        if secret.is_empty() || is_pseudonym(secret) {
+            return;
+        }
+        self.edits.push(Edit { range, with: pseudonym(secret) });
+        self.hit(kind);
+    }
+
+    /// Replaces a number by a number.
+    pub(super) fn hide_number(&mut self, text: &str, range: Range<usize>, kind: Kind) {
+        let secret = &text[range.clone()];
+        if !is_number(secret) {
+            self.edits.push(Edit { range, with: number(secret) });
+            self.hit(kind);
+        }
+    }
+
+    /// Replaces what stands under the name of a secret; the scheme of an authorization stays.
+    pub(super) fn hide_whole(&mut self, text: &str, kind: Kind) {
+        let start = match kind {
+            Kind::Authorization => after_scheme_word(text),
+            // `PWD` is a password to some and the working directory to every shell.
+            Kind::Password
+                if is_path(text) && self.last_key().is_some_and(|key| key.to_ascii_lowercase().ends_with("pwd")) =>
+            {
+                return;
+            }
+            Kind::Password
+            | Kind::Secret
+            | Kind::ApiKey
+            | Kind::Token
+            | Kind::Cookie
+            | Kind::PrivateKey
+            | Kind::Url
+            | Kind::Rule => 0,
+        };
+        self.hide(text, start..text.len(), kind);
+    }
+
+    /// Searches a piece of a text, such as a string of it.
+    pub(super) fn within(&mut self, text: &str, range: Range<usize>, search: impl FnOnce(&mut Self, &str)) {
+        let outer = std::mem::take(&mut self.edits);
+        search(self, &text[range.clone()]);
+        let inner = std::mem::replace(&mut self.edits, outer);
+        let moved = |edit: Edit| Edit { range: edit.range.start + range.start..edit.range.end + range.start, ..edit };
+        self.edits.extend(inner.into_iter().map(moved));
+    }
+
+    /// Searches what a JSON string says; `range` is what stands between its quotes.
+    pub(super) fn within_string(&mut self, text: &str, range: Range<usize>, search: impl FnOnce(&mut Self, &str)) {
+        if !text[range.clone()].contains('\\') {
+            return self.within(text, range, search);
+        }
+        let unescaped = Unescaped::new(&text[range.clone()]);
+        let outer = std::mem::take(&mut self.edits);
+        search(self, &unescaped.text);
+        let inner = std::mem::replace(&mut self.edits, outer);
+        let place = |at: usize| range.start + unescaped.place(at);
+        let moved = |edit: Edit| Edit { range: place(edit.range.start)..place(edit.range.end), ..edit };
+        self.edits.extend(inner.into_iter().map(moved));
+    }
+
+    /// Tries a search that may turn out to be none; what it found counts only where it says `Some`.
+    pub(super) fn attempt<T, E>(&mut self, search: impl FnOnce(&mut Self) -> Result<T, E>) -> Result<T, E> {
+        let (edits, hits, path) = (self.edits.len(), self.hits.len(), self.path.len());
+        let found = search(self);
+        if found.is_err() {
+            self.edits.truncate(edits);
+            self.hits.truncate(hits);
+        }
+        self.path.truncate(path);
+        found
+    }
+
+    fn hit(&mut self, kind: Kind) {
+        let place = self.here();
+        self.hits.push(Hit { kind, place });
+    }
+
+    /// The place in words: `$.result.content[*].text`, `stderr`.
+    fn here(&self) -> String {
+        let mut place = self.place.clone();
+        if place.is_empty() {
+            place.push('$');
+        } else if !self.path.is_empty() {
+            place.push(' ');
+        }
+        for segment in &self.path {
+            match segment {
+                Segment::Index(_) => place.push_str("[*]"),
+                Segment::Key(key) if key.len() <= 40 && !token::looks_secret_anywhere(key) => {
+                    if !place.is_empty() && !place.ends_with(' ') {
+                        place.push('.');
+                    }
+                    place.push_str(key);
+                }
+                // A key may be a secret itself, or anything else that people use as one.
+                Segment::Key(_) => place.push_str(".*"),
+            }
+        }
+        place
+    }
+
+    fn last_key(&self) -> Option<&str> {
+        self.path.iter().rev().find_map(|segment| match segment {
+            Segment::Key(key) => Some(key.as_str()),
+            Segment::Index(_) => None,
+        })
+    }
+}
+
+/// Where the credentials begin: after `Bearer `, `Basic ` or whatever scheme there is.
+pub(super) fn after_scheme_word(text: &str) -> usize {
+    let trimmed = text.trim_start();
+    let lead = text.len() - trimmed.len();
+    match trimmed.split_once(' ') {
+        Some((scheme, rest))
+            if !scheme.is_empty()
+                && scheme.len() <= 24
+                && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+                && !rest.trim().is_empty() =>
+        {
+            lead + scheme.len() + 1 + (rest.len() - rest.trim_start().len())
+        }
+        _ => 0,
+    }
+}
+
+fn is_path(text: &str) -> bool {
+    text.starts_with(['/', '~', '.']) || text.as_bytes().get(1..3) == Some(b":\\")
+}

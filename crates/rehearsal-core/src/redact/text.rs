@@ -1,0 +1,252 @@
+//! The search through plain text: log lines, prose, command lines, configuration, JSON in the middle of it.
+
+use super::hit::Kind;
+use super::needle::{self, Needle};
+use super::scan::{Scan, after_scheme_word};
+use super::{key, pseudonym, token};
+
+/// How deep JSON texts in strings of JSON texts are followed.
+const NESTING: usize = 16;
+
+impl Scan<'_> {
+    /// Searches text that may hold JSON anywhere.
+    pub(super) fn text(&mut self, text: &str) {
+        if !self.rules.suspect(text.as_bytes()) {
+            return;
+        }
+        // What is no JSON costs a look; a text that is full of what looks like it and is not must not cost the square.
+        let mut budget = text.len() * 4 + 1024;
+        let mut done = 0;
+        let mut from = 0;
+        while let Some(offset) = text[from..].find(['{', '[']).filter(|_| budget > 0 && self.nesting < NESTING) {
+            let open = from + offset;
+            self.nesting += 1;
+            let found = self.attempt(|scan| scan.json(text, open));
+            self.nesting -= 1;
+            match found {
+                Ok(end) => {
+                    self.within(text, done..open, Scan::plain);
+                    (done, from) = (end, end);
+                }
+                Err(end) => {
+                    budget = budget.saturating_sub(end - open);
+                    from = open + 1;
+                }
+            }
+        }
+        self.within(text, done..text.len(), Scan::plain);
+    }
+
+    /// Searches text without JSON.
+    pub(super) fn plain(&mut self, text: &str) {
+        self.patterns(text);
+        if !self.rules.standard {
+            return;
+        }
+        let mut done = 0;
+        for found in needle::find(text.as_bytes()) {
+            if found.start < done {
+                continue;
+            }
+            let before = self.edits.len();
+            match found.needle {
+                Needle::Name => self.named(text, found.start, found.end, done),
+                Needle::Token(_) | Needle::Jwt | Needle::Scheme | Needle::Pem => self.token(text, &found),
+                Needle::Url => self.url_around(text, found.start),
+                Needle::Harmless | Needle::Escape => {}
+            }
+            done = self.edits[before..].iter().map(|edit| edit.range.end).max().unwrap_or(done);
+        }
+    }
+
+    /// Searches for what is a secret by its looks alone.
+    pub(super) fn tokens(&mut self, text: &str) {
+        for found in needle::find(text.as_bytes()) {
+            self.token(text, &found);
+        }
+    }
+
+    /// What the user gave patterns for. A pattern may well match a pseudonym; that is no secret any more.
+    fn patterns(&mut self, text: &str) {
+        if self.rules.patterns.is_empty() {
+            return;
+        }
+        let done: Vec<_> = pseudonym::all(text).collect();
+        for pattern in &self.rules.patterns {
+            for captures in pattern.captures_iter(text) {
+                let whole = captures.get(0).expect("the whole match is always there");
+                let range = captures.get(1).unwrap_or(whole).range();
+                if done.iter().all(|done| range.end <= done.start || done.end <= range.start) {
+                    self.hide(text, range, Kind::Rule);
+                }
+            }
+        }
+    }
+
+    fn token(&mut self, text: &str, found: &needle::Found) {
+        let start = found.start;
+        let rest = &text[start..];
+        match found.needle {
+            Needle::Token(token) if begins_word(text, start) => {
+                if let Some(length) = token.length(rest) {
+                    // The place of a webhook is no secret, what follows is.
+                    let lead = if token.kind == Kind::Url { token.prefix.len() } else { 0 };
+                    self.hide(text, start + lead..start + length, token.kind);
+                }
+            }
+            Needle::Jwt if begins_word(text, start) && rest.starts_with("eyJ") => {
+                if let Some(length) = token::jwt(rest) {
+                    self.hide(text, start..start + length, Kind::Token);
+                }
+            }
+            Needle::Scheme if begins_word(text, start) => {
+                let value = found.end + (text[found.end..].len() - text[found.end..].trim_start_matches(' ').len());
+                if let Some(length) = token::after_scheme(&text[value..]) {
+                    self.hide(text, value..value + length, Kind::Authorization);
+                }
+            }
+            Needle::Pem => self.private_key(text, start),
+            Needle::Token(_)
+            | Needle::Jwt
+            | Needle::Scheme
+            | Needle::Name
+            | Needle::Url
+            | Needle::Harmless
+            | Needle::Escape => {}
+        }
+    }
+
+    /// `-----BEGIN RSA PRIVATE KEY-----`, its lines, and its end, where that is there.
+    fn private_key(&mut self, text: &str, start: usize) {
+        let head = &text[start..];
+        let Some(label) = head["-----BEGIN ".len()..].split("-----").next() else { return };
+        if !label.ends_with("PRIVATE KEY") && !label.ends_with("PRIVATE KEY BLOCK") {
+            return;
+        }
+        let body = (start + "-----BEGIN ".len() + label.len() + "-----".len()).min(text.len());
+        let end = text[body..].find("-----END").map_or(text.len(), |offset| body + offset);
+        let inner = text[body..end].trim_matches(|edge: char| edge.is_whitespace());
+        let inner_start = body + (text[body..end].len() - text[body..end].trim_start().len());
+        self.hide(text, inner_start.min(end)..inner_start.min(end) + inner.len(), Kind::PrivateKey);
+    }
+
+    /// The name of a secret and, where one follows, its value.
+    fn named(&mut self, text: &str, start: usize, end: usize, done: usize) {
+        let bytes = text.as_bytes();
+        let word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+        let start = start + usize::from(bytes[start] == b'"');
+        let first = start - bytes[done..start].iter().rev().take_while(|byte| word(byte)).count();
+        let last = end + bytes[end..].iter().take_while(|byte| word(byte)).count();
+        let name = text[first..last].trim_matches(['-', '.']);
+        let Some(kind) = key::secret(name) else { return };
+        let last = first + text[first..last].trim_end_matches(['-', '.']).len();
+        let flag = text[first..].starts_with('-');
+        let Some(value) = value(text, last, flag) else { return };
+        let range = match kind {
+            Kind::Authorization => value.start + after_scheme_word(&text[value.start..value.end])..value.end,
+            Kind::Password
+            | Kind::Secret
+            | Kind::ApiKey
+            | Kind::Token
+            | Kind::Cookie
+            | Kind::PrivateKey
+            | Kind::Url
+            | Kind::Rule => value.start..value.end,
+        };
+        let pwd = name.to_ascii_lowercase().ends_with("pwd");
+        if !(pwd && text[range.clone()].starts_with(['/', '~'])) {
+            self.hide(text, range, kind);
+        }
+    }
+}
+
+/// Where a value stands in a text.
+struct Value {
+    start: usize,
+    end: usize,
+}
+
+/// The value that belongs to the name that ends at `at`:
+///
+/// ```text
+/// password=hunter2   "password": "hunter2"   password: hunter2   \"password\":\"hunter2\"   <password>hunter2</password>
+/// --password hunter2
+/// ```
+fn value(text: &str, at: usize, flag: bool) -> Option<Value> {
+    let rest = &text[at..];
+    if let Some(inner) = rest.strip_prefix('>') {
+        let end = inner.find('<').unwrap_or(inner.len());
+        return (end > 0 && inner[end..].starts_with("</")).then_some(Value { start: at + 1, end: at + 1 + end });
+    }
+    let closed = rest.trim_start_matches('\\').trim_start_matches(['"', '\'', '`', ']']);
+    let spaced = closed.trim_start_matches([' ', '\t']);
+    let signed = ["=>", ":=", "=", ":"].iter().find_map(|sign| Some((*sign, spaced.strip_prefix(sign)?)));
+    let (sign, after) = match signed {
+        Some(signed) => signed,
+        None if flag && spaced.len() < rest.len() => (" ", spaced),
+        None => return None,
+    };
+    let after = after.trim_start_matches([' ', '\t']);
+    // `u'…'` and `b'…'` are how Python prints some strings.
+    let after = after.strip_prefix(['u', 'b']).filter(|rest| rest.starts_with(['\'', '"'])).unwrap_or(after);
+    let slashes = after.len() - after.trim_start_matches('\\').len();
+    let start = text.len() - after.len();
+    if let Some(length) = pseudonym::length(after) {
+        return Some(Value { start, end: start + length });
+    }
+    if let Some(quote @ ('"' | '\'' | '`')) = after[slashes..].chars().next() {
+        let start = start + slashes + 1;
+        let end = closing(&text[start..], quote, slashes);
+        return Some(Value { start, end: start + end });
+    }
+    let line = after.split(['\n', '\r']).next().unwrap_or_default().trim_end();
+    let stops =
+        |character: char| character.is_whitespace() || matches!(character, ';' | '&' | '"' | '\'' | '`' | '<' | '>');
+    let word = &line[..line.find(stops).unwrap_or(line.len())];
+    let word = word.trim_end_matches([',', ')', '}', ']']).trim_end_matches('\\');
+    if word.is_empty() || is_reference(word) {
+        return None;
+    }
+    let alone = word.len() == line.trim_end_matches([',', '}', ')', ';']).len();
+    let scheme = after_scheme_word(line);
+    if sign != "="
+        && scheme > 0
+        && ["bearer", "basic", "token", "digest", "apikey"].iter().any(|known| word.eq_ignore_ascii_case(known))
+    {
+        let credentials =
+            line[scheme..].find(|character: char| character.is_whitespace() || matches!(character, '"' | '\'' | ','));
+        return Some(Value { start, end: start + scheme + credentials.unwrap_or(line.len() - scheme) });
+    }
+    // Prose says `token: the one that you got`; assignments and lines of configuration are meant.
+    let meant = sign == "=" || sign == ":=" || (sign != " " && alone) || token::looks_secret(word);
+    meant.then_some(Value { start, end: start + word.len() })
+}
+
+/// Where the quote closes that `slashes` backslashes opened; the end of the text where it does not.
+fn closing(text: &str, quote: char, slashes: usize) -> usize {
+    let mut from = 0;
+    while let Some(offset) = text[from..].find(quote) {
+        let at = from + offset;
+        let before = text[..at].len() - text[..at].trim_end_matches('\\').len();
+        if before <= slashes {
+            return at - before;
+        }
+        from = at + 1;
+    }
+    text.len()
+}
+
+/// `$TOKEN`, `${TOKEN}`, `<your token>` and the like say where a secret comes from, or that there is none.
+fn is_reference(word: &str) -> bool {
+    let stars = !word.is_empty() && word.bytes().all(|byte| matches!(byte, b'*' | b'.' | b'x' | b'X'));
+    stars
+        || word.starts_with("${")
+        || word.starts_with("{{")
+        || (word.starts_with('$') && word[1..].bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'))
+        || matches!(word, "null" | "None" | "none" | "true" | "false" | "True" | "False" | "undefined")
+}
+
+/// Whether no word goes on here: `sk-` in `task-` begins nothing.
+fn begins_word(text: &str, at: usize) -> bool {
+    !text[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_')
+}

@@ -1,0 +1,97 @@
+//! The text of a JSON string, and where each of its bytes stands in the escaped form.
+
+/// The text behind the escapes of a JSON string.
+pub(super) struct Unescaped {
+    pub(super) text: String,
+    /// For each byte of the text, and for its end, the place in the escaped form.
+    places: Vec<usize>,
+}
+
+impl Unescaped {
+    /// Reads what stands between the quotes. Never fails: a broken escape stands for itself.
+    pub(super) fn new(escaped: &str) -> Unescaped {
+        let mut unescaped =
+            Unescaped { text: String::with_capacity(escaped.len()), places: Vec::with_capacity(escaped.len() + 1) };
+        let mut at = 0;
+        while let Some(first) = escaped[at..].chars().next() {
+            let (character, length) = match first {
+                '\\' => escape(&escaped[at..]).unwrap_or((first, 1)),
+                _ => (first, first.len_utf8()),
+            };
+            unescaped.text.push(character);
+            unescaped.places.extend(std::iter::repeat_n(at, character.len_utf8()));
+            at += length;
+        }
+        unescaped.places.push(escaped.len());
+        unescaped
+    }
+
+    /// Where a byte of the text, or its end, stands in the escaped form.
+    pub(super) fn place(&self, at: usize) -> usize {
+        self.places[at]
+    }
+}
+
+/// The character behind an escape, and how many bytes that took.
+fn escape(text: &str) -> Option<(char, usize)> {
+    let simple = match text.as_bytes().get(1)? {
+        b'"' => '"',
+        b'\\' => '\\',
+        b'/' => '/',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'u' => return unicode(text),
+        _ => return None,
+    };
+    Some((simple, 2))
+}
+
+fn unicode(text: &str) -> Option<(char, usize)> {
+    let unit = |at: usize| -> Option<u32> {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        let hexadecimal = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        u32::from_str_radix(digits, 16).ok().filter(|_| hexadecimal)
+    };
+    let first = unit(0)?;
+    if let Some(character) = char::from_u32(first) {
+        return Some((character, 6));
+    }
+    let pair = unit(6).filter(|second| (0xd800..0xdc00).contains(&first) && (0xdc00..0xe000).contains(second));
+    let joined = pair.and_then(|second| char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00)));
+    // Half a pair is no character; it keeps its place and nothing is read into it.
+    Some(joined.map_or((char::REPLACEMENT_CHARACTER, 6), |character| (character, 12)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_byte_knows_where_it_came_from() {
+        let unescaped = Unescaped::new(r#"a\"\u00e9\ud83d\ude00\ud800z\x"#);
+        assert_eq!(unescaped.text, "a\"é😀\u{fffd}z\\x");
+        assert_eq!(unescaped.place(1), 1);
+        assert_eq!(unescaped.place(2), 3);
+        assert_eq!(unescaped.place(4), 9);
+        assert_eq!(unescaped.place(unescaped.text.len()), 30);
+    }
+
+    proptest! {
+        #[test]
+        fn what_json_writes_is_read_back(text: String) {
+            let json = serde_json::Value::from(text.as_str()).to_string();
+            let unescaped = Unescaped::new(&json[1..json.len() - 1]);
+            prop_assert_eq!(unescaped.text, text);
+        }
+
+        #[test]
+        fn nothing_makes_it_panic(text in r#"[\\u0-9a-fD"é]{0,20}"#) {
+            let unescaped = Unescaped::new(&text);
+            prop_assert_eq!(unescaped.place(unescaped.text.len()), text.len());
+        }
+    }
+}

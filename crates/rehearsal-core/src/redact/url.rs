@@ -1,0 +1,91 @@
+//! Credentials in URLs.
+
+use super::hit::Kind;
+use super::key;
+use super::pseudonym::is_pseudonym;
+use super::scan::Scan;
+
+/// Names in a query that are secrets there and nowhere else.
+const QUERY: &[&str] = &[
+    "key",
+    "sig",
+    "signature",
+    "code",
+    "auth",
+    "x-amz-signature",
+    "x-amz-credential",
+    "x-goog-signature",
+    "x-goog-credential",
+    "sas",
+];
+
+impl Scan<'_> {
+    /// A URL in the middle of a text; its `://` stands at `middle`.
+    pub(super) fn url_around(&mut self, text: &str, middle: usize) {
+        let scheme = text[..middle]
+            .bytes()
+            .rev()
+            .take_while(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte))
+            .count();
+        let start = middle - scheme;
+        let stops =
+            |character: char| character.is_whitespace() || matches!(character, '"' | '<' | '>' | '`' | '\\' | '|');
+        let end = middle + text[middle..].find(stops).unwrap_or(text.len() - middle);
+        self.within(text, start..end, Scan::url);
+    }
+
+    /// A whole URL, or the path and query of one.
+    pub(super) fn url(&mut self, url: &str) {
+        if let Some(middle) = url.find("://") {
+            self.userinfo(url, middle);
+        }
+        let Some(query) = url.find(['?', '#', ';']) else { return };
+        let mut at = query + 1;
+        for pair in url[query + 1..].split(['&', ';', '?', '#']) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let start = at + name.len() + 1;
+            at += pair.len() + 1;
+            let kind = match key::secret(name) {
+                Some(kind) => kind,
+                None if QUERY.iter().any(|known| known.eq_ignore_ascii_case(name)) => Kind::Url,
+                None => continue,
+            };
+            // A sentence may close its bracket or quote right after the URL.
+            let value = if value.ends_with(']') { value } else { value.trim_end_matches([')', ',', '\'', '.']) };
+            if !value.is_empty() {
+                self.hide(url, start..start + value.len(), kind);
+            }
+        }
+    }
+
+    /// `user:password@` between the scheme and the host.
+    fn userinfo(&mut self, url: &str, middle: usize) {
+        let scheme = &url[..middle];
+        let start = middle + 3;
+        let rest = &url[start..];
+        let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+        let userinfo = match authority.rfind('@') {
+            Some(at) => &authority[..at],
+            // A password with a `/` that nobody escaped: what stands after the colon is no port.
+            None => match (authority.split_once(':'), rest.rfind('@')) {
+                (Some((_, port)), Some(at)) if !port.is_empty() && !port.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    &rest[..at]
+                }
+                _ => return,
+            },
+        };
+        if is_pseudonym(userinfo) {
+            return;
+        }
+        match userinfo.split_once(':') {
+            Some((user, password)) => {
+                self.hide(url, start + user.len() + 1..start + user.len() + 1 + password.len(), Kind::Url)
+            }
+            // A name alone is how tokens are given to web servers; `ssh://git@host` is only a name.
+            None if scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https") => {
+                self.hide(url, start..start + userinfo.len(), Kind::Url);
+            }
+            None => {}
+        }
+    }
+}

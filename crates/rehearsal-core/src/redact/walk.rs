@@ -1,0 +1,303 @@
+//! The search through JSON: what stands under which key.
+
+use super::hit::Kind;
+use super::key;
+use super::scan::Scan;
+use crate::json::Segment;
+
+/// What to do with a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Look at it.
+    Look,
+    /// It is secret, whatever it is.
+    Hide(Kind),
+    /// It belongs to the protocol.
+    Keep,
+}
+
+/// An object or array that we are in.
+struct Level {
+    array: bool,
+    mode: Mode,
+    /// In an array: the element before was `--token` or its like.
+    flag: Option<Kind>,
+    /// In an object: `name` or `key` says that `value` is a secret.
+    named: Option<Kind>,
+    /// In an object: where the text of `value` is.
+    value: Option<std::ops::Range<usize>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Value,
+    ValueOrEnd,
+    Key,
+    KeyOrEnd,
+    CommaOrEnd,
+}
+
+/// Keys directly in `params` and `result` that the protocol reads.
+const PROTOCOL: &[&str] = &[
+    "progressToken",
+    "cursor",
+    "nextCursor",
+    "requestState",
+    "requestId",
+    "taskId",
+    "protocolVersion",
+    "elicitationId",
+    "resultType",
+    "name",
+];
+
+const SCHEMAS: &[&str] =
+    &["inputSchema", "outputSchema", "requestedSchema", "input_schema", "output_schema", "requested_schema"];
+
+/// Under these keys of a schema stand the names of arguments, not their values.
+const DEFINITIONS: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+
+impl Scan<'_> {
+    /// Searches the JSON value that begins at `start`. Says where it ends, or where it stops being JSON; what was found
+    /// up to there counts. A string that is cut off by the end of the text is searched too.
+    pub(super) fn json(&mut self, text: &str, start: usize) -> Result<usize, usize> {
+        let bytes = text.as_bytes();
+        let mut stack: Vec<Level> = Vec::new();
+        let mut next = Next::Value;
+        let mut mode = self.mode(Mode::Look);
+        let mut at = start;
+        loop {
+            at += bytes[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            let Some(&byte) = bytes.get(at) else { return Err(at) };
+            let ended = match (next, byte) {
+                (Next::Value | Next::ValueOrEnd, b'{' | b'[') => {
+                    let array = byte == b'[';
+                    stack.push(Level { array, mode, flag: None, named: None, value: None });
+                    if array {
+                        self.path.push(Segment::Index(0));
+                        mode = self.mode(mode);
+                    }
+                    next = if array { Next::ValueOrEnd } else { Next::KeyOrEnd };
+                    at += 1;
+                    continue;
+                }
+                (Next::ValueOrEnd, b']') | (Next::KeyOrEnd, b'}') => true,
+                (Next::CommaOrEnd, b']') if stack.last().is_some_and(|level| level.array) => true,
+                (Next::CommaOrEnd, b'}') if stack.last().is_some_and(|level| !level.array) => true,
+                (Next::CommaOrEnd, b',') => {
+                    let level = stack.last().ok_or(at)?;
+                    mode = level.mode;
+                    if level.array {
+                        if let Some(Segment::Index(index)) = self.path.last_mut() {
+                            *index += 1;
+                        }
+                        mode = self.mode(mode);
+                        next = Next::Value;
+                    } else {
+                        self.path.pop();
+                        next = Next::Key;
+                    }
+                    at += 1;
+                    continue;
+                }
+                (Next::Key | Next::KeyOrEnd, b'"') => {
+                    let level = stack.last().ok_or(at)?.mode;
+                    let (end, closed) = string_end(bytes, at + 1);
+                    self.key(text, at + 1..end);
+                    mode = self.mode(level);
+                    at = end + usize::from(closed);
+                    at += bytes[at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+                    if bytes.get(at) != Some(&b':') {
+                        return Err(at);
+                    }
+                    at += 1;
+                    next = Next::Value;
+                    continue;
+                }
+                (Next::Value | Next::ValueOrEnd, b'"') => {
+                    let (end, closed) = string_end(bytes, at + 1);
+                    self.string(text, at + 1..end, mode, stack.last_mut());
+                    if !closed {
+                        return Err(end);
+                    }
+                    at = end + 1;
+                    false
+                }
+                (Next::Value | Next::ValueOrEnd, b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => {
+                    let end = at + bytes[at..].iter().take_while(|byte| is_literal(**byte)).count();
+                    self.literal(text, at..end, mode)?;
+                    at = end;
+                    false
+                }
+                (Next::Value | Next::ValueOrEnd | Next::Key | Next::KeyOrEnd | Next::CommaOrEnd, _) => return Err(at),
+            };
+            if ended {
+                at += 1;
+                let level = stack.pop().ok_or(at)?;
+                self.end(text, &level, next);
+            }
+            if stack.is_empty() {
+                return Ok(at);
+            }
+            next = Next::CommaOrEnd;
+        }
+    }
+
+    /// A key: where we are from now on.
+    fn key(&mut self, text: &str, range: std::ops::Range<usize>) {
+        let mut key = String::new();
+        self.within_string(text, range, |scan, name| {
+            key.push_str(name);
+            if scan.rules.standard {
+                scan.tokens(name);
+            }
+        });
+        self.path.push(Segment::Key(key));
+    }
+
+    fn end(&mut self, text: &str, level: &Level, next: Next) {
+        if level.array || next == Next::CommaOrEnd {
+            self.path.pop();
+        }
+        if let (Some(kind), Some(value)) = (level.named, level.value.clone()) {
+            self.path.push(Segment::Key("value".to_owned()));
+            self.within_string(text, value, |scan, text| scan.hide_whole(text, kind));
+            self.path.pop();
+        }
+    }
+
+    fn string(&mut self, text: &str, range: std::ops::Range<usize>, mode: Mode, level: Option<&mut Level>) {
+        let flagged = level.as_ref().and_then(|level| level.flag);
+        let mut flag = None;
+        let mut named = None;
+        let pairs = self.rules.standard && level.as_ref().is_some_and(|level| !level.array);
+        let role = if pairs { self.path.last().and_then(role) } else { None };
+        match (mode, flagged) {
+            (Mode::Keep, _) => {}
+            (Mode::Hide(kind), _) | (Mode::Look, Some(kind)) => {
+                self.within_string(text, range.clone(), |scan, text| scan.hide_whole(text, kind));
+            }
+            (Mode::Look, None) => self.within_string(text, range.clone(), |scan, text| {
+                if scan.rules.standard {
+                    flag = flag_name(text).and_then(key::secret);
+                    named = role.filter(|role| *role == Role::Name).and_then(|_| key::secret(text));
+                }
+                scan.text(text);
+            }),
+        }
+        if let Some(level) = level {
+            level.flag = flag.filter(|_| level.array);
+            level.named = level.named.or(named);
+            if role == Some(Role::Value) && mode == Mode::Look {
+                level.value = Some(range);
+            }
+        }
+    }
+
+    fn literal(&mut self, text: &str, range: std::ops::Range<usize>, mode: Mode) -> Result<(), usize> {
+        let literal = &text[range.clone()];
+        if matches!(literal, "true" | "false" | "null") {
+            return Ok(());
+        }
+        if serde_json::from_str::<&serde_json::value::RawValue>(literal).is_err() {
+            return Err(range.start);
+        }
+        let matched = || self.rules.patterns.iter().any(|pattern| pattern.is_match(literal));
+        match mode {
+            // A `token` that is a number counts something.
+            Mode::Keep | Mode::Hide(Kind::Token) => {}
+            Mode::Hide(kind) => self.hide_number(text, range, kind),
+            Mode::Look if matched() => self.hide_number(text, range, Kind::Rule),
+            Mode::Look => {}
+        }
+        Ok(())
+    }
+
+    /// What to do with the value at this place, in something that is to be treated like `parent`.
+    fn mode(&self, parent: Mode) -> Mode {
+        if self.rules.places.iter().any(|place| place.matches(self.message_path())) {
+            return Mode::Hide(Kind::Rule);
+        }
+        match parent {
+            Mode::Keep | Mode::Hide(_) => parent,
+            Mode::Look if self.keeps() => Mode::Keep,
+            Mode::Look if !self.rules.standard => Mode::Look,
+            Mode::Look => match self.path.as_slice() {
+                [.., Segment::Key(parent), Segment::Key(_)] if DEFINITIONS.contains(&parent.as_str()) => Mode::Look,
+                [.., Segment::Key(name)] => key::secret(name).map_or(Mode::Look, Mode::Hide),
+                [.., Segment::Index(_)] | [] => Mode::Look,
+            },
+        }
+    }
+
+    /// The place in its message; a batch holds several.
+    fn message_path(&self) -> &[Segment] {
+        match self.path.as_slice() {
+            [Segment::Index(_), rest @ ..] => rest,
+            path => path,
+        }
+    }
+
+    /// Whether this place belongs to the protocol.
+    fn keeps(&self) -> bool {
+        let Some(Segment::Key(last)) = self.path.last() else { return false };
+        if SCHEMAS.contains(&last.as_str()) {
+            return true;
+        }
+        if !self.place.is_empty() {
+            return false;
+        }
+        match self.message_path() {
+            [Segment::Key(key)] => matches!(key.as_str(), "jsonrpc" | "id" | "method"),
+            [Segment::Key(part), Segment::Key(key)] if part == "params" || part == "result" => {
+                PROTOCOL.contains(&key.as_str())
+            }
+            [.., Segment::Key(meta), Segment::Key(key)] if meta == "_meta" => {
+                key == "progressToken" || key.starts_with("io.modelcontextprotocol/")
+            }
+            [..] => false,
+        }
+    }
+}
+
+/// What a member of an object says about another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// `{"name": "API_KEY", …`
+    Name,
+    /// `… "value": "…"}`
+    Value,
+}
+
+fn role(segment: &Segment) -> Option<Role> {
+    let Segment::Key(key) = segment else { return None };
+    match key.to_ascii_lowercase().as_str() {
+        "name" | "key" | "header" | "field" | "variable" => Some(Role::Name),
+        "value" | "val" => Some(Role::Value),
+        _ => None,
+    }
+}
+
+/// `token` of `--token` or `-token`; `None` for everything that is no flag on its own.
+fn flag_name(text: &str) -> Option<&str> {
+    let name = text.strip_prefix("--").or_else(|| text.strip_prefix('-'))?;
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    (!name.is_empty() && name.bytes().all(word)).then_some(name)
+}
+
+/// Where a string ends, and whether its closing quote is there.
+fn string_end(bytes: &[u8], start: usize) -> (usize, bool) {
+    let mut at = start;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => return (at, true),
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    (bytes.len(), false)
+}
+
+fn is_literal(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
+}

@@ -1,0 +1,120 @@
+//! Which format a file of recordings has, told by its first bytes.
+
+use std::collections::BTreeSet;
+use std::io::Cursor;
+
+use super::pull::Pull;
+
+/// A format of recordings that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Ours: one session a line.
+    Trace,
+    /// Ours: one message a line, as it happened.
+    Journal,
+    /// One session a line, as the Python interceptor writes it: `args`, `kwargs`, `_type`.
+    PythonTrace,
+    /// One request or response a line, as the Python interceptor logs them.
+    PythonLog,
+}
+
+/// How many of the first bytes are enough to tell.
+pub const DETECT_BYTES: usize = 64 << 10;
+
+/// The format of a file that begins with these bytes; `None` where it is none that we know.
+pub fn detect(first: &[u8]) -> Option<Format> {
+    let seen = Seen::look(first);
+    let has = |key: &str| seen.keys.contains(key);
+    if has("type") {
+        return Some(if has("seq") || has("format") { Format::Journal } else { Format::PythonLog });
+    }
+    if has("format") || seen.request.contains("seq") {
+        return Some(Format::Trace);
+    }
+    (has("calls") || has("session_id")).then_some(Format::PythonTrace)
+}
+
+/// The keys that were seen in the first line.
+#[derive(Debug, Default)]
+struct Seen {
+    keys: BTreeSet<String>,
+    /// Those of the first request in `calls`.
+    request: BTreeSet<String>,
+}
+
+impl Seen {
+    fn look(first: &[u8]) -> Seen {
+        let mut seen = Seen::default();
+        let mut pull = Pull::new(Cursor::new(first), first.len());
+        // The bytes end somewhere in the middle; what was seen until then is enough.
+        let _ = pull.next_line();
+        let _: Option<()> = each_key(&mut pull, &mut |pull, key| {
+            let in_calls = key == "calls";
+            seen.keys.insert(key);
+            if !in_calls {
+                return pull.value(None).ok();
+            }
+            pull.take(b"[", "").ok()?;
+            each_key(pull, &mut |pull, key| {
+                if key != "request" {
+                    return pull.value(None).ok();
+                }
+                each_key(pull, &mut |pull, key| {
+                    seen.request.insert(key);
+                    pull.value(None).ok()
+                })
+            })?;
+            // One call is enough; where the list ends is not worth looking for.
+            while pull.take(b",", "").is_ok() {
+                pull.value(None).ok()?;
+            }
+            pull.take(b"]", "").ok().map(drop)
+        });
+        seen
+    }
+}
+
+type Bytes<'a> = Pull<Cursor<&'a [u8]>>;
+
+/// Goes through the keys of the object that begins here; `None` where it goes no further.
+fn each_key<'a>(pull: &mut Bytes<'a>, visit: &mut dyn FnMut(&mut Bytes<'a>, String) -> Option<()>) -> Option<()> {
+    let mut buffer = Vec::new();
+    pull.take(b"{", "").ok()?;
+    loop {
+        let key = pull.key(&mut buffer).ok()?;
+        visit(pull, key)?;
+        if pull.take(b",}", "").ok()? == b'}' {
+            return Some(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_is_told_by_its_first_line() {
+        let table = [
+            (r#"{"format":1,"session_id":"a","server_info":{"#, Some(Format::Trace)),
+            (r#"{"calls":[{"duration_ms":1,"request":{"at_ms":1,"seq":0,"#, Some(Format::Trace)),
+            ("\n\u{feff}", None),
+            ("\u{feff}{\"format\":1}", Some(Format::Trace)),
+            (r#"{"type":"start","format":1,"session_id":"#, Some(Format::Journal)),
+            (r#"{"type":"request","timestamp":"x","session_id":"a","seq":0}"#, Some(Format::Journal)),
+            (
+                r#"{"session_id": "a", "server_info": {}, "calls": [{"request": {"method": "call_tool", "args": []"#,
+                Some(Format::PythonTrace),
+            ),
+            (r#"{"session_id": "a", "calls": [], "started_at": "2025-10-30T10:30:45"}"#, Some(Format::PythonTrace)),
+            (r#"{"type": "request", "timestamp": "x", "method": "call_tool", "args": []}"#, Some(Format::PythonLog)),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, None),
+            ("", None),
+            ("hello", None),
+            ("[1,2]", None),
+        ];
+        for (text, format) in table {
+            assert_eq!(detect(text.as_bytes()), format, "{text}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Why a file of recordings cannot be read.
+
+use std::io;
+
+/// Why a file of recordings cannot be read, and where.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// A line is not what it should be.
+    #[error("line {line}, column {column}: expected {expected}")]
+    Bad {
+        /// From 1.
+        line: u64,
+        /// In bytes, from 1.
+        column: u64,
+        /// What should be there, and what is there instead where that is worth telling.
+        expected: String,
+    },
+    /// A line is not JSON, or a value has the wrong type.
+    #[error("line {line}, column {column}: {what}")]
+    NotJson {
+        /// From 1.
+        line: u64,
+        /// In bytes, from 1.
+        column: u64,
+        /// What the JSON reader says.
+        what: String,
+    },
+    /// The file is newer than this program.
+    #[error("line {line}: cannot read trace format {found}; this rehearse reads up to {known}")]
+    Format {
+        /// From 1.
+        line: u64,
+        /// The version of the line.
+        found: u64,
+        /// The newest version that can be read.
+        known: u64,
+    },
+    /// One value is longer than anything should be.
+    #[error("line {line}, column {column}: a value is longer than the limit of {limit} bytes")]
+    TooLong {
+        /// From 1.
+        line: u64,
+        /// In bytes, from 1.
+        column: u64,
+        /// The limit.
+        limit: usize,
+    },
+    /// The file could not be read at all.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl ReadError {
+    /// What `serde_json` says about a piece of a line that began at `column`, counted from 1.
+    pub fn json(line: u64, column: u64, error: &serde_json::Error) -> ReadError {
+        let what = error.to_string();
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        let what = what.strip_suffix(&place).unwrap_or(&what).to_owned();
+        // Its columns count from 1 where there is text, and say 0 for the place before it.
+        let column = column + (error.column() as u64).saturating_sub(1);
+        ReadError::NotJson { line, column, what }
+    }
+
+    /// The line that is bad, from 1.
+    pub fn line(&self) -> Option<u64> {
+        match self {
+            ReadError::Bad { line, .. }
+            | ReadError::NotJson { line, .. }
+            | ReadError::Format { line, .. }
+            | ReadError::TooLong { line, .. } => Some(*line),
+            ReadError::Io(_) => None,
+        }
+    }
+}

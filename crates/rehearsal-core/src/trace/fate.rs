@@ -1,0 +1,167 @@
+//! What a call was about, and what became of it.
+
+use std::fmt;
+
+use super::Call;
+use crate::message::{Body, Message, Reply};
+
+/// What became of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It was answered with a result.
+    Ok,
+    /// The tool says that it failed.
+    ToolFailed {
+        /// The first text of its content, if there is one.
+        text: Option<String>,
+    },
+    /// The server wants something first: a round of `input_required`, since 2026-07-28.
+    InputRequired,
+    /// It was refused.
+    Error {
+        /// What kind of failure, for programs.
+        code: i64,
+        /// What happened, for people.
+        message: String,
+    },
+    /// The answer could not be understood.
+    Garbled {
+        /// Why not.
+        reason: String,
+    },
+    /// No answer came.
+    Unanswered,
+}
+
+impl Fate {
+    /// What became of this call.
+    pub fn of(call: &Call) -> Fate {
+        let Some(response) = &call.response else { return Fate::Unanswered };
+        match response.message.body() {
+            Body::Response(response) => match &response.reply {
+                Reply::Error(error) => Fate::Error { code: error.code, message: error.message.clone() },
+                Reply::Result(result) => {
+                    // Both keys are rare, so the bytes are asked before the JSON is.
+                    let has = |key: &str| memchr::memmem::find(result.bytes(), key.as_bytes()).is_some();
+                    let is = |key: &str, text: &str| result.field(key).is_some_and(|value| value.as_str() == text);
+                    if has("\"isError\"") && is("isError", "true") {
+                        Fate::ToolFailed { text: first_text(result) }
+                    } else if has("\"input_required\"") && is("resultType", "\"input_required\"") {
+                        Fate::InputRequired
+                    } else {
+                        Fate::Ok
+                    }
+                }
+            },
+            Body::Garbled(garbled) => Fate::Garbled { reason: garbled.to_string() },
+            Body::Request(_) | Body::Notification(_) | Body::Batch(_) => {
+                Fate::Garbled { reason: "no response".to_owned() }
+            }
+        }
+    }
+
+    /// Whether it is a failure of the tool, of the protocol or of the connection.
+    pub fn is_failure(&self) -> bool {
+        match self {
+            Fate::Ok | Fate::InputRequired => false,
+            Fate::ToolFailed { .. } | Fate::Error { .. } | Fate::Garbled { .. } | Fate::Unanswered => true,
+        }
+    }
+
+    /// One word for programs.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Fate::Ok => "ok",
+            Fate::ToolFailed { .. } => "tool_failed",
+            Fate::InputRequired => "input_required",
+            Fate::Error { .. } => "error",
+            Fate::Garbled { .. } => "garbled",
+            Fate::Unanswered => "unanswered",
+        }
+    }
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fate::Ok => f.write_str("ok"),
+            Fate::ToolFailed { text: Some(text) } => write!(f, "the tool failed: {text}"),
+            Fate::ToolFailed { text: None } => f.write_str("the tool failed"),
+            Fate::InputRequired => f.write_str("input required"),
+            Fate::Error { code, message } => write!(f, "error {code}: {message}"),
+            Fate::Garbled { reason } => write!(f, "garbled answer: {reason}"),
+            Fate::Unanswered => f.write_str("no answer"),
+        }
+    }
+}
+
+fn first_text(result: &crate::json::RawJson) -> Option<String> {
+    let content = result.field("content")?.value().ok()?;
+    let texts = content.as_array()?.iter();
+    texts.filter_map(|block| block.get("text")?.as_str()).next().map(str::to_owned)
+}
+
+/// What a request or notification is about beside its method: the name of a tool or prompt, the URI of a resource.
+pub fn subject(message: &Message) -> Option<String> {
+    let keys: &[&str] = match message.method()?.as_str() {
+        "tools/call" | "prompts/get" => &["name"],
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" | "notifications/resources/updated" => {
+            &["uri"]
+        }
+        "logging/setLevel" => &["level"],
+        "tasks/get" | "tasks/result" | "tasks/update" | "tasks/cancel" | "notifications/tasks/status" => &["taskId"],
+        "completion/complete" => {
+            let reference = message.params()?.field("ref")?;
+            return reference.field("name").or_else(|| reference.field("uri"))?.text();
+        }
+        _ => return None,
+    };
+    message.params()?.at(keys)?.text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::Side;
+    use crate::trace::Placed;
+    use std::time::Duration;
+
+    #[test]
+    fn every_answer_has_its_fate() {
+        let table = [
+            (r#"{"jsonrpc":"2.0","id":1,"result":{"a":"\"isError\""}}"#, "ok"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{"isError":false}}"#, "ok"),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"result":{"isError":true,"content":[{"type":"text","text":"no rain"}]}}"#,
+                "the tool failed: no rain",
+            ),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{"isError":true}}"#, "the tool failed"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required"}}"#, "input required"),
+            (r#"{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"no"}}"#, "error -5: no"),
+            (r#"{"id":1,"result":{}}"#, "garbled answer: no `\"jsonrpc\": \"2.0\"`"),
+        ];
+        let request = Message::parse(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rain"}}"#);
+        assert_eq!(subject(&request).as_deref(), Some("rain"));
+        let call =
+            |response| Call { asker: Side::Client, request: Placed::new(0, Duration::ZERO, request.clone()), response };
+        for (text, expected) in table {
+            let response = Placed::new(1, Duration::ZERO, Message::parse(text));
+            assert_eq!(Fate::of(&call(Some(response))).to_string(), expected, "{text}");
+        }
+        assert_eq!(Fate::of(&call(None)), Fate::Unanswered);
+    }
+
+    #[test]
+    fn a_message_is_about_a_tool_a_prompt_a_resource_or_nothing() {
+        let table = [
+            (r#""method":"resources/read","params":{"uri":"file:///a"}"#, Some("file:///a")),
+            (r#""method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"greet"}}"#, Some("greet")),
+            (r#""method":"tools/call","params":{"name":5}"#, None),
+            (r#""method":"tools/list""#, None),
+        ];
+        for (members, expected) in table {
+            let message = Message::parse(format!(r#"{{"jsonrpc":"2.0","id":1,{members}}}"#));
+            assert_eq!(subject(&message).as_deref(), expected, "{members}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The members that a line of a journal, or a message in a trace, may have.
+
+use std::time::Duration;
+
+use serde::de::Deserializer;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::members::{message, whole};
+use super::put::milliseconds;
+use super::{End, Entry, HttpHead, Start, What};
+use crate::exchange::{Channel, Side};
+
+/// All members that are known, as they were written. What else stands there is passed over.
+#[derive(Deserialize)]
+pub(super) struct Fields<'a> {
+    #[serde(rename = "type")]
+    pub(super) kind: Option<Kind>,
+    pub(super) format: Option<u64>,
+    pub(super) session_id: Option<String>,
+    pub(super) server_info: Option<Map<String, Value>>,
+    pub(super) started_at: Option<String>,
+    pub(super) metadata: Option<Map<String, Value>>,
+
+    pub(super) seq: Option<u64>,
+    pub(super) item: Option<u32>,
+    #[serde(borrow)]
+    pub(super) at_ms: Option<&'a RawValue>,
+    pub(super) from: Option<From>,
+    pub(super) channel: Option<u64>,
+    pub(super) event_id: Option<String>,
+
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) method: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) error: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) batch: Option<&'a RawValue>,
+    pub(super) layout: Option<String>,
+    pub(super) lf: Option<Vec<usize>>,
+    pub(super) cr: Option<Vec<usize>>,
+    pub(super) text: Option<String>,
+    pub(super) base64: Option<String>,
+    pub(super) half_line: Option<bool>,
+    pub(super) limit: Option<usize>,
+    pub(super) offset: Option<usize>,
+
+    pub(super) http: Option<HttpFields>,
+    pub(super) event: Option<EventFields>,
+    pub(super) line: Option<String>,
+    pub(super) why: Option<String>,
+    pub(super) end: Option<EndFields>,
+}
+
+/// A value that is there, though it may be `null`.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// What a line tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Kind {
+    Start,
+    Request,
+    Notification,
+    Response,
+    Batch,
+    Garbled,
+    Http,
+    Event,
+    ChannelEnded,
+    Piece,
+    Stderr,
+    End,
+}
+
+/// Who said it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum From {
+    Client,
+    Server,
+}
+
+#[derive(Deserialize, Serialize)]
+pub(super) struct HttpFields {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    #[serde(default)]
+    headers: Vec<(String, String)>,
+}
+
+#[derive(Deserialize, Serialize)]
+pub(super) struct EventFields {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(default)]
+    data: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry: Option<u64>,
+}
+
+#[derive(Deserialize, Serialize)]
+pub(super) struct EndFields {
+    how: How,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signal: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum How {
+    ClientClosed,
+    ServerExited,
+    Stopped,
+    Failed,
+    Recovered,
+}
+
+impl Fields<'_> {
+    /// What a line of a journal tells of, where it is not the start of a session. `Err` says what was expected.
+    pub(super) fn entry(self) -> Result<Entry, String> {
+        let kind = self.kind.ok_or("`type`")?;
+        let (seq, at) = (self.seq()?, self.at()?);
+        let channel = self.channel();
+        let what = match kind {
+            Kind::Start => return Err("an entry instead of another start".to_owned()),
+            Kind::Request | Kind::Notification | Kind::Response | Kind::Batch | Kind::Garbled => {
+                What::Message { from: self.from()?, channel, message: message(&self, None)?, event_id: self.event_id }
+            }
+            Kind::Http => {
+                let from = self.from()?;
+                What::Http { from, channel, head: self.http.ok_or("`http`")?.into() }
+            }
+            Kind::Event => {
+                let EventFields { name, id, data, retry } = self.event.ok_or("`event`")?;
+                What::Event { channel, name, id, data, retry }
+            }
+            Kind::ChannelEnded => What::ChannelEnded { channel, why: self.why },
+            Kind::Piece => {
+                let bytes = whole(&self)?.ok_or("`text` or `base64`")?.into();
+                What::Piece { from: self.from()?, offset: self.offset.ok_or("`offset`")?, bytes }
+            }
+            Kind::Stderr => What::Stderr { line: self.line.ok_or("`line`")? },
+            Kind::End => What::Ended(self.end.ok_or("`end`")?.into()),
+        };
+        Ok(Entry { seq, item: self.item, at, what })
+    }
+
+    /// What a line of a journal says when a session begins.
+    pub(super) fn start(self) -> Result<Start, String> {
+        Ok(Start {
+            session_id: self.session_id.ok_or("`session_id`")?,
+            server_info: self.server_info.unwrap_or_default(),
+            started_at: self.started_at.map(|text| timestamp("started_at", &text)).transpose()?,
+            metadata: self.metadata.unwrap_or_default(),
+        })
+    }
+
+    pub(super) fn seq(&self) -> Result<u64, String> {
+        self.seq.ok_or_else(|| "`seq`".to_owned())
+    }
+
+    pub(super) fn at(&self) -> Result<Duration, String> {
+        let text = self.at_ms.ok_or("`at_ms`")?.get();
+        milliseconds(text).ok_or_else(|| format!("milliseconds in `at_ms` instead of {text}"))
+    }
+
+    pub(super) fn channel(&self) -> Channel {
+        self.channel.map_or(Channel::MAIN, Channel)
+    }
+
+    fn from(&self) -> Result<Side, String> {
+        Ok(self.from.ok_or("`from`")?.into())
+    }
+}
+
+/// A time as RFC 3339 writes it.
+pub(super) fn timestamp(name: &str, text: &str) -> Result<jiff::Timestamp, String> {
+    text.parse().map_err(|_| format!("a time such as 2026-07-28T12:00:00Z in `{name}` instead of {text:?}"))
+}
+
+impl std::convert::From<From> for Side {
+    fn from(from: From) -> Side {
+        match from {
+            From::Client => Side::Client,
+            From::Server => Side::Server,
+        }
+    }
+}
+
+impl std::convert::From<HttpFields> for HttpHead {
+    fn from(HttpFields { method, target, status, headers }: HttpFields) -> HttpHead {
+        HttpHead { method, target, status, headers }
+    }
+}
+
+impl std::convert::From<&HttpHead> for HttpFields {
+    fn from(head: &HttpHead) -> HttpFields {
+        let HttpHead { method, target, status, headers } = head.clone();
+        HttpFields { method, target, status, headers }
+    }
+}
+
+impl EventFields {
+    pub(super) fn new(name: &Option<String>, id: &Option<String>, data: &str, retry: Option<u64>) -> EventFields {
+        EventFields { name: name.clone(), id: id.clone(), data: data.to_owned(), retry }
+    }
+}
+
+impl std::convert::From<EndFields> for End {
+    fn from(EndFields { how, status, signal, why }: EndFields) -> End {
+        match how {
+            How::ClientClosed => End::ClientClosed { status },
+            How::ServerExited => End::ServerExited { status, signal },
+            How::Stopped => End::Stopped,
+            How::Failed => End::Failed { why: why.unwrap_or_default() },
+            How::Recovered => End::Recovered,
+        }
+    }
+}
+
+impl std::convert::From<&End> for EndFields {
+    fn from(end: &End) -> EndFields {
+        let (how, status, signal, why) = match end {
+            End::ClientClosed { status } => (How::ClientClosed, *status, None, None),
+            End::ServerExited { status, signal } => (How::ServerExited, *status, *signal, None),
+            End::Stopped => (How::Stopped, None, None, None),
+            End::Failed { why } => (How::Failed, None, None, Some(why.clone())),
+            End::Recovered => (How::Recovered, None, None, None),
+        };
+        EndFields { how, status, signal, why }
+    }
+}

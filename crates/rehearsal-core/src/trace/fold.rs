@@ -1,0 +1,523 @@
+//! From a journal to a trace: entries in, calls and the rest out.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::identity::identity;
+use super::{Call, End, Entry, Part, Placed, Start, What};
+use crate::exchange::{Channel, Exchange, Key, Limit, Pairing, Side, Stamped, Step};
+use crate::message::{Body, Message, Reason, RequestId};
+
+/// How much of a session is kept in memory while it is folded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FoldLimit {
+    /// How many requests may be open at once.
+    pub requests: usize,
+    /// How many bytes they may have together.
+    pub bytes: usize,
+}
+
+impl Default for FoldLimit {
+    fn default() -> FoldLimit {
+        FoldLimit { requests: 100_000, bytes: 64 << 20 }
+    }
+}
+
+/// How many parts may wait for the name of the server.
+const HELD: usize = 64;
+
+/// How much is kept of a line that has not ended.
+const PIECES: usize = 64 << 20;
+
+/// How many channels are remembered on which something was asked.
+const ASKED: usize = 100_000;
+
+/// Pairs the entries of one session, in the order in which they happened, and gives its parts.
+///
+/// Every message is in exactly one part. What is kept is half a line of each side, and the requests that are still open: beyond the
+/// [limit](FoldLimit) the oldest ends without an answer, and its answer, should it come, is an entry of its own.
+#[derive(Debug)]
+pub struct Fold {
+    /// The start, until the server has said who it is.
+    start: Option<Start>,
+    started_at: Option<Timestamp>,
+    held: Vec<Part>,
+    pairing: Pairing<Place>,
+    /// What is open, oldest first.
+    open: BTreeMap<(u64, u32), Key>,
+    bytes: usize,
+    /// On which channels a request with this id is open.
+    elsewhere: HashMap<(Side, RequestId), BTreeSet<Channel>>,
+    /// On which channels something was asked that are still there: an answer there is about nothing else.
+    asked: BTreeSet<(Channel, Side)>,
+    /// What each side has said of a line that has not ended.
+    pieces: [(Side, Vec<u8>); 2],
+    /// The place after the last one that is taken.
+    next: u64,
+    last: Duration,
+    end: Option<(u64, Duration, End)>,
+    limit: FoldLimit,
+}
+
+/// What belongs to a message beside its text.
+#[derive(Clone, Debug, Default)]
+struct Place {
+    seq: u64,
+    item: Option<u32>,
+    event_id: Option<String>,
+}
+
+impl Fold {
+    /// Begins a session.
+    pub fn new(start: Start) -> Fold {
+        Fold::with_limit(start, FoldLimit::default())
+    }
+
+    /// The same with a limit of one's own.
+    pub fn with_limit(start: Start, limit: FoldLimit) -> Fold {
+        Fold {
+            started_at: start.started_at,
+            start: Some(start),
+            held: Vec::new(),
+            // Notifications are entries of their own, so that an exchange is never larger than its two messages.
+            pairing: Pairing::new(Limit { notifications: 0, bytes: 0 }),
+            open: BTreeMap::new(),
+            bytes: 0,
+            elsewhere: HashMap::new(),
+            asked: BTreeSet::new(),
+            pieces: no_pieces(),
+            next: 0,
+            last: Duration::ZERO,
+            end: None,
+            limit,
+        }
+    }
+
+    /// How many requests wait for an answer.
+    pub fn open_count(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Takes what happened next; what is complete with it is appended to `parts`.
+    pub fn entry(&mut self, entry: Entry, parts: &mut Vec<Part>) {
+        self.last = self.last.max(entry.at);
+        let Entry { seq, item, at, what } = entry;
+        if !matches!(what, What::Piece { .. } | What::Ended(_)) {
+            self.next = self.next.max(seq.saturating_add(1));
+        }
+        match what {
+            What::Message { from, channel, message, event_id } => {
+                self.piece(from).clear();
+                if let Body::Batch(messages) = message.body() {
+                    for (item, message) in (0..).zip(messages) {
+                        let place = Place { seq, item: Some(item), event_id: event_id.clone() };
+                        self.message(from, channel, at, message.clone(), place, parts);
+                    }
+                } else {
+                    self.message(from, channel, at, message, Place { seq, item, event_id }, parts);
+                }
+            }
+            What::Ended(end) => {
+                if let Some((seq, at, end)) = self.end.replace((seq, at, end)) {
+                    self.give(Part::Entry(Entry { seq, item, at, what: What::Ended(end) }), parts);
+                }
+            }
+            What::ChannelEnded { channel, .. } => {
+                self.asked.remove(&(channel, Side::Client));
+                self.asked.remove(&(channel, Side::Server));
+                self.give(Part::Entry(Entry { seq, item, at, what }), parts);
+            }
+            What::Piece { from, offset, bytes } => {
+                let line = self.piece(from);
+                line.truncate(offset);
+                let room = PIECES.saturating_sub(line.len()).min(bytes.len());
+                line.extend_from_slice(&bytes[..room]);
+            }
+            What::Http { .. } | What::Event { .. } | What::Stderr { .. } => {
+                self.give(Part::Entry(Entry { seq, item, at, what }), parts);
+            }
+        }
+    }
+
+    fn piece(&mut self, from: Side) -> &mut Vec<u8> {
+        match from {
+            Side::Client => &mut self.pieces[0].1,
+            Side::Server => &mut self.pieces[1].1,
+        }
+    }
+
+    /// Ends the session: what is still open ends without an answer, and a line that has not ended is half a line.
+    /// `otherwise` is how it ended where no entry said so.
+    pub fn finish(mut self, otherwise: Option<End>, parts: &mut Vec<Part>) {
+        for (from, line) in
+            std::mem::replace(&mut self.pieces, no_pieces()).into_iter().filter(|(_, line)| !line.is_empty())
+        {
+            let message = Message::garbled(line, Reason::HalfLine);
+            let place = Place { seq: self.next, ..Place::default() };
+            self.next = self.next.saturating_add(1);
+            self.message(from, Channel::MAIN, self.last, message, place, parts);
+        }
+        let unanswered: Vec<Key> = std::mem::take(&mut self.open).into_values().collect();
+        for key in unanswered {
+            if let Some((exchange, place)) = self.pairing.abandon(&key) {
+                self.call(exchange, place, None, parts);
+            }
+        }
+        self.release(parts);
+        let (at, end) = match self.end.take() {
+            Some((_, at, end)) => (at, Some(end)),
+            None => (self.last, otherwise),
+        };
+        let ended_at = self.started_at.and_then(|started| started.checked_add(at).ok());
+        parts.push(Part::Finish { ended_at, end });
+    }
+
+    fn message(
+        &mut self,
+        from: Side,
+        channel: Channel,
+        at: Duration,
+        message: Message,
+        place: Place,
+        parts: &mut Vec<Part>,
+    ) {
+        let asked_on = match message.body() {
+            Body::Response(response) => self.asked_on(from.other(), channel, response.id.as_ref()),
+            Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => channel,
+        };
+        match self.pairing.step(from, asked_on, at, message.clone()) {
+            Step::Opened { key, displaced } => {
+                if let Some((exchange, place)) = displaced {
+                    self.close(&exchange, &place);
+                    self.call(exchange, place, None, parts);
+                }
+                self.opened(key, message.raw().len(), place, parts);
+            }
+            Step::Settled { exchange, tag } => {
+                self.close(&exchange, &tag);
+                let response =
+                    Placed { seq: place.seq, item: place.item, at, channel, message, event_id: place.event_id };
+                self.call(exchange, tag, Some(response), parts);
+            }
+            Step::Cancelled { expired, .. } => {
+                self.loose(from, channel, at, message, place, parts);
+                if let Some((exchange, place)) = expired {
+                    self.close(&exchange, &place);
+                    self.call(exchange, place, None, parts);
+                }
+            }
+            // A batch inside a batch is garbled, so there is none here.
+            Step::Attached { .. } | Step::Loose { .. } | Step::Batch(_) => {
+                self.loose(from, channel, at, message, place, parts);
+            }
+        }
+    }
+
+    /// The channel on which the request was asked that an answer on `channel` is about.
+    ///
+    /// Over HTTP a client answers in a POST of its own, and a stream that broke goes on in another.
+    fn asked_on(&self, asker: Side, channel: Channel, id: Option<&RequestId>) -> Channel {
+        let Some(id) = id else { return channel };
+        let key = Key { channel, asker, id: id.clone() };
+        if self.pairing.request(&key).is_some() || self.asked.contains(&(channel, asker)) {
+            return channel;
+        }
+        let channels = self.elsewhere.get(&(asker, key.id)).filter(|channels| channels.len() == 1);
+        channels.and_then(BTreeSet::first).copied().unwrap_or(channel)
+    }
+
+    fn opened(&mut self, key: Key, bytes: usize, place: Place, parts: &mut Vec<Part>) {
+        if let Some(tag) = self.pairing.tag_mut(&key) {
+            *tag = place.clone();
+        }
+        self.elsewhere.entry((key.asker, key.id.clone())).or_default().insert(key.channel);
+        if key.channel != Channel::MAIN {
+            self.asked.insert((key.channel, key.asker));
+            if self.asked.len() > ASKED {
+                self.asked.pop_first();
+            }
+        }
+        self.open.insert((place.seq, place.item.unwrap_or(0)), key);
+        self.bytes += bytes;
+        while self.open.len() > self.limit.requests || self.bytes > self.limit.bytes {
+            let Some((_, oldest)) = self.open.pop_first() else { break };
+            let Some((exchange, place)) = self.pairing.abandon(&oldest) else { continue };
+            self.close(&exchange, &place);
+            self.call(exchange, place, None, parts);
+        }
+    }
+
+    fn close(&mut self, exchange: &Exchange, place: &Place) {
+        self.open.remove(&(place.seq, place.item.unwrap_or(0)));
+        self.bytes = self.bytes.saturating_sub(exchange.request.message.raw().len());
+        let Key { channel, asker, id } = &exchange.key;
+        let slot = (*asker, id.clone());
+        if let Some(channels) = self.elsewhere.get_mut(&slot) {
+            channels.remove(channel);
+            if channels.is_empty() {
+                self.elsewhere.remove(&slot);
+            }
+        }
+    }
+
+    fn call(&mut self, exchange: Box<Exchange>, place: Place, response: Option<Placed>, parts: &mut Vec<Part>) {
+        let Exchange { key, request: Stamped { at, message }, .. } = *exchange;
+        let Place { seq, item, event_id } = place;
+        let request = Placed { seq, item, at, channel: key.channel, message, event_id };
+        let call = Call { asker: key.asker, request, response };
+        if let Some(start) = &mut self.start
+            && let Some(info) = identity(&call)
+        {
+            for (name, value) in info {
+                start.server_info.entry(name).or_insert(value);
+            }
+            self.release(parts);
+        }
+        self.give(Part::Call(Box::new(call)), parts);
+    }
+
+    fn loose(
+        &mut self,
+        from: Side,
+        channel: Channel,
+        at: Duration,
+        message: Message,
+        Place { seq, item, event_id }: Place,
+        parts: &mut Vec<Part>,
+    ) {
+        let what = What::Message { from, channel, message, event_id };
+        self.give(Part::Entry(Entry { seq, item, at, what }), parts);
+    }
+
+    /// Gives a part, after the start.
+    fn give(&mut self, part: Part, parts: &mut Vec<Part>) {
+        if self.start.is_none() {
+            parts.push(part);
+            return;
+        }
+        self.held.push(part);
+        if self.held.len() >= HELD {
+            self.release(parts);
+        }
+    }
+
+    fn release(&mut self, parts: &mut Vec<Part>) {
+        if let Some(start) = self.start.take() {
+            parts.push(Part::Start(start));
+            parts.append(&mut self.held);
+        }
+    }
+}
+
+fn no_pieces() -> [(Side, Vec<u8>); 2] {
+    [(Side::Client, Vec::new()), (Side::Server, Vec::new())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::Map;
+
+    struct Talk {
+        fold: Fold,
+        seq: u64,
+        parts: Vec<Part>,
+    }
+
+    impl Talk {
+        fn new(limit: FoldLimit) -> Talk {
+            let started_at = Some("2026-07-28T12:00:00Z".parse().unwrap());
+            let start = Start { session_id: "a".into(), server_info: Map::new(), started_at, metadata: Map::new() };
+            Talk { fold: Fold::with_limit(start, limit), seq: 0, parts: Vec::new() }
+        }
+
+        fn happens(&mut self, what: What) {
+            self.fold.entry(Entry::new(self.seq, Duration::from_millis(self.seq), what), &mut self.parts);
+            self.seq += 1;
+        }
+
+        fn says(&mut self, from: Side, channel: u64, text: &str) {
+            let message = Message::parse(text.to_owned());
+            self.happens(What::Message { from, channel: Channel(channel), message, event_id: None });
+        }
+
+        fn ends(mut self) -> Vec<Part> {
+            self.fold.finish(None, &mut self.parts);
+            self.parts
+        }
+
+        /// `question-answer` of each call by sequence number, and the numbers of the rest.
+        #[track_caller]
+        fn shape(self) -> String {
+            let words = self.ends().into_iter().filter_map(|part| match part {
+                Part::Start(_) | Part::Finish { .. } => None,
+                Part::Call(call) => {
+                    let answer = call.response.map_or("?".to_owned(), |response| response.seq.to_string());
+                    Some(format!("{}-{answer}", call.request.seq))
+                }
+                Part::Entry(entry) => Some(entry.seq.to_string()),
+            });
+            words.collect::<Vec<_>>().join(" ")
+        }
+    }
+
+    impl Default for Talk {
+        fn default() -> Talk {
+            Talk::new(FoldLimit::default())
+        }
+    }
+
+    fn call(id: u32) -> String {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call"}}"#)
+    }
+
+    fn result(id: u32) -> String {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)
+    }
+
+    use Side::{Client, Server};
+
+    #[test]
+    fn late_second_and_unasked_answers_and_reused_ids_lose_nothing() {
+        let mut talk = Talk::default();
+        talk.says(Client, 0, &call(1));
+        talk.says(Client, 0, &call(2));
+        talk.says(Server, 0, &result(2));
+        talk.says(Server, 0, &result(2));
+        talk.says(Client, 0, &call(1));
+        talk.says(Server, 0, &result(1));
+        talk.says(Server, 0, &result(9));
+        talk.says(Client, 0, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        talk.says(Server, 0, "noise");
+        talk.says(Client, 0, &call(5));
+        talk.says(Client, 0, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#);
+        talk.says(Server, 0, &result(5));
+        talk.says(Client, 0, &call(6));
+        assert_eq!(talk.shape(), "1-2 3 0-? 4-5 6 7 8 10 9-11 12-?");
+    }
+
+    #[test]
+    fn the_answer_of_a_client_over_http_comes_in_a_post_of_its_own() {
+        let mut talk = Talk::default();
+        talk.says(Client, 1, &call(1));
+        talk.says(Server, 1, &call(1));
+        talk.says(Client, 2, &result(1));
+        talk.says(Server, 1, &result(1));
+        let parts = talk.ends();
+        let Part::Call(call) = &parts[1] else { panic!("{parts:?}") };
+        let answer = call.response.as_ref().unwrap();
+        assert_eq!((call.asker, call.channel(), answer.channel, answer.seq), (Server, Channel(1), Channel(2), 2));
+    }
+
+    #[test]
+    fn the_answer_on_a_stream_that_was_taken_up_again_finds_its_request() {
+        let mut talk = Talk::default();
+        talk.says(Client, 1, &call(7));
+        talk.happens(What::ChannelEnded { channel: Channel(1), why: Some("cut".into()) });
+        talk.says(Server, 2, &result(7));
+        assert_eq!(talk.shape(), "1 0-2");
+    }
+
+    #[test]
+    fn a_second_answer_does_not_settle_the_request_of_another_client() {
+        let mut talk = Talk::default();
+        talk.says(Client, 1, &call(1));
+        talk.says(Client, 2, &call(1));
+        talk.says(Server, 1, &result(1));
+        talk.says(Server, 1, &result(1));
+        talk.says(Server, 2, &result(1));
+        assert_eq!(talk.shape(), "0-2 3 1-4");
+    }
+
+    #[test]
+    fn the_messages_of_a_batch_are_paired_one_by_one() {
+        let mut talk = Talk::default();
+        talk.says(Client, 0, &format!("[{},{},5]", call(1), call(2)));
+        talk.says(Server, 0, &format!("[{},{}]", result(2), result(1)));
+        let parts = talk.ends();
+        let items = |parts: &[Part]| -> Vec<_> {
+            let item = |part: &Part| match part {
+                Part::Call(call) => (call.request.item, call.response.as_ref().unwrap().item),
+                Part::Entry(entry) => (entry.item, None),
+                Part::Start(_) | Part::Finish { .. } => (None, None),
+            };
+            parts[1..4].iter().map(item).collect()
+        };
+        assert_eq!(items(&parts), [(Some(2), None), (Some(1), Some(0)), (Some(0), Some(1))]);
+    }
+
+    #[test]
+    fn beyond_the_limit_the_oldest_request_is_given_up() {
+        let mut talk = Talk::new(FoldLimit { requests: 2, ..FoldLimit::default() });
+        (1..=3).for_each(|id| talk.says(Client, 0, &call(id)));
+        talk.says(Server, 0, &result(1));
+        talk.says(Server, 0, &result(3));
+        assert_eq!(talk.shape(), "0-? 3 2-4 1-?");
+        let mut talk = Talk::new(FoldLimit { bytes: 100, ..FoldLimit::default() });
+        (1..=3).for_each(|id| talk.says(Client, 0, &call(id)));
+        assert_eq!(talk.fold.open_count(), 2, "each has 46 bytes");
+    }
+
+    #[test]
+    fn many_requests_with_one_id_that_nobody_answers_cost_no_more_than_the_limit() {
+        let mut talk = Talk::new(FoldLimit { requests: 1000, ..FoldLimit::default() });
+        for channel in 1..=100_000 {
+            talk.says(Client, channel, &call(1));
+            talk.parts.clear();
+        }
+        assert_eq!(talk.fold.open_count(), 1000);
+    }
+
+    #[test]
+    fn the_start_says_who_the_server_is_once_it_has_said_so() {
+        let mut talk = Talk::default();
+        talk.happens(What::Stderr { line: "listening".into() });
+        talk.says(Client, 0, r#"{"jsonrpc":"2.0","id":0,"method":"initialize"}"#);
+        assert!(talk.parts.is_empty());
+        let answer = r#"{"jsonrpc":"2.0","id":0,"result":{"serverInfo":{"name":"weather","version":"1.2"}}}"#;
+        talk.says(Server, 0, answer);
+        let Part::Start(start) = &talk.parts[0] else { panic!("{:?}", talk.parts) };
+        assert_eq!(serde_json::to_string(&start.server_info).unwrap(), r#"{"name":"weather","version":"1.2"}"#);
+        assert_eq!(talk.shape(), "0 1-2");
+    }
+
+    #[test]
+    fn a_server_that_never_says_who_it_is_holds_nothing_up() {
+        let mut talk = Talk::default();
+        (0..HELD).for_each(|_| talk.happens(What::Stderr { line: "x".into() }));
+        assert_eq!(talk.parts.len(), HELD + 1);
+    }
+
+    #[test]
+    fn pieces_of_a_line_are_replaced_by_the_line_or_are_half_of_it() {
+        let piece = |from, offset, bytes: &'static str| What::Piece { from, offset, bytes: bytes.into() };
+        let mut talk = Talk::default();
+        talk.happens(piece(Client, 0, "{\"json"));
+        talk.happens(piece(Server, 0, "noi"));
+        talk.happens(piece(Client, 6, "nrpc\":"));
+        talk.says(Client, 0, &call(1));
+        talk.happens(piece(Server, 3, "s"));
+        talk.happens(piece(Server, 2, "n-"));
+        let parts = talk.ends();
+        let [_, Part::Entry(half), Part::Call(_), _] = &parts[..] else { panic!("{parts:?}") };
+        let What::Message { from: Server, message, .. } = &half.what else { panic!("{half:?}") };
+        assert_eq!((half.seq, message), (4, &Message::garbled("non-", Reason::HalfLine)));
+    }
+
+    #[test]
+    fn a_session_ends_when_it_was_seen_to_end_or_with_its_last_entry() {
+        let mut talk = Talk::default();
+        talk.says(Client, 0, &call(1));
+        talk.happens(What::Ended(End::Stopped));
+        talk.happens(What::Stderr { line: "late".into() });
+        let finish = talk.ends().pop();
+        let ended_at = Some("2026-07-28T12:00:00.001Z".parse().unwrap());
+        assert_eq!(finish, Some(Part::Finish { ended_at, end: Some(End::Stopped) }));
+        let mut talk = Talk::default();
+        talk.says(Client, 0, &call(1));
+        talk.says(Client, 0, &call(2));
+        assert_eq!(talk.ends().pop(), Some(Part::Finish { ended_at, end: None }));
+    }
+}

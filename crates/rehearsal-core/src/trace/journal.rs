@@ -1,0 +1,350 @@
+//! Reads a journal, line by line.
+
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
+
+use super::fields::{Fields, Kind};
+use super::format::FORMAT;
+use super::journal_parts::Mark;
+use super::{Entry, ReadError, Start};
+
+/// The longest line that is read unless told otherwise.
+pub const LINE_LIMIT: usize = 1 << 30;
+
+/// One line of a journal.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JournalLine {
+    /// A session begins.
+    Start(Start),
+    /// Something happened.
+    Entry {
+        /// In which session, where the line says so: several may share a file.
+        session_id: Option<String>,
+        /// What.
+        entry: Entry,
+    },
+}
+
+/// The lines of a journal, one at a time.
+///
+/// A last line without its end that cannot be read was torn when its writer was killed: it is passed over, and
+/// [`torn`](JournalReader::torn) says so. After a bad line there is nothing more, unless bad lines are to be
+/// [skipped](JournalReader::skip_bad).
+#[derive(Debug)]
+pub struct JournalReader<R> {
+    input: R,
+    line: u64,
+    /// How many bytes were read.
+    position: u64,
+    buffer: Vec<u8>,
+    limit: usize,
+    skip_bad: bool,
+    over: bool,
+    torn: Option<u64>,
+}
+
+impl<R: BufRead> JournalReader<R> {
+    /// Reads from the beginning of a journal.
+    pub fn new(input: R) -> JournalReader<R> {
+        let buffer = Vec::with_capacity(4096);
+        JournalReader {
+            input,
+            line: 0,
+            position: 0,
+            buffer,
+            limit: LINE_LIMIT,
+            skip_bad: false,
+            over: false,
+            torn: None,
+        }
+    }
+
+    /// Goes on after a bad line.
+    #[must_use]
+    pub fn skip_bad(self, skip_bad: bool) -> JournalReader<R> {
+        JournalReader { skip_bad, ..self }
+    }
+
+    /// Refuses lines that are longer than `limit` bytes.
+    #[must_use]
+    pub fn limit(self, limit: usize) -> JournalReader<R> {
+        JournalReader { limit, ..self }
+    }
+
+    /// The number of the line that was read last, from 1.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// How many bytes the last line has that was torn, where one was.
+    pub fn torn(&self) -> Option<u64> {
+        self.torn
+    }
+
+    pub(super) fn skips_bad(&self) -> bool {
+        self.skip_bad
+    }
+
+    /// Where the next line begins.
+    pub(super) fn mark(&self) -> Mark {
+        Mark { position: self.position, line: self.line }
+    }
+
+    fn read(&mut self) -> Result<Option<JournalLine>, ReadError> {
+        loop {
+            self.buffer.clear();
+            let limit = self.limit as u64 + 1;
+            let length = self.input.by_ref().take(limit).read_until(b'\n', &mut self.buffer)?;
+            if length == 0 {
+                return Ok(None);
+            }
+            self.line += 1;
+            self.position += length as u64;
+            let ended = self.buffer.last() == Some(&b'\n');
+            if !ended && length > self.limit {
+                self.skip_line()?;
+                return Err(ReadError::TooLong { line: self.line, column: 1, limit: self.limit });
+            }
+            let text = if self.line == 1 {
+                self.buffer.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&self.buffer)
+            } else {
+                &self.buffer
+            };
+            if text.trim_ascii().is_empty() {
+                continue;
+            }
+            match line(self.line, text) {
+                Ok(line) => return Ok(Some(line)),
+                // After a crash of the whole machine there may be anything.
+                Err(ReadError::NotJson { .. }) | Err(ReadError::Bad { line: 2.., .. }) if !ended => {
+                    self.torn = Some(length as u64);
+                    return Ok(None);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn skip_line(&mut self) -> io::Result<()> {
+        loop {
+            let chunk = self.input.fill_buf()?;
+            let (used, done) = match memchr::memchr(b'\n', chunk) {
+                Some(end) => (end + 1, true),
+                None => (chunk.len(), chunk.is_empty()),
+            };
+            self.input.consume(used);
+            self.position += used as u64;
+            if done {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl<R: BufRead + Seek> JournalReader<R> {
+    /// Goes to a place where a line begins.
+    pub(super) fn go_to(&mut self, mark: Mark) -> io::Result<()> {
+        self.input.seek(SeekFrom::Start(mark.position))?;
+        (self.position, self.line, self.over, self.torn) = (mark.position, mark.line, false, None);
+        Ok(())
+    }
+}
+
+/// Reads one line.
+fn line(number: u64, text: &[u8]) -> Result<JournalLine, ReadError> {
+    let bad = |expected| ReadError::Bad { line: number, column: 1, expected };
+    if !text.trim_ascii_start().starts_with(b"{") {
+        return Err(bad("an object: `{`".to_owned()));
+    }
+    let fields: Fields<'_> = serde_json::from_slice(text).map_err(|error| ReadError::json(number, 1, &error))?;
+    match fields.kind {
+        Some(Kind::Start) => match fields.format {
+            Some(format) if format > FORMAT => Err(ReadError::Format { line: number, found: format, known: FORMAT }),
+            Some(_) | None => fields.start().map(JournalLine::Start).map_err(bad),
+        },
+        Some(_) | None => {
+            let mut fields = fields;
+            let session_id = fields.session_id.take();
+            fields.entry().map(|entry| JournalLine::Entry { session_id, entry }).map_err(bad)
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for JournalReader<R> {
+    type Item = Result<JournalLine, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.over {
+            return None;
+        }
+        let read = self.read();
+        self.over = match &read {
+            Ok(Some(_)) => false,
+            Ok(None) | Err(ReadError::Io(_)) => true,
+            Err(_) => !self.skip_bad,
+        };
+        read.transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::{Channel, Side};
+    use crate::message::Message;
+    use crate::trace::{InLog, What, arbitrary, write_entry, write_start};
+    use proptest::prelude::*;
+    use std::time::Duration;
+
+    fn said(text: &str) -> Entry {
+        let what = What::Message {
+            from: Side::Client,
+            channel: Channel::MAIN,
+            message: Message::parse(text.to_owned()),
+            event_id: None,
+        };
+        Entry::new(4, Duration::from_micros(12_500), what)
+    }
+
+    fn written(entry: &Entry) -> String {
+        let mut out = Vec::new();
+        write_entry(&mut out, entry, None);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_line_has_the_members_of_the_message_as_they_came() {
+        let table = [
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"b":1.0,"a":12345678901234567890}}"#,
+                r#"{"type":"request","seq":4,"at_ms":12.5,"from":"client","id":1,"method":"tools/call","params":{"b":1.0,"a":12345678901234567890}}"#,
+            ),
+            (
+                r#"{"result":{},"jsonrpc":"2.0","id":"a"}"#,
+                r#"{"type":"response","seq":4,"at_ms":12.5,"from":"client","result":{},"id":"a","layout":"result,jsonrpc,id"}"#,
+            ),
+            (
+                "{\n  \"jsonrpc\": \"2.0\",\n  \"method\": \"x\",\n  \"params\": {\n    \"a\": 1\n  }\n}",
+                r##"{"type":"notification","seq":4,"at_ms":12.5,"from":"client","method":"x","params":{     "a": 1   },"lf":[1,11],"layout":"{\n  \"jsonrpc\": \"2.0\",\n  \"method\": #,\n  \"params\": #\n}"}"##,
+            ),
+            (
+                "Server running",
+                r#"{"type":"garbled","seq":4,"at_ms":12.5,"from":"client","reason":"not JSON: expected value at line 1 column 1","text":"Server running"}"#,
+            ),
+            ("[5]", r#"{"type":"batch","seq":4,"at_ms":12.5,"from":"client","batch":[5]}"#),
+        ];
+        for (text, line) in table {
+            assert_eq!(written(&said(text)), format!("{line}\n"));
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_base64() {
+        let what = What::Message {
+            from: Side::Server,
+            channel: Channel(3),
+            message: Message::parse(&b"\xff\xfe"[..]),
+            event_id: None,
+        };
+        let line = written(&Entry::new(0, Duration::ZERO, what));
+        let expected = r#"{"type":"garbled","seq":0,"at_ms":0,"from":"server","channel":3,"reason":"not UTF-8 from byte 0 on","base64":"//4="}"#;
+        assert_eq!(line, format!("{expected}\n"));
+    }
+
+    #[test]
+    fn a_line_of_a_log_says_which_session_and_when() {
+        let log = InLog { session_id: "a", started_at: "2026-07-28T12:00:00Z".parse().unwrap() };
+        let mut out = Vec::new();
+        write_entry(&mut out, &said(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Some(&log));
+        let expected = r#"{"type":"request","timestamp":"2026-07-28T12:00:00.0125Z","session_id":"a","seq":4,"at_ms":12.5,"from":"client","id":1,"method":"ping"}"#;
+        assert_eq!(String::from_utf8(out.clone()).unwrap(), format!("{expected}\n"));
+        let line = JournalReader::new(&out[..]).next().unwrap().unwrap();
+        let JournalLine::Entry { session_id: Some(session_id), .. } = line else { panic!("{line:?}") };
+        assert_eq!(session_id, "a");
+    }
+
+    #[test]
+    fn a_torn_last_line_is_the_end() {
+        let whole = written(&said(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
+        for length in 1..whole.len() - 1 {
+            let text = format!("{whole}{}", &whole[..length]);
+            let mut reader = JournalReader::new(text.as_bytes());
+            assert_eq!(reader.by_ref().map(Result::unwrap).count(), 1);
+            assert_eq!(reader.torn(), Some(length as u64));
+        }
+        let without_end = format!("{whole}{}", whole.trim_end());
+        let mut reader = JournalReader::new(without_end.as_bytes());
+        assert_eq!((reader.by_ref().count(), reader.torn()), (2, None), "only its end is missing");
+    }
+
+    #[test]
+    fn a_bad_line_says_where_and_what_was_expected() {
+        let table = [
+            ("nonsense\n", "line 1, column 1: expected an object: `{`"),
+            ("\n\n[1]\n", "line 3, column 1: expected an object: `{`"),
+            (r#"{"seq":1,}"#, "line 1, column 10: trailing comma"),
+            (r#"{"seq":1}"#, "line 1, column 1: expected `type`"),
+            (
+                r#"{"type":"reqest","seq":1}"#,
+                "line 1, column 16: unknown variant `reqest`, expected one of `start`, `request`, `notification`, \
+                 `response`, `batch`, `garbled`, `http`, `event`, `channel_ended`, `piece`, `stderr`, `end`",
+            ),
+            (r#"{"type":"request","at_ms":1}"#, "line 1, column 1: expected `seq`"),
+            (
+                r#"{"type":"request","seq":1,"at_ms":"x"}"#,
+                "line 1, column 1: expected milliseconds in `at_ms` instead of \"x\"",
+            ),
+            (r#"{"type":"request","seq":1,"at_ms":1}"#, "line 1, column 1: expected `from`"),
+            (r#"{"type":"start","format":3}"#, "line 1: cannot read trace format 3; this rehearse reads up to 1"),
+            (
+                r#"{"type":"request","seq":1,"at_ms":1,"from":"client","params":{},"lf":[1]}"#,
+                "line 1, column 1: expected a space at byte 1 of the value, as `lf` says",
+            ),
+        ];
+        for (text, expected) in table {
+            let error = JournalReader::new(format!("{}\n", text).as_bytes()).next().unwrap().unwrap_err();
+            assert_eq!(error.to_string(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_lines_end_the_reading_or_are_skipped() {
+        let good = written(&said(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
+        let text = format!("{good}bad\n{good}");
+        let read =
+            |skip| JournalReader::new(text.as_bytes()).skip_bad(skip).map(|line| line.is_ok()).collect::<Vec<_>>();
+        assert_eq!(read(false), [true, false]);
+        assert_eq!(read(true), [true, false, true]);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_refused_and_the_next_is_read() {
+        let good = written(&said(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
+        let text = format!("{}\n{good}", "x".repeat(5000));
+        let mut reader = JournalReader::new(text.as_bytes()).limit(1000).skip_bad(true);
+        assert_eq!(
+            reader.next().unwrap().unwrap_err().to_string(),
+            "line 1, column 1: a value is longer than the limit of 1000 bytes"
+        );
+        assert!(reader.next().unwrap().is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(start in arbitrary::start(), entries in arbitrary::entries()) {
+            let mut out = Vec::new();
+            write_start(&mut out, &start);
+            entries.iter().for_each(|entry| write_entry(&mut out, entry, None));
+            prop_assert_eq!(memchr::memchr_iter(b'\n', &out).count(), entries.len() + 1, "one line each");
+            prop_assert!(!out.contains(&b'\r'));
+            let read: Vec<_> = JournalReader::new(&out[..]).map(Result::unwrap).collect();
+            let mut expected = vec![JournalLine::Start(start)];
+            expected.extend(entries.into_iter().map(|entry| JournalLine::Entry { session_id: None, entry }));
+            prop_assert_eq!(read, expected);
+        }
+
+        #[test]
+        fn no_bytes_make_the_reader_panic(bytes: Vec<u8>) {
+            JournalReader::new(&bytes[..]).skip_bad(true).for_each(drop);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! A message as members of a line: `"id":1,"method":"ping"`, copied from the message and put together again.
+
+use std::ops::Range;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use memchr::memchr2;
+
+use super::fields::Fields;
+use super::layout::{Envelope, Key, fill};
+use super::put::{put_number, put_text};
+use crate::message::{Body, Message, Reason, Reply};
+
+/// Writes a message as members, each with a comma before it. An id that is equal to `known_id` is left out.
+///
+/// Values are copied as they are; nothing is parsed again. White space that would end the line is a space in the file,
+/// and `lf` and `cr` say where it was.
+pub(super) fn put_message(out: &mut Vec<u8>, message: &Message, known_id: Option<&[u8]>) {
+    let raw = message.raw();
+    match message.body() {
+        Body::Request(_) | Body::Notification(_) | Body::Response(_) => {
+            match Envelope::scan(raw, payload(message)) {
+                Some(envelope) => put_envelope(out, raw, &envelope, known_id),
+                None => put_whole(out, raw),
+            };
+        }
+        Body::Batch(_) if raw.starts_with(b"[") && raw.ends_with(b"]") => {
+            out.extend_from_slice(b",\"batch\":");
+            put_payload(out, raw);
+        }
+        Body::Batch(_) => put_whole(out, raw),
+        Body::Garbled(garbled) => {
+            out.extend_from_slice(b",\"reason\":");
+            put_text(out, &garbled.to_string());
+            match garbled.reason {
+                Reason::HalfLine => out.extend_from_slice(b",\"half_line\":true"),
+                Reason::TooLong { limit } => {
+                    out.extend_from_slice(b",\"limit\":");
+                    put_number(out, limit as u64);
+                }
+                // Reading the bytes again finds out the same.
+                Reason::Blank
+                | Reason::NotUtf8 { .. }
+                | Reason::NotJson { .. }
+                | Reason::NotAnObject { .. }
+                | Reason::EmptyBatch
+                | Reason::DuplicateKey { .. }
+                | Reason::NotVersion2 { .. }
+                | Reason::BadId { .. }
+                | Reason::BadMethod { .. }
+                | Reason::BadParams { .. }
+                | Reason::BadError { .. }
+                | Reason::ResultAndError
+                | Reason::RequestAndResponse
+                | Reason::Purposeless
+                | Reason::NoId => {}
+            }
+            put_whole(out, raw);
+        }
+    }
+}
+
+/// The id of a message as it was written.
+pub(super) fn id_text(message: &Message) -> Option<&[u8]> {
+    let envelope = Envelope::scan(message.raw(), payload(message))?;
+    let (_, range) = envelope.members().find(|(key, _)| *key == Key::Id)?;
+    Some(&message.raw()[range])
+}
+
+/// The place of the value that may be large.
+fn payload(message: &Message) -> Option<Range<usize>> {
+    let value = match message.body() {
+        Body::Request(request) => request.params.as_ref()?,
+        Body::Notification(notification) => notification.params.as_ref()?,
+        Body::Response(response) => match &response.reply {
+            Reply::Result(result) => result,
+            Reply::Error(_) => return None,
+        },
+        Body::Batch(_) | Body::Garbled(_) => return None,
+    };
+    let (raw, value) = (message.raw().as_ptr_range(), value.bytes().as_ptr_range());
+    // A message that we wrote ourselves may hold a value of another.
+    let inside = raw.start <= value.start && value.end <= raw.end;
+    inside.then(|| value.start as usize - raw.start as usize..value.end as usize - raw.start as usize)
+}
+
+fn put_envelope(out: &mut Vec<u8>, raw: &[u8], envelope: &Envelope, known_id: Option<&[u8]>) {
+    for (key, range) in envelope.members() {
+        let value = &raw[range];
+        match key {
+            Key::Jsonrpc => {}
+            Key::Id if known_id == Some(value) => {}
+            Key::Id | Key::Method => {
+                put_name(out, key.name());
+                out.extend_from_slice(value);
+            }
+            Key::Params | Key::Result | Key::Error => {
+                put_name(out, key.name());
+                put_payload(out, value);
+            }
+        }
+    }
+    if let Some(layout) = envelope.layout(raw) {
+        put_name(out, "layout");
+        put_text(out, &layout);
+    }
+}
+
+fn put_name(out: &mut Vec<u8>, name: &str) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+}
+
+/// Copies a value, on one line.
+fn put_payload(out: &mut Vec<u8>, value: &[u8]) {
+    let start = out.len();
+    out.extend_from_slice(value);
+    if memchr2(b'\n', b'\r', value).is_none() {
+        return;
+    }
+    for byte in &mut out[start..] {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+    for (name, wanted) in [("lf", b'\n'), ("cr", b'\r')] {
+        let mut places = memchr::memchr_iter(wanted, value).peekable();
+        if places.peek().is_none() {
+            continue;
+        }
+        put_name(out, name);
+        let mut before = 0;
+        let mut separator = b'[';
+        for place in places {
+            out.push(separator);
+            put_number(out, (place - before) as u64);
+            (before, separator) = (place, b',');
+        }
+        out.push(b']');
+    }
+}
+
+/// The whole message as a string.
+pub(super) fn put_whole(out: &mut Vec<u8>, raw: &[u8]) {
+    match std::str::from_utf8(raw) {
+        Ok(text) => {
+            put_name(out, "text");
+            put_text(out, text);
+        }
+        Err(_) => {
+            put_name(out, "base64");
+            out.push(b'"');
+            let start = out.len();
+            out.resize(start + raw.len().div_ceil(3) * 4, 0);
+            STANDARD.encode_slice(raw, &mut out[start..]).expect("room for four characters for each three bytes");
+            out.push(b'"');
+        }
+    }
+}
+
+/// The message that the members of a line stand for; `known_id` where the id was left out. `Err` says what is wrong.
+pub(super) fn message(fields: &Fields<'_>, known_id: Option<&[u8]>) -> Result<Message, String> {
+    let raw = match (whole(fields)?, fields.batch) {
+        (Some(raw), None) => raw,
+        (None, Some(batch)) => broken_up(batch.get(), fields)?,
+        (Some(_), Some(_)) => return Err("`text`, `base64` or `batch`, not two of them".to_owned()),
+        (None, None) => {
+            let payload = fields.params.or(fields.result).or(fields.error);
+            let payload = payload.map(|payload| broken_up(payload.get(), fields)).transpose()?;
+            let id = fields.id.map(|id| id.get().as_bytes()).or(known_id);
+            fill(fields.layout.as_deref(), |key| match key {
+                Key::Jsonrpc => None,
+                Key::Id => id,
+                Key::Method => fields.method.map(|method| method.get().as_bytes()),
+                Key::Params => fields.params.and(payload.as_deref()),
+                Key::Result => fields.result.and(payload.as_deref()),
+                Key::Error => fields.error.and(payload.as_deref()),
+            })?
+        }
+    };
+    match (fields.half_line, fields.limit) {
+        (Some(true), _) => Ok(Message::garbled(raw, Reason::HalfLine)),
+        (_, Some(limit)) => Ok(Message::garbled(raw, Reason::TooLong { limit })),
+        (Some(false) | None, None) => Ok(Message::parse(raw)),
+    }
+}
+
+/// Bytes that were written as a string.
+pub(super) fn whole(fields: &Fields<'_>) -> Result<Option<Vec<u8>>, String> {
+    match (&fields.text, &fields.base64) {
+        (None, None) => Ok(None),
+        (Some(text), None) => Ok(Some(text.clone().into_bytes())),
+        (None, Some(base64)) => {
+            let bytes = STANDARD.decode(base64.as_bytes());
+            bytes.map(Some).map_err(|error| format!("base64 in `base64`, but: {error}"))
+        }
+        (Some(_), Some(_)) => Err("`text` or `base64`, not both".to_owned()),
+    }
+}
+
+/// A value with its line breaks back in place.
+fn broken_up(text: &str, fields: &Fields<'_>) -> Result<Vec<u8>, String> {
+    let mut value = text.as_bytes().to_vec();
+    for (name, byte, places) in [("lf", b'\n', &fields.lf), ("cr", b'\r', &fields.cr)] {
+        let mut at = 0_usize;
+        for place in places.iter().flatten() {
+            at = at.saturating_add(*place);
+            match value.get_mut(at) {
+                Some(space @ b' ') => *space = byte,
+                Some(_) | None => return Err(format!("a space at byte {at} of the value, as `{name}` says")),
+            }
+        }
+    }
+    Ok(value)
+}

@@ -1,0 +1,587 @@
+//! Reads a trace, part by part, however long its lines are.
+
+use std::io::{BufRead, Seek};
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::fields::{EndFields, Fields, timestamp};
+use super::format::{FORMAT, Piece, migrate};
+use super::journal::LINE_LIMIT;
+use super::members::{id_text, message};
+use super::pull::{Mark, Pull};
+use super::{Call, End, Part, Placed, ReadError, Start};
+use crate::exchange::{Channel, Side};
+
+/// The parts of a trace, one at a time; of a session that is gigabytes long no more than one call is in memory.
+///
+/// What a session begins with comes first in the files that we write. Where it does not, the line is read twice: once to
+/// find it, and once for the calls; that is why the input can be rewound.
+///
+/// After a bad line there is nothing more, unless bad lines are to be [skipped](TraceReader::skip_bad); what was read of
+/// a line before its bad place has been given by then.
+#[derive(Debug)]
+pub struct TraceReader<R> {
+    pull: Pull<R>,
+    state: State,
+    head: Head,
+    /// Whether a comma comes before the next key or element.
+    comma: bool,
+    buffer: Vec<u8>,
+    skip_bad: bool,
+    only: Option<Piece>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Between two sessions.
+    Outside,
+    /// Before a key, or the end, of a session.
+    Inside,
+    /// Before an element, or the end, of a list.
+    In(Piece),
+    /// After the end of a session.
+    Ended,
+    /// Nothing more comes.
+    Over,
+}
+
+/// What a line says about its session as a whole.
+#[derive(Debug, Default)]
+struct Head {
+    format: Option<u64>,
+    session_id: Option<String>,
+    server_info: Option<Map<String, Value>>,
+    started_at: Option<Option<Timestamp>>,
+    metadata: Option<Map<String, Value>>,
+    ended_at: Option<Timestamp>,
+    end: Option<End>,
+    /// Whether the whole line was looked through already.
+    complete: bool,
+}
+
+impl Head {
+    /// Whether all is there that a session begins with.
+    fn begins(&self) -> bool {
+        let Head { format, session_id, server_info, started_at, metadata, .. } = self;
+        format.is_some() && session_id.is_some() && server_info.is_some() && started_at.is_some() && metadata.is_some()
+    }
+}
+
+impl<R: BufRead + Seek> TraceReader<R> {
+    /// Reads from where `input` stands, which should be the beginning of a line.
+    pub fn new(input: R) -> TraceReader<R> {
+        TraceReader::with_limit(input, LINE_LIMIT)
+    }
+
+    /// The same, where no call may have more than `limit` bytes.
+    pub fn with_limit(input: R, limit: usize) -> TraceReader<R> {
+        TraceReader {
+            pull: Pull::new(input, limit),
+            state: State::Outside,
+            head: Head::default(),
+            comma: false,
+            buffer: Vec::with_capacity(4096),
+            skip_bad: false,
+            only: None,
+        }
+    }
+
+    /// Goes on with the next line after a bad one.
+    #[must_use]
+    pub fn skip_bad(self, skip_bad: bool) -> TraceReader<R> {
+        TraceReader { skip_bad, ..self }
+    }
+
+    /// Gives calls, and passes over what else there is in a session.
+    #[must_use]
+    pub fn only_calls(self) -> TraceReader<R> {
+        TraceReader { only: Some(Piece::Call), ..self }
+    }
+
+    /// Passes over the calls of a session, and gives what else there is.
+    #[must_use]
+    pub fn only_entries(self) -> TraceReader<R> {
+        TraceReader { only: Some(Piece::Message), ..self }
+    }
+
+    /// The line that is being read, from 1.
+    pub fn line(&self) -> u64 {
+        self.pull.line()
+    }
+
+    fn read(&mut self) -> Result<Option<Part>, ReadError> {
+        loop {
+            match self.state {
+                State::Over => return Ok(None),
+                State::Outside => {
+                    return if self.pull.next_line()? { self.begin().map(Some) } else { Ok(None) };
+                }
+                State::In(piece) => {
+                    if let Some(part) = self.element(piece)? {
+                        return Ok(Some(part));
+                    }
+                }
+                State::Inside => match self.key()? {
+                    Some(key) => match piece(&key) {
+                        Some(piece) => self.enter(piece)?,
+                        None if self.head.complete => self.pull.value(None)?,
+                        None => self.member(&key)?,
+                    },
+                    None => self.state = State::Ended,
+                },
+                State::Ended => {
+                    self.state = State::Outside;
+                    let Head { ended_at, end, .. } = std::mem::take(&mut self.head);
+                    return Ok(Some(Part::Finish { ended_at, end }));
+                }
+            }
+        }
+    }
+
+    /// Reads a line up to its first list, or to its end.
+    fn begin(&mut self) -> Result<Part, ReadError> {
+        self.pull.take(b"{", "a session: `{`")?;
+        (self.head, self.comma, self.state) = (Head::default(), false, State::Inside);
+        match self.first_list()? {
+            Some((mark, piece)) => {
+                if !self.head.begins() {
+                    self.look_ahead(mark)?;
+                }
+                self.enter(piece)?;
+            }
+            None => self.state = State::Ended,
+        }
+        let Head { session_id, server_info, started_at, metadata, .. } = &mut self.head;
+        let session_id = session_id.take().ok_or_else(|| self.pull.expected("`session_id` in the session"))?;
+        let (server_info, metadata) = (server_info.take(), metadata.take());
+        Ok(Part::Start(Start {
+            session_id,
+            server_info: server_info.unwrap_or_default(),
+            started_at: started_at.flatten(),
+            metadata: metadata.unwrap_or_default(),
+        }))
+    }
+
+    /// Takes what comes before the first list, and its key.
+    fn first_list(&mut self) -> Result<Option<(Mark, Piece)>, ReadError> {
+        while let Some(key) = self.key()? {
+            match piece(&key) {
+                Some(piece) => return Ok(Some((self.pull.mark()?, piece))),
+                None => self.member(&key)?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes what comes after the lists, and goes back.
+    fn look_ahead(&mut self, back: Mark) -> Result<(), ReadError> {
+        self.pull.value(None)?;
+        while let Some(key) = self.key()? {
+            match piece(&key) {
+                Some(_) => self.pull.value(None)?,
+                None => self.member(&key)?,
+            }
+        }
+        self.head.complete = true;
+        Ok(self.pull.go_to(back)?)
+    }
+
+    /// The next key of the session; `None` at its end, which is the end of its line.
+    fn key(&mut self) -> Result<Option<String>, ReadError> {
+        if self.pull.peek()? == Some(b'}') {
+            self.pull.take(b"}", "`}`")?;
+            return match self.pull.peek()? {
+                None | Some(b'\n') => Ok(None),
+                Some(_) => Err(self.pull.expected("the end of the line after the session")),
+            };
+        }
+        if self.comma {
+            self.pull.take(b",", "`,` or `}`")?;
+        }
+        self.comma = true;
+        self.pull.key(&mut self.buffer).map(Some)
+    }
+
+    fn enter(&mut self, piece: Piece) -> Result<(), ReadError> {
+        if self.only.is_some_and(|only| only != piece) {
+            (self.state, self.comma) = (State::Inside, true);
+            return self.pull.value(None);
+        }
+        self.pull.take(b"[", "a list: `[`")?;
+        (self.state, self.comma) = (State::In(piece), false);
+        Ok(())
+    }
+
+    /// The next element of a list; `None` at its end.
+    fn element(&mut self, piece: Piece) -> Result<Option<Part>, ReadError> {
+        if self.pull.peek()? == Some(b']') {
+            self.pull.take(b"]", "`]`")?;
+            (self.state, self.comma) = (State::Inside, true);
+            return Ok(None);
+        }
+        if self.comma {
+            self.pull.take(b",", "`,` or `]`")?;
+        }
+        self.comma = true;
+        self.pull.peek()?;
+        let (line, column) = (self.pull.line(), self.pull.column());
+        self.pull.value(Some(&mut self.buffer))?;
+        let format = self.head.format.unwrap_or(FORMAT);
+        if format < FORMAT {
+            self.buffer = migrate(format, piece, std::mem::take(&mut self.buffer));
+        }
+        let not_json = |error| ReadError::json(line, column, &error);
+        if !self.buffer.starts_with(b"{") {
+            return Err(ReadError::Bad { line, column, expected: "an object: `{`".to_owned() });
+        }
+        let part = match piece {
+            Piece::Call => serde_json::from_slice::<CallFields<'_>>(&self.buffer)
+                .map_err(not_json)?
+                .call()
+                .map(|call| Part::Call(Box::new(call))),
+            Piece::Message => {
+                serde_json::from_slice::<Fields<'_>>(&self.buffer).map_err(not_json)?.entry().map(Part::Entry)
+            }
+        };
+        part.map(Some).map_err(|expected| ReadError::Bad { line, column, expected })
+    }
+
+    /// Takes a member that is not a list.
+    fn member(&mut self, key: &str) -> Result<(), ReadError> {
+        match key {
+            "format" => {
+                let format: u64 = self.typed()?;
+                if format > FORMAT {
+                    return Err(ReadError::Format { line: self.pull.line(), found: format, known: FORMAT });
+                }
+                self.head.format = Some(format);
+            }
+            "session_id" => self.head.session_id = Some(self.typed()?),
+            "server_info" => self.head.server_info = Some(self.typed::<Option<_>>()?.unwrap_or_default()),
+            "metadata" => self.head.metadata = Some(self.typed::<Option<_>>()?.unwrap_or_default()),
+            "started_at" => self.head.started_at = Some(self.time("started_at")?),
+            "ended_at" => self.head.ended_at = self.time("ended_at")?,
+            "end" => self.head.end = self.typed::<Option<EndFields>>()?.map(End::from),
+            _ => self.pull.value(None)?,
+        }
+        Ok(())
+    }
+
+    fn typed<T: DeserializeOwned>(&mut self) -> Result<T, ReadError> {
+        self.pull.peek()?;
+        let (line, column) = (self.pull.line(), self.pull.column());
+        self.pull.value(Some(&mut self.buffer))?;
+        serde_json::from_slice(&self.buffer).map_err(|error| ReadError::json(line, column, &error))
+    }
+
+    fn time(&mut self, name: &str) -> Result<Option<Timestamp>, ReadError> {
+        self.pull.peek()?;
+        let (line, column) = (self.pull.line(), self.pull.column());
+        let text: Option<String> = self.typed()?;
+        let time = text.map(|text| timestamp(name, &text)).transpose();
+        time.map_err(|expected| ReadError::Bad { line, column, expected })
+    }
+}
+
+impl<R: BufRead + Seek> Iterator for TraceReader<R> {
+    type Item = Result<Part, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let read = self.read();
+        match &read {
+            Ok(Some(_)) => {}
+            Ok(None) | Err(ReadError::Io(_)) => self.state = State::Over,
+            Err(_) if self.skip_bad => {
+                self.state = State::Outside;
+                if let Err(error) = self.pull.skip_line() {
+                    self.state = State::Over;
+                    return Some(Err(error.into()));
+                }
+            }
+            Err(_) => self.state = State::Over,
+        }
+        read.transpose()
+    }
+}
+
+fn piece(key: &str) -> Option<Piece> {
+    match key {
+        "calls" => Some(Piece::Call),
+        "messages" => Some(Piece::Message),
+        _ => None,
+    }
+}
+
+/// An element of `calls`.
+#[derive(Deserialize)]
+struct CallFields<'a> {
+    #[serde(borrow)]
+    request: Fields<'a>,
+    #[serde(borrow)]
+    response: Option<Fields<'a>>,
+}
+
+impl CallFields<'_> {
+    fn call(self) -> Result<Call, String> {
+        let asker = self.request.from.map_or(Side::Client, Side::from);
+        let channel = self.request.channel();
+        let request = placed(self.request, channel, None)?;
+        if request.message.as_request().is_none() {
+            return Err(format!("a request, not {}", request.message.text()));
+        }
+        let known_id = id_text(&request.message);
+        let response = self.response.map(|response| {
+            let channel = response.channel.map_or(channel, Channel);
+            placed(response, channel, known_id)
+        });
+        Ok(Call { asker, response: response.transpose()?, request })
+    }
+}
+
+fn placed(fields: Fields<'_>, channel: Channel, known_id: Option<&[u8]>) -> Result<Placed, String> {
+    let (seq, at, message) = (fields.seq()?, fields.at()?, message(&fields, known_id)?);
+    Ok(Placed { seq, item: fields.item, at, channel, message, event_id: fields.event_id })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{Entry, Fold, FoldLimit, TraceWriter, What, arbitrary};
+    use proptest::prelude::*;
+    use std::io::Cursor;
+
+    const HEAD: &str = r#""format":1,"session_id":"a","server_info":{},"started_at":null,"metadata":{}"#;
+    const PING: &str =
+        r#"{"request":{"seq":0,"at_ms":1,"id":1,"method":"ping"},"response":{"seq":1,"at_ms":2.5,"result":{}}}"#;
+
+    fn read(text: &str, skip_bad: bool) -> Vec<Result<Part, String>> {
+        let reader = TraceReader::new(Cursor::new(text)).skip_bad(skip_bad);
+        reader.map(|part| part.map_err(|error| error.to_string())).collect()
+    }
+
+    #[track_caller]
+    fn parts(text: &str) -> Vec<Part> {
+        read(text, false).into_iter().collect::<Result<_, _>>().unwrap()
+    }
+
+    fn written(parts: &[Part]) -> String {
+        let mut writer = TraceWriter::new(Vec::new(), Cursor::new(Vec::new()));
+        parts.iter().for_each(|part| writer.part(part).unwrap());
+        String::from_utf8(writer.finish().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_order_of_the_members_does_not_matter() {
+        let ordered = format!(
+            r#"{{{HEAD},"calls":[{PING}],"messages":[],"ended_at":"2026-07-28T12:00:00Z","end":{{"how":"stopped"}}}}"#
+        );
+        let jumbled = format!(
+            r#" {{ "end" : {{"how":"stopped"}}, "x":["]"], "messages":[ ] ,"calls":[ {PING} ],"ended_at":"2026-07-28T12:00:00Z",{HEAD}}} "#
+        );
+        let expected = parts(&ordered);
+        assert_eq!(expected.len(), 3);
+        assert_eq!(parts(&jumbled), expected);
+        assert_eq!(parts(&format!("\u{feff}\n{jumbled}\r\n\n{ordered}")), [&expected[..], &expected[..]].concat());
+    }
+
+    #[test]
+    fn what_may_be_absent_is() {
+        let parts = parts(r#"{"session_id":"a"}"#);
+        let [Part::Start(start), Part::Finish { ended_at: None, end: None }] = &parts[..] else { panic!("{parts:?}") };
+        assert_eq!((start.session_id.as_str(), start.started_at), ("a", None));
+    }
+
+    #[test]
+    fn a_bad_line_says_where_and_what_was_expected() {
+        let call = |call: &str| format!(r#"{{{HEAD},"calls":[{PING},{call}]}}"#);
+        let column = |text: &str| HEAD.len() + PING.len() + 13 + text.len();
+        let table = [
+            ("nonsense".to_owned(), "line 1, column 1: expected a session: `{`".to_owned()),
+            ("\n[]".to_owned(), "line 2, column 1: expected a session: `{`".to_owned()),
+            ("{}".to_owned(), "line 1, column 3: expected `session_id` in the session".to_owned()),
+            (r#"{"session_id":"a"} x"#.to_owned(), "line 1, column 20: expected the end of the line after the session".to_owned()),
+            (r#"{"session_id":5}"#.to_owned(), "line 1, column 15: invalid type: integer `5`, expected a string".to_owned()),
+            (r#"{"format":3,"session_id":"a"}"#.to_owned(), "line 1: cannot read trace format 3; this rehearse reads up to 1".to_owned()),
+            (r#"{"calls":[{}],"format":3}"#.to_owned(), "line 1: cannot read trace format 3; this rehearse reads up to 1".to_owned()),
+            (
+                r#"{"started_at":"yesterday"}"#.to_owned(),
+                r#"line 1, column 15: expected a time such as 2026-07-28T12:00:00Z in `started_at` instead of "yesterday""#.to_owned(),
+            ),
+            (call("5"), format!("line 1, column {}: expected an object: `{{`", column(""))),
+            (call("{}"), format!("line 1, column {}: missing field `request`", column("}"))),
+            (call(r#"{"request":{"at_ms":1}}"#), format!("line 1, column {}: expected `seq`", column(""))),
+            (
+                call(r#"{"request":{"seq":-1}}"#),
+                format!("line 1, column {}: invalid value: integer `-1`, expected u64", column(r#"{"request":{"seq":-"#)),
+            ),
+            (
+                call(r#"{"request":{"seq":1,"at_ms":1,"id":1}}"#),
+                format!(r#"line 1, column {}: expected a request, not {{"jsonrpc":"2.0","id":1}}"#, column("")),
+            ),
+            (call("{},]"), format!("line 1, column {}: missing field `request`", column("}"))),
+            (
+                format!(r#"{{{HEAD},"calls":[{PING},"#),
+                format!("line 1, column {}: expected a value", column("")),
+            ),
+            (
+                format!(r#"{{{HEAD},"calls":[{PING},{{"reque"#),
+                format!("line 1, column {}: expected the rest of the session instead of the end of the file", column(r#"{"reque"#)),
+            ),
+            (
+                format!("{{{HEAD},\"calls\":[{PING},{{\"reque\n"),
+                format!("line 1, column {}: expected the rest of the session instead of the end of the line", column(r#"{"reque"#)),
+            ),
+            (format!("{{{HEAD}\n"), format!("line 1, column {}: expected `,` or `}}` instead of the end of the line", HEAD.len() + 2)),
+        ];
+        for (text, expected) in table {
+            let error = read(&text, false).into_iter().find_map(Result::err);
+            assert_eq!(error, Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn after_a_bad_line_there_is_nothing_more_unless_bad_lines_are_skipped() {
+        let good = format!(r#"{{{HEAD},"calls":[{PING}]}}"#);
+        let text = format!("{good}\n{{{HEAD},\"calls\":[{PING},7\n{good}\n{{\n{good}");
+        let kinds = |skip_bad| -> String {
+            let letter = |part: &Result<Part, String>| match part {
+                Ok(Part::Start(_)) => 's',
+                Ok(Part::Call(_)) => 'c',
+                Ok(Part::Entry(_)) => 'e',
+                Ok(Part::Finish { .. }) => 'f',
+                Err(_) => '!',
+            };
+            read(&text, skip_bad).iter().map(letter).collect()
+        };
+        assert_eq!(kinds(false), "scfsc!");
+        assert_eq!(kinds(true), "scfsc!scf!scf");
+    }
+
+    #[test]
+    fn a_call_that_is_too_long_is_refused() {
+        let text = format!(r#"{{{HEAD},"calls":[{PING}]}}"#);
+        let mut reader = TraceReader::with_limit(Cursor::new(text), 50);
+        let error = reader.find_map(Result::err).unwrap();
+        let column = HEAD.len() + 12;
+        assert_eq!(error.to_string(), format!("line 1, column {column}: a value is longer than the limit of 50 bytes"));
+    }
+
+    /// The messages of a session in their order; batches are taken apart.
+    fn in_order(parts: &[Part]) -> Vec<(u64, u32, What)> {
+        let mut all = Vec::new();
+        let placed = |from, placed: &Placed| {
+            let Placed { channel, message, event_id, .. } = placed.clone();
+            (placed.seq, placed.item.unwrap_or(0), What::Message { from, channel, message, event_id })
+        };
+        for part in parts {
+            match part {
+                Part::Start(_) | Part::Finish { .. } => {}
+                Part::Entry(entry) => all.push((entry.seq, entry.item.unwrap_or(0), entry.what.clone())),
+                Part::Call(call) => {
+                    all.push(placed(call.asker, &call.request));
+                    all.extend(call.response.iter().map(|response| placed(call.asker.other(), response)));
+                }
+            }
+        }
+        all.sort_by_key(|(seq, item, _)| (*seq, *item));
+        all
+    }
+
+    fn told(entries: &[Entry]) -> Vec<(u64, u32, What)> {
+        let last_end = entries.iter().rposition(|entry| matches!(entry.what, What::Ended(_)));
+        let mut told = Vec::new();
+        for (number, Entry { seq, what, .. }) in entries.iter().enumerate() {
+            match what {
+                What::Message { from, channel, message, event_id } => match message.body() {
+                    crate::message::Body::Batch(items) => told.extend((0..).zip(items).map(|(item, message)| {
+                        let (message, event_id) = (message.clone(), event_id.clone());
+                        (*seq, item, What::Message { from: *from, channel: *channel, message, event_id })
+                    })),
+                    _ => told.push((*seq, 0, what.clone())),
+                },
+                _ if Some(number) == last_end => {}
+                _ => told.push((*seq, 0, what.clone())),
+            }
+        }
+        told
+    }
+
+    proptest! {
+        #[test]
+        fn a_session_that_is_folded_written_and_read_is_the_same(
+            start in arbitrary::start(), entries in arbitrary::entries(), otherwise in arbitrary::end(), requests in 0..4_usize,
+        ) {
+            let mut fold = Fold::with_limit(start.clone(), FoldLimit { requests, ..FoldLimit::default() });
+            let mut parts = Vec::new();
+            // Pieces are replaced by what they are pieces of.
+            let mut entries = entries;
+            entries.retain(|entry| !matches!(entry.what, What::Piece { .. }));
+            for entry in entries.clone() {
+                fold.entry(entry, &mut parts);
+                prop_assert!(fold.open_count() <= requests);
+            }
+            let end = entries.iter().rev().find_map(|entry| match &entry.what {
+                What::Ended(end) => Some(end.clone()),
+                _ => None,
+            });
+            fold.finish(Some(otherwise.clone()), &mut parts);
+            prop_assert_eq!(in_order(&parts), told(&entries));
+
+            let text = written(&parts);
+            prop_assert_eq!(text.matches('\n').count(), 1);
+            let read: Vec<_> = TraceReader::new(Cursor::new(&text)).map(Result::unwrap).collect();
+            prop_assert_eq!(in_order(&read), told(&entries));
+            prop_assert_eq!(&read[0], &parts[0]);
+            let Some(Part::Finish { end: read_end, .. }) = read.last() else { panic!("not finished") };
+            prop_assert_eq!(read_end, &Some(end.unwrap_or(otherwise)));
+            prop_assert_eq!(written(&read), text, "and once more");
+        }
+
+        #[test]
+        fn no_text_makes_the_reader_panic(pieces in proptest::collection::vec(piece_of_a_trace(), 0..12)) {
+            let text = pieces.concat();
+            TraceReader::new(Cursor::new(&text)).skip_bad(true).for_each(drop);
+        }
+
+        #[test]
+        fn the_size_of_the_chunks_does_not_matter(entries in arbitrary::entries(), size in 1..40_usize) {
+            let mut fold = Fold::new(Start { session_id: "a".into(), server_info: Map::new(), started_at: None, metadata: Map::new() });
+            let mut parts = Vec::new();
+            entries.into_iter().for_each(|entry| fold.entry(entry, &mut parts));
+            fold.finish(None, &mut parts);
+            let text = written(&parts);
+            let whole: Vec<_> = TraceReader::new(Cursor::new(&text)).map(Result::unwrap).collect();
+            let chunked = std::io::BufReader::with_capacity(size, Cursor::new(&text));
+            let chunked: Vec<_> = TraceReader::new(chunked).map(Result::unwrap).collect();
+            prop_assert_eq!(chunked, whole);
+        }
+    }
+
+    fn piece_of_a_trace() -> impl Strategy<Value = &'static str> {
+        proptest::sample::select(vec![
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            "\n",
+            " ",
+            "\"",
+            "\\",
+            "\"session_id\":\"a\"",
+            "\"calls\":[",
+            "\"messages\":[",
+            "\"format\":1",
+            "\"end\":",
+            "null",
+            "5",
+            PING,
+            "{\"type\":\"stderr\",\"seq\":1,\"at_ms\":0,\"line\":\"x\"}",
+            "\u{e9}",
+        ])
+    }
+}

@@ -1,0 +1,160 @@
+//! Writes a trace, one session a line, in a stream.
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use super::fields::EndFields;
+use super::members::{id_text, put_message};
+use super::put::{put_milliseconds, put_number, put_value};
+use super::write::{put_channel, put_entry, put_event_id, put_start, put_time};
+use super::{Call, End, Part, Placed};
+use crate::exchange::Side;
+use crate::message::{Body, Reply};
+
+/// Writes the parts of sessions as lines of a trace, and keeps none of them in memory.
+///
+/// Calls go straight to `W`. What is not a call comes after them in the line, so it waits in `S` until the session is
+/// over: a temporary file, or a `Cursor` where the sessions are small.
+#[derive(Debug)]
+pub struct TraceWriter<W, S> {
+    out: W,
+    side: S,
+    /// How much of `side` belongs to this session.
+    waiting: u64,
+    /// Whether a session is open, and what comes before the next call in it.
+    open: Option<&'static [u8]>,
+    buffer: Vec<u8>,
+}
+
+impl<W: Write, S: Read + Write + Seek> TraceWriter<W, S> {
+    /// Writes to `out`; what has to wait, waits in `side`.
+    pub fn new(out: W, side: S) -> TraceWriter<W, S> {
+        TraceWriter { out, side, waiting: 0, open: None, buffer: Vec::with_capacity(4096) }
+    }
+
+    /// Takes the next part. A session that is still open when the next one starts is ended first.
+    pub fn part(&mut self, part: &Part) -> io::Result<()> {
+        match part {
+            Part::Start(start) => {
+                if self.open.is_some() {
+                    self.finish_session(None, None)?;
+                }
+                self.buffer.clear();
+                self.buffer.push(b'{');
+                put_start(&mut self.buffer, start);
+                self.buffer.extend_from_slice(b",\"calls\":[");
+                self.open = Some(b"");
+                self.out.write_all(&self.buffer)
+            }
+            Part::Call(call) => {
+                let separator = self.open.replace(b",").ok_or_else(not_begun)?;
+                self.buffer.clear();
+                self.buffer.extend_from_slice(separator);
+                put_call(&mut self.buffer, call);
+                self.out.write_all(&self.buffer)
+            }
+            Part::Entry(entry) => {
+                self.open.ok_or_else(not_begun)?;
+                self.buffer.clear();
+                if self.waiting > 0 {
+                    self.buffer.push(b',');
+                } else {
+                    self.side.seek(SeekFrom::Start(0))?;
+                }
+                put_entry(&mut self.buffer, entry, None);
+                self.side.write_all(&self.buffer)?;
+                self.waiting += self.buffer.len() as u64;
+                Ok(())
+            }
+            Part::Finish { ended_at, end } => {
+                self.open.ok_or_else(not_begun)?;
+                self.finish_session(*ended_at, end.as_ref())
+            }
+        }
+    }
+
+    fn finish_session(&mut self, ended_at: Option<jiff::Timestamp>, end: Option<&End>) -> io::Result<()> {
+        self.out.write_all(b"],\"messages\":[")?;
+        if self.waiting > 0 {
+            self.side.flush()?;
+            self.side.seek(SeekFrom::Start(0))?;
+            let copied = io::copy(&mut Read::by_ref(&mut self.side).take(self.waiting), &mut self.out)?;
+            if copied != self.waiting {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "what was put aside is not all there"));
+            }
+            self.waiting = 0;
+        }
+        self.buffer.clear();
+        self.buffer.extend_from_slice(b"],\"ended_at\":");
+        put_time(&mut self.buffer, ended_at);
+        self.buffer.extend_from_slice(b",\"end\":");
+        put_value(&mut self.buffer, &end.map(EndFields::from));
+        self.buffer.extend_from_slice(b"}\n");
+        self.open = None;
+        self.out.write_all(&self.buffer)
+    }
+
+    /// Ends what is open, and gives `W` back, flushed.
+    pub fn finish(mut self) -> io::Result<W> {
+        if self.open.is_some() {
+            self.finish_session(None, None)?;
+        }
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}
+
+fn not_begun() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "a call or an entry outside of a session")
+}
+
+/// A call as it stands in a trace.
+fn put_call(out: &mut Vec<u8>, call: &Call) {
+    let Call { asker, request, response } = call;
+    out.extend_from_slice(b"{\"request\":{");
+    put_place(out, request);
+    if *asker == Side::Server {
+        out.extend_from_slice(b",\"from\":\"server\"");
+    }
+    put_channel(out, request.channel);
+    put_event_id(out, request.event_id.as_deref());
+    put_message(out, &request.message, None);
+    out.extend_from_slice(b"},\"response\":");
+    match response {
+        Some(response) => {
+            out.push(b'{');
+            put_place(out, response);
+            if response.channel != request.channel {
+                out.extend_from_slice(b",\"channel\":");
+                put_number(out, response.channel.0);
+            }
+            put_event_id(out, response.event_id.as_deref());
+            out.extend_from_slice(if succeeded(response) { b",\"success\":true" } else { b",\"success\":false" });
+            put_message(out, &response.message, id_text(&request.message));
+            out.extend_from_slice(b"},\"duration_ms\":");
+            put_milliseconds(out, call.took().unwrap_or_default());
+        }
+        None => out.extend_from_slice(b"null,\"duration_ms\":null"),
+    }
+    out.push(b'}');
+}
+
+fn put_place(out: &mut Vec<u8>, placed: &Placed) {
+    out.extend_from_slice(b"\"seq\":");
+    put_number(out, placed.seq);
+    if let Some(item) = placed.item {
+        out.extend_from_slice(b",\"item\":");
+        put_number(out, item.into());
+    }
+    out.extend_from_slice(b",\"at_ms\":");
+    put_milliseconds(out, placed.at);
+}
+
+fn succeeded(response: &Placed) -> bool {
+    match response.message.body() {
+        Body::Response(response) => match response.reply {
+            Reply::Result(_) => true,
+            Reply::Error(_) => false,
+        },
+        Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => false,
+    }
+}

@@ -1,0 +1,169 @@
+//! One line of a journal, written as it happens.
+
+use jiff::Timestamp;
+
+use super::fields::{EndFields, EventFields, HttpFields};
+use super::format::FORMAT;
+use super::members::{put_message, put_whole};
+use super::put::{put_milliseconds, put_number, put_text, put_value};
+use super::{Entry, Start, What};
+use crate::exchange::{Channel, Side};
+use crate::message::Body;
+
+/// What each line says beside what happened where several sessions share a file, as in a log; the spool of one session
+/// needs none of it.
+#[derive(Clone, Copy, Debug)]
+pub struct InLog<'a> {
+    /// Which session.
+    pub session_id: &'a str,
+    /// When the session began: each line gets its time.
+    pub started_at: Timestamp,
+}
+
+/// Appends the first line of a session to `out`, with its line end.
+///
+/// ```text
+/// {"type":"start","format":1,"session_id":"…","server_info":{…},"started_at":"2026-07-28T12:00:00.25Z","metadata":{}}
+/// ```
+pub fn write_start(out: &mut Vec<u8>, start: &Start) {
+    out.extend_from_slice(b"{\"type\":\"start\",");
+    put_start(out, start);
+    out.extend_from_slice(b"}\n");
+}
+
+/// The members that a session begins with, in a journal and in a trace.
+pub(super) fn put_start(out: &mut Vec<u8>, start: &Start) {
+    let Start { session_id, server_info, started_at, metadata } = start;
+    out.extend_from_slice(b"\"format\":");
+    put_number(out, FORMAT);
+    out.extend_from_slice(b",\"session_id\":");
+    put_text(out, session_id);
+    out.extend_from_slice(b",\"server_info\":");
+    put_value(out, server_info);
+    out.extend_from_slice(b",\"started_at\":");
+    put_time(out, *started_at);
+    out.extend_from_slice(b",\"metadata\":");
+    put_value(out, metadata);
+}
+
+pub(super) fn put_time(out: &mut Vec<u8>, time: Option<Timestamp>) {
+    match time {
+        Some(time) => {
+            out.push(b'"');
+            out.extend_from_slice(time.to_string().as_bytes());
+            out.push(b'"');
+        }
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
+/// Appends one line to `out`, with its line end. `params`, `result` and `error` are copied from the message as they came.
+///
+/// ```text
+/// {"type":"request","seq":4,"at_ms":12.5,"from":"client","id":1,"method":"ping"}
+/// ```
+pub fn write_entry(out: &mut Vec<u8>, entry: &Entry, log: Option<&InLog<'_>>) {
+    put_entry(out, entry, log);
+    out.push(b'\n');
+}
+
+/// The same without the line end.
+pub(super) fn put_entry(out: &mut Vec<u8>, entry: &Entry, log: Option<&InLog<'_>>) {
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(kind(&entry.what).as_bytes());
+    out.push(b'"');
+    if let Some(InLog { session_id, started_at }) = log {
+        out.extend_from_slice(b",\"timestamp\":");
+        put_time(out, started_at.checked_add(entry.at).ok());
+        out.extend_from_slice(b",\"session_id\":");
+        put_text(out, session_id);
+    }
+    out.extend_from_slice(b",\"seq\":");
+    put_number(out, entry.seq);
+    if let Some(item) = entry.item {
+        out.extend_from_slice(b",\"item\":");
+        put_number(out, item.into());
+    }
+    out.extend_from_slice(b",\"at_ms\":");
+    put_milliseconds(out, entry.at);
+    match &entry.what {
+        What::Message { from, channel, message, event_id } => {
+            put_from(out, *from);
+            put_channel(out, *channel);
+            put_event_id(out, event_id.as_deref());
+            put_message(out, message, None);
+        }
+        What::Http { from, channel, head } => {
+            put_from(out, *from);
+            put_channel(out, *channel);
+            out.extend_from_slice(b",\"http\":");
+            put_value(out, &HttpFields::from(head));
+        }
+        What::Event { channel, name, id, data, retry } => {
+            put_channel(out, *channel);
+            out.extend_from_slice(b",\"event\":");
+            put_value(out, &EventFields::new(name, id, data, *retry));
+        }
+        What::ChannelEnded { channel, why } => {
+            put_channel(out, *channel);
+            if let Some(why) = why {
+                out.extend_from_slice(b",\"why\":");
+                put_text(out, why);
+            }
+        }
+        What::Piece { from, offset, bytes } => {
+            put_from(out, *from);
+            out.extend_from_slice(b",\"offset\":");
+            put_number(out, *offset as u64);
+            put_whole(out, bytes);
+        }
+        What::Stderr { line } => {
+            out.extend_from_slice(b",\"line\":");
+            put_text(out, line);
+        }
+        What::Ended(end) => {
+            out.extend_from_slice(b",\"end\":");
+            put_value(out, &EndFields::from(end));
+        }
+    }
+    out.push(b'}');
+}
+
+fn kind(what: &What) -> &'static str {
+    match what {
+        What::Message { message, .. } => match message.body() {
+            Body::Request(_) => "request",
+            Body::Notification(_) => "notification",
+            Body::Response(_) => "response",
+            Body::Batch(_) => "batch",
+            Body::Garbled(_) => "garbled",
+        },
+        What::Http { .. } => "http",
+        What::Event { .. } => "event",
+        What::ChannelEnded { .. } => "channel_ended",
+        What::Piece { .. } => "piece",
+        What::Stderr { .. } => "stderr",
+        What::Ended(_) => "end",
+    }
+}
+
+fn put_from(out: &mut Vec<u8>, from: Side) {
+    out.extend_from_slice(match from {
+        Side::Client => b",\"from\":\"client\"",
+        Side::Server => b",\"from\":\"server\"",
+    });
+}
+
+pub(super) fn put_channel(out: &mut Vec<u8>, channel: Channel) {
+    if channel != Channel::MAIN {
+        out.extend_from_slice(b",\"channel\":");
+        put_number(out, channel.0);
+    }
+}
+
+pub(super) fn put_event_id(out: &mut Vec<u8>, event_id: Option<&str>) {
+    if let Some(event_id) = event_id {
+        out.extend_from_slice(b",\"event_id\":");
+        put_text(out, event_id);
+    }
+}

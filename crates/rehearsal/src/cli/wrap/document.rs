@@ -1,0 +1,223 @@
+//! JSON with places, comments and all.
+
+use std::ops::Range;
+
+/// A value and where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) span: Range<usize>,
+    pub(super) kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    Object(Vec<(String, Node)>),
+    Array(Vec<Node>),
+    Text(String),
+    /// A number, `true`, `false` or `null`.
+    Other,
+}
+
+/// What is wrong with a text, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BadText {
+    pub(super) at: usize,
+    pub(super) expected: &'static str,
+}
+
+/// How deep a configuration may be.
+const DEPTH: usize = 128;
+
+impl Node {
+    /// Reads a text. Comments and a comma after the last element are taken, since editors write them.
+    pub(super) fn parse(text: &str) -> Result<Node, BadText> {
+        let mut reader = Reader { text, at: if text.starts_with('\u{feff}') { 3 } else { 0 } };
+        let node = reader.value(0)?;
+        reader.white()?;
+        match reader.at == text.len() {
+            true => Ok(node),
+            false => Err(reader.bad("the end of the file")),
+        }
+    }
+
+    /// A field of an object.
+    pub(super) fn field(&self, name: &str) -> Option<&Node> {
+        self.fields()?.iter().rfind(|(key, _)| key == name).map(|(_, node)| node)
+    }
+
+    /// The fields of an object.
+    pub(super) fn fields(&self) -> Option<&[(String, Node)]> {
+        if let Kind::Object(fields) = &self.kind { Some(fields) } else { None }
+    }
+
+    /// The elements of a list.
+    pub(super) fn elements(&self) -> Option<&[Node]> {
+        if let Kind::Array(elements) = &self.kind { Some(elements) } else { None }
+    }
+
+    /// The text of a string.
+    pub(super) fn text(&self) -> Option<&str> {
+        if let Kind::Text(text) = &self.kind { Some(text) } else { None }
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn bad(&self, expected: &'static str) -> BadText {
+        BadText { at: self.at, expected }
+    }
+
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    /// Skips white space and comments.
+    fn white(&mut self) -> Result<(), BadText> {
+        loop {
+            let rest = self.rest();
+            let trimmed = rest.trim_start_matches([' ', '\t', '\r', '\n']);
+            let comment = if trimmed.starts_with("//") {
+                trimmed.find('\n').unwrap_or(trimmed.len())
+            } else if trimmed.starts_with("/*") {
+                trimmed.find("*/").map(|end| end + 2).ok_or_else(|| self.bad("the end of the comment"))?
+            } else {
+                0
+            };
+            self.at += rest.len() - trimmed.len() + comment;
+            if comment == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Node, BadText> {
+        self.white()?;
+        if depth > DEPTH {
+            return Err(self.bad("fewer levels"));
+        }
+        let start = self.at;
+        let kind = match self.rest().bytes().next() {
+            Some(b'{') => self.object(depth)?,
+            Some(b'[') => self.array(depth)?,
+            Some(b'"') => Kind::Text(self.string()?),
+            _ => self.other()?,
+        };
+        Ok(Node { span: start..self.at, kind })
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Kind, BadText> {
+        let mut fields = Vec::new();
+        self.at += 1;
+        loop {
+            self.white()?;
+            if self.taken('}') {
+                return Ok(Kind::Object(fields));
+            }
+            if !self.rest().starts_with('"') {
+                return Err(self.bad("a key in quotes or `}`"));
+            }
+            let key = self.string()?;
+            self.white()?;
+            if !self.taken(':') {
+                return Err(self.bad("`:`"));
+            }
+            fields.push((key, self.value(depth + 1)?));
+            self.white()?;
+            if !self.taken(',') && !self.rest().starts_with('}') {
+                return Err(self.bad("`,` or `}`"));
+            }
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Kind, BadText> {
+        let mut elements = Vec::new();
+        self.at += 1;
+        loop {
+            self.white()?;
+            if self.taken(']') {
+                return Ok(Kind::Array(elements));
+            }
+            elements.push(self.value(depth + 1)?);
+            self.white()?;
+            if !self.taken(',') && !self.rest().starts_with(']') {
+                return Err(self.bad("`,` or `]`"));
+            }
+        }
+    }
+
+    fn string(&mut self) -> Result<String, BadText> {
+        let rest = self.rest();
+        let mut escaped = false;
+        let end = rest.bytes().skip(1).position(|byte| match byte {
+            _ if escaped => {
+                escaped = false;
+                false
+            }
+            b'\\' => {
+                escaped = true;
+                false
+            }
+            byte => byte == b'"',
+        });
+        let length = end.ok_or_else(|| self.bad("the end of the string"))? + 2;
+        let text = serde_json::from_str(&rest[..length]).map_err(|_| self.bad("a string without broken escapes"))?;
+        self.at += length;
+        Ok(text)
+    }
+
+    fn other(&mut self) -> Result<Kind, BadText> {
+        let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.');
+        let length = self.rest().find(|c| !word(c)).unwrap_or(self.rest().len());
+        let read = serde_json::from_str::<serde_json::Value>(&self.rest()[..length]);
+        if read.is_err() {
+            return Err(self.bad("a value"));
+        }
+        self.at += length;
+        Ok(Kind::Other)
+    }
+
+    fn taken(&mut self, wanted: char) -> bool {
+        let found = self.rest().starts_with(wanted);
+        if found {
+            self.at += wanted.len_utf8();
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_and_last_commas_are_read_over() {
+        let text = "\u{feff}// one\n{ /* two */ \"a\": [1, -2.5e3, true,], \"b\\u0041\": \"x\\\"y\", } // end";
+        let node = Node::parse(text).unwrap();
+        assert_eq!(node.field("a").unwrap().elements().unwrap().len(), 3);
+        assert_eq!(node.field("bA").unwrap().text(), Some("x\"y"));
+        assert_eq!(&text[node.field("bA").unwrap().span.clone()], "\"x\\\"y\"");
+    }
+
+    #[test]
+    fn what_is_no_json_is_said_with_its_place() {
+        let table = [
+            ("", 0, "a value"),
+            ("{", 1, "a key in quotes or `}`"),
+            ("{\"a\" 1}", 5, "`:`"),
+            ("{\"a\":1 \"b\":2}", 7, "`,` or `}`"),
+            ("[1 2]", 3, "`,` or `]`"),
+            ("{} x", 3, "the end of the file"),
+            ("\"a", 0, "the end of the string"),
+            ("nul", 0, "a value"),
+            ("/* x", 0, "the end of the comment"),
+        ];
+        for (text, at, expected) in table {
+            assert_eq!(Node::parse(text).unwrap_err(), BadText { at, expected }, "{text}");
+        }
+        assert_eq!(Node::parse(&"[".repeat(100_000)).unwrap_err().expected, "fewer levels");
+    }
+}

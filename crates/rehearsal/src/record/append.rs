@@ -1,0 +1,175 @@
+//! Puts a session into a trace, whole or not at all.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::log::is_torn;
+use super::spool::Spool;
+
+/// How much of a line is looked at to find out whose it is.
+const HEAD: u64 = 4096;
+/// How much is read at once to find where the last line begins.
+const BLOCK: u64 = 64 * 1024;
+
+/// Appends what is in `session`, one line, to a trace. Whoever else does so waits; where it fails, the trace is as it was.
+pub(super) fn append(trace: &Path, session: &mut File) -> io::Result<()> {
+    let mut file = locked(trace)?;
+    heal(trace, &mut file)?;
+    let length = file.metadata()?.len();
+    session.seek(SeekFrom::Start(0))?;
+    io::copy(session, &mut file).map(drop).inspect_err(|_| {
+        // Where not even this is possible, the journal is still there, and whoever comes next does it.
+        let _ = file.set_len(length);
+    })
+}
+
+/// Cuts off what is left of somebody who was killed while he appended; whether there was anything.
+pub(super) fn heal_trace(trace: &Path) -> io::Result<bool> {
+    // Most have nothing to cut off, and need not be written then.
+    match is_torn(trace) {
+        true => heal(trace, &mut locked(trace)?),
+        false => Ok(false),
+    }
+}
+
+/// Whether a session is in a trace, with its line end.
+pub(super) fn contains(trace: &Path, session_id: &str) -> io::Result<bool> {
+    let mut lines = BufReader::with_capacity(64 * 1024, File::open(trace)?);
+    let mut head = Vec::new();
+    loop {
+        head.clear();
+        if lines.by_ref().take(HEAD).read_until(b'\n', &mut head)? == 0 {
+            return Ok(false);
+        }
+        let whole = head.ends_with(b"\n") || skip_line(&mut lines)?;
+        if whole && of_session(&head).is_some_and(|found| found == session_id) {
+            return Ok(true);
+        }
+    }
+}
+
+/// Opens a trace and waits until nobody else appends to it.
+fn locked(trace: &Path) -> io::Result<File> {
+    loop {
+        let file = OpenOptions::new().read(true).append(true).create(true).open(trace)?;
+        file.lock()?;
+        // It may have been replaced by another file while we waited.
+        let (ours, theirs) = (file.metadata()?, std::fs::metadata(trace));
+        if theirs.is_ok_and(|theirs| (theirs.dev(), theirs.ino()) == (ours.dev(), ours.ino())) {
+            return Ok(file);
+        }
+    }
+}
+
+/// A last line without its end is either what somebody wrote who was killed, and is then in his journal, or the work of an
+/// editor. The first is cut off, and the second gets its end; whether something was cut off.
+fn heal(trace: &Path, file: &mut File) -> io::Result<bool> {
+    let length = file.metadata()?.len();
+    let start = last_line(file, length)?;
+    if start == length {
+        return Ok(false);
+    }
+    let mut head = Vec::new();
+    file.seek(SeekFrom::Start(start))?;
+    (&*file).take(HEAD).read_to_end(&mut head)?;
+    // Torn so early that not even its name is there, it was ours if there is any journal at all; the beginning says so.
+    let torn = match of_session(&head) {
+        Some(session_id) => Spool::path(trace, &session_id).exists(),
+        None => b"{\"format\":".starts_with(&head) || head.starts_with(b"{\"format\":") && head.len() < 128,
+    };
+    match torn {
+        true => file.set_len(start)?,
+        false => file.write_all(b"\n")?,
+    }
+    Ok(torn)
+}
+
+/// Where the last line begins that has no end; the length where there is none.
+fn last_line(file: &mut File, length: u64) -> io::Result<u64> {
+    let mut end = length;
+    let mut block = Vec::new();
+    while end > 0 {
+        let start = end.saturating_sub(BLOCK);
+        block.clear();
+        file.seek(SeekFrom::Start(start))?;
+        (&*file).take(end - start).read_to_end(&mut block)?;
+        if let Some(at) = memchr::memrchr(b'\n', &block) {
+            return Ok(start + at as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
+/// Skips the rest of a line; whether it has an end.
+fn skip_line(lines: &mut impl BufRead) -> io::Result<bool> {
+    loop {
+        let chunk = lines.fill_buf()?;
+        let (used, done) = match memchr::memchr(b'\n', chunk) {
+            Some(end) => (end + 1, Some(true)),
+            None => (chunk.len(), chunk.is_empty().then_some(false)),
+        };
+        lines.consume(used);
+        if let Some(whole) = done {
+            return Ok(whole);
+        }
+    }
+}
+
+/// The session that a line of a trace is about; it stands near the beginning of those that we write.
+fn of_session(head: &[u8]) -> Option<String> {
+    let key = b"\"session_id\":\"";
+    let at = memchr::memmem::find(head, key)? + key.len();
+    let end = memchr::memchr(b'"', &head[at..])?;
+    String::from_utf8(head[at..at + end].to_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(text: &str) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_session_goes_after_what_is_there_whatever_that_ends_with() {
+        let directory = tempfile::tempdir().unwrap();
+        let trace = directory.path().join("trace.jsonl");
+        let ours = "{\"format\":1,\"session_id\":\"b\"}\n";
+        let journal = Spool::path(&trace, "a");
+        std::fs::write(&journal, "").unwrap();
+        let table = [
+            ("", ours.to_owned()),
+            ("{\"x\":1}\n", format!("{{\"x\":1}}\n{ours}")),
+            // Without a line end, but whole: an editor's work.
+            ("{\"x\":1}", format!("{{\"x\":1}}\n{ours}")),
+            // Torn, and its journal is there.
+            ("{}\n{\"format\":1,\"session_id\":\"a\",\"calls\":[{", format!("{{}}\n{ours}")),
+            ("{}\n{\"form", format!("{{}}\n{ours}")),
+            // Torn, but nobody has a journal of it.
+            ("{\"format\":1,\"session_id\":\"z\",\"ca", format!("{{\"format\":1,\"session_id\":\"z\",\"ca\n{ours}")),
+        ];
+        for (before, expected) in table {
+            std::fs::write(&trace, before).unwrap();
+            append(&trace, &mut session(ours)).unwrap();
+            assert_eq!(std::fs::read_to_string(&trace).unwrap(), expected, "{before:?}");
+        }
+    }
+
+    #[test]
+    fn a_session_is_found_only_where_its_line_is_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let trace = directory.path().join("trace.jsonl");
+        let long = "x".repeat(100_000);
+        let text = format!("{{\"session_id\":\"a\",\"x\":\"{long}\"}}\n{{\"session_id\":\"b\",\"x\":\"{long}\"");
+        std::fs::write(&trace, text).unwrap();
+        assert!(contains(&trace, "a").unwrap());
+        assert!(!contains(&trace, "b").unwrap());
+        assert!(!contains(&trace, "x").unwrap());
+    }
+}
