@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::Provenance;
 use crate::json::RawJson;
 use crate::matcher::{Matcher, Mismatch};
 use crate::message::Method;
+use crate::script::mock::FaultKind;
 
-/// How long arguments may be to be kept, in bytes.
-const ARGUMENTS_LIMIT: usize = 64 * 1024;
+/// How many bytes of params are kept in all.
+const BYTES: usize = 64 * 1024 * 1024;
 
 /// The latest requests, oldest first, and never more than a limit.
 #[derive(Debug)]
@@ -27,44 +29,42 @@ struct Ring {
     kept: VecDeque<Call>,
     /// How many there were, kept or not.
     count: u64,
+    /// How long the params of those that are kept are.
+    bytes: usize,
 }
 
-/// One request and what it was answered with.
+/// One request and what became of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     /// Its number, from 1. Given by the journal.
     pub number: u64,
     /// What was asked for.
     pub method: Method,
-    /// The tool, prompt or URI.
-    pub name: Option<String>,
-    /// The arguments, if they are not too long to be kept.
-    pub arguments: Option<RawJson>,
+    /// With what.
+    pub params: Option<RawJson>,
     /// When, since the server began.
     pub at: Duration,
     /// How long the answer took.
     pub took: Duration,
     /// What it was answered with.
     pub outcome: CallOutcome,
-    /// Who supplied the answer, in words.
-    pub provenance: String,
+    /// Who supplied the answer.
+    pub provenance: Provenance,
     /// What went wrong on purpose.
-    pub fault: Option<String>,
+    pub fault: Option<FaultKind>,
 }
 
 /// What a request was answered with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallOutcome {
-    /// A result.
+    /// A result; a tool that failed is one too.
     Result,
-    /// A result that says that the tool failed.
-    ToolError,
     /// A JSON-RPC error.
     Error {
         /// Its code.
         code: i64,
     },
-    /// Nothing, on purpose or because the client gave up.
+    /// Nothing, because the client gave up.
     Nothing,
 }
 
@@ -76,17 +76,15 @@ impl CallJournal {
 
     /// Writes down a request; its number is given here.
     pub fn write(&self, mut call: Call) {
-        call.arguments = call.arguments.filter(|arguments| arguments.bytes().len() <= ARGUMENTS_LIMIT);
         let mut ring = self.ring();
         ring.count += 1;
         call.number = ring.count;
-        if self.limit == 0 {
-            return;
-        }
-        if ring.kept.len() == self.limit {
-            ring.kept.pop_front();
-        }
+        ring.bytes += call.length();
         ring.kept.push_back(call);
+        while ring.kept.len() > self.limit || ring.bytes > BYTES {
+            let Some(oldest) = ring.kept.pop_front() else { break };
+            ring.bytes -= oldest.length();
+        }
     }
 
     /// How many requests there were, kept or not.
@@ -116,26 +114,40 @@ impl CallJournal {
 }
 
 impl Call {
+    /// The tool or prompt that was asked for, or the URI of the resource.
+    pub fn name(&self) -> Option<String> {
+        let params = self.params.as_ref()?;
+        params.field("name").or_else(|| params.field("uri")).and_then(|name| name.text())
+    }
+
+    /// The arguments; an empty object where there were none.
+    pub fn arguments(&self) -> Value {
+        let arguments = self.params.as_ref().and_then(|params| params.field("arguments"));
+        arguments.and_then(|arguments| arguments.value().ok()).unwrap_or_else(|| json!({}))
+    }
+
     /// As JSON, for people and programs.
     pub fn to_json(&self) -> Value {
         let outcome = match self.outcome {
             CallOutcome::Result => json!("result"),
-            CallOutcome::ToolError => json!("tool_error"),
             CallOutcome::Error { code } => json!({"error": code}),
             CallOutcome::Nothing => json!("nothing"),
         };
-        let arguments = self.arguments.as_ref().and_then(|arguments| arguments.value().ok());
         json!({
             "number": self.number,
             "method": self.method.as_str(),
-            "name": self.name,
-            "arguments": arguments,
+            "name": self.name(),
+            "arguments": self.arguments(),
             "at_ms": milliseconds(self.at),
             "took_ms": milliseconds(self.took),
             "outcome": outcome,
-            "provenance": self.provenance,
-            "fault": self.fault,
+            "provenance": self.provenance.to_string(),
+            "fault": self.fault.as_ref().map(FaultKind::name),
         })
+    }
+
+    fn length(&self) -> usize {
+        self.params.as_ref().map_or(0, |params| params.bytes().len())
     }
 }
 
@@ -233,7 +245,7 @@ impl ExpectedCall {
     }
 
     fn unmet(&self, calls: &[Call]) -> Option<UnmetCall> {
-        let of_name = |call: &&Call| call.method == self.method && (self.name.is_none() || call.name == self.name);
+        let of_name = |call: &&Call| call.method == self.method && (self.name.is_none() || call.name() == self.name);
         let candidates: Vec<&Call> = calls.iter().filter(of_name).collect();
         let count = candidates.iter().filter(|call| self.mismatches(call).is_empty()).count() as u64;
         if self.times.contains(&count) {
@@ -246,9 +258,7 @@ impl ExpectedCall {
     }
 
     fn mismatches(&self, call: &Call) -> Vec<Mismatch> {
-        let arguments = call.arguments.as_ref().and_then(|arguments| arguments.value().ok());
-        let none = json!({});
-        self.arguments.as_ref().map_or_else(Vec::new, |matcher| matcher.check(arguments.as_ref().unwrap_or(&none)))
+        self.arguments.as_ref().map_or_else(Vec::new, |matcher| matcher.check(&call.arguments()))
     }
 }
 
@@ -307,13 +317,12 @@ mod tests {
         Call {
             number: 0,
             method: Method::TOOLS_CALL,
-            name: Some(name.to_owned()),
-            arguments: Some(RawJson::from_value(arguments)),
+            params: Some(RawJson::from_value(&json!({"name": name, "arguments": arguments}))),
             at: Duration::from_millis(1500),
             took: Duration::from_micros(250),
             outcome: CallOutcome::Result,
-            provenance: "script: tool echo, always".to_owned(),
-            fault: None,
+            provenance: Provenance::Script { target: "tool echo".into(), rule: "always".into() },
+            fault: Some(FaultKind::WrongId),
         }
     }
 
@@ -334,10 +343,13 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_too_long_are_not_kept() {
-        let journal = CallJournal::new(2);
-        journal.write(call("echo", &json!({"text": "x".repeat(100_000)})));
-        assert_eq!(journal.after(0)[0].arguments, None);
+    fn long_arguments_make_the_oldest_calls_go() {
+        let journal = CallJournal::new(1000);
+        for _ in 0..5 {
+            journal.write(call("echo", &json!({"text": "x".repeat(20 * 1024 * 1024)})));
+        }
+        let kept: Vec<_> = journal.after(0).iter().map(|call| call.number).collect();
+        assert_eq!(kept, [3, 4, 5]);
     }
 
     #[test]
@@ -346,7 +358,7 @@ mod tests {
         journal.write(call("echo", &json!({"a_b": 1})));
         let expected = json!({
             "number": 1, "method": "tools/call", "name": "echo", "arguments": {"a_b": 1}, "at_ms": 1500.0,
-            "took_ms": 0.25, "outcome": "result", "provenance": "script: tool echo, always", "fault": null,
+            "took_ms": 0.25, "outcome": "result", "provenance": "script: tool echo, always", "fault": "wrong_id",
         });
         assert_eq!(journal.after(0)[0].to_json(), expected);
     }

@@ -136,6 +136,33 @@ impl FaultKind {
         }
     }
 
+    /// Its name as it is written.
+    pub fn name(&self) -> &'static str {
+        match self {
+            FaultKind::Delay(_) => "delay",
+            FaultKind::Hang => "hang",
+            FaultKind::DisconnectBefore => "disconnect_before",
+            FaultKind::DisconnectDuring => "disconnect_during",
+            FaultKind::DisconnectAfter => "disconnect_after",
+            FaultKind::HalfLine => "half_line",
+            FaultKind::MalformedJson => "malformed_json",
+            FaultKind::InvalidUtf8 => "invalid_utf8",
+            FaultKind::InvalidBase64 => "invalid_base64",
+            FaultKind::WrongId => "wrong_id",
+            FaultKind::DuplicateAnswer => "duplicate_answer",
+            FaultKind::AnswerAfterCancel => "answer_after_cancel",
+            FaultKind::NoiseOnStdout(_) => "noise_on_stdout",
+            FaultKind::FloodOfStderr(_) => "flood_of_stderr",
+            FaultKind::Oversize(_) => "oversize",
+            FaultKind::SlowDrip { .. } => "slow_drip",
+            FaultKind::Exit(_) => "exit",
+            FaultKind::Http(_) => "http",
+            FaultKind::SseCut => "sse_cut",
+            FaultKind::ContentType(_) => "content_type",
+            FaultKind::WrongStructuredContent => "wrong_structured_content",
+        }
+    }
+
     /// Whether it happens before anything else is done, so that what the answer would have been does not matter.
     pub fn comes_first(&self) -> bool {
         match self {
