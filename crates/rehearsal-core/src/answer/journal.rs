@@ -26,7 +26,7 @@ pub struct CallJournal {
 
 #[derive(Debug, Default)]
 struct Ring {
-    kept: VecDeque<Call>,
+    kept: VecDeque<Called>,
     /// How many there were, kept or not.
     count: u64,
     /// How long the params of those that are kept are.
@@ -35,7 +35,7 @@ struct Ring {
 
 /// One request and what became of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Call {
+pub struct Called {
     /// Its number, from 1. Given by the journal.
     pub number: u64,
     /// What was asked for.
@@ -75,7 +75,7 @@ impl CallJournal {
     }
 
     /// Writes down a request; its number is given here.
-    pub fn write(&self, mut call: Call) {
+    pub fn write(&self, mut call: Called) {
         let mut ring = self.ring();
         ring.count += 1;
         call.number = ring.count;
@@ -93,7 +93,7 @@ impl CallJournal {
     }
 
     /// The requests after this number that are still kept; 0 for all.
-    pub fn after(&self, number: u64) -> Vec<Call> {
+    pub fn after(&self, number: u64) -> Vec<Called> {
         self.ring().kept.iter().filter(|call| call.number > number).cloned().collect()
     }
 
@@ -113,7 +113,7 @@ impl CallJournal {
     }
 }
 
-impl Call {
+impl Called {
     /// The tool or prompt that was asked for, or the URI of the resource.
     pub fn name(&self) -> Option<String> {
         let params = self.params.as_ref()?;
@@ -244,9 +244,9 @@ impl ExpectedCall {
         }
     }
 
-    fn unmet(&self, calls: &[Call]) -> Option<UnmetCall> {
-        let of_name = |call: &&Call| call.method == self.method && (self.name.is_none() || call.name() == self.name);
-        let candidates: Vec<&Call> = calls.iter().filter(of_name).collect();
+    fn unmet(&self, calls: &[Called]) -> Option<UnmetCall> {
+        let of_name = |call: &&Called| call.method == self.method && (self.name.is_none() || call.name() == self.name);
+        let candidates: Vec<&Called> = calls.iter().filter(of_name).collect();
         let count = candidates.iter().filter(|call| self.mismatches(call).is_empty()).count() as u64;
         if self.times.contains(&count) {
             return None;
@@ -257,7 +257,7 @@ impl ExpectedCall {
         Some(UnmetCall { expected: self.clone(), count, closest })
     }
 
-    fn mismatches(&self, call: &Call) -> Vec<Mismatch> {
+    fn mismatches(&self, call: &Called) -> Vec<Mismatch> {
         self.arguments.as_ref().map_or_else(Vec::new, |matcher| matcher.check(&call.arguments()))
     }
 }
@@ -313,8 +313,8 @@ impl fmt::Display for UnmetCall {
 mod tests {
     use super::*;
 
-    fn call(name: &str, arguments: &Value) -> Call {
-        Call {
+    fn call(name: &str, arguments: &Value) -> Called {
+        Called {
             number: 0,
             method: Method::TOOLS_CALL,
             params: Some(RawJson::from_value(&json!({"name": name, "arguments": arguments}))),

@@ -43,7 +43,7 @@ mod wanted;
 
 pub use asked::Asked;
 pub use begin::{AboutTask, Begun};
-pub use journal::{Call, CallJournal, CallOutcome, ExpectedCall, UnmetCall};
+pub use journal::{CallJournal, CallOutcome, Called, ExpectedCall, UnmetCall};
 pub use mock::{Mock, Otherwise, ReadBeside, Source};
 pub use play::{Act, Change, Play, World};
 pub use provenance::{Answer, Provenance};
