@@ -1,9 +1,10 @@
 //! Drive, record, mock and rehearse MCP servers, clients and agents.
 //!
-//! [`client`] drives any server; [`testing`] has what a test of one needs beside it. [`record`] keeps what happens in
+//! [`mock`] serves one from a file. [`client`] drives any server; [`testing`] has what a test of one needs beside it. [`record`] keeps what happens in
 //! files.
 
 pub mod client;
+pub mod mock;
 pub mod record;
 pub mod testing;
 

@@ -13,7 +13,7 @@ use super::provenance::{Answer, Provenance};
 use super::shape::{self, ResultType};
 use super::state::State;
 use super::target::Target;
-use super::terms::{Handshake, Memory, settle, supported, unknown_level};
+use super::terms::{Handshake, Memory, Terms, settle, supported, unknown_level};
 use super::wanted::Wanted;
 use super::{Asked, Mock, complete, fill, refusal, task};
 use crate::json::RawJson;
@@ -32,7 +32,7 @@ pub enum Begun {
     /// It wants to be told about changes until it has heard enough.
     Listens(Wanted),
     /// It is about a task.
-    AboutTask(AboutTask),
+    AboutTask(AboutTask, Box<Terms>),
 }
 
 /// A request about a task.
@@ -65,7 +65,7 @@ impl Mock {
             (Begun::Answered(answer), Some(fault)) => Begun::Answered(Answer { fault: Some(fault), ..answer }),
             (Begun::Plays(play, act), Some(fault)) => Begun::Plays(Box::new(play.spoilt(fault)), act),
             // These have answers of their own, which no rule for faults speaks of.
-            (begun @ (Begun::Listens(_) | Begun::AboutTask(_)), Some(_)) => begun,
+            (begun @ (Begun::Listens(_) | Begun::AboutTask(..)), Some(_)) => begun,
             (begun, None) => begun,
         }
     }
@@ -83,7 +83,8 @@ impl Mock {
             (_, "resources/read") => return self.read_resource(asked, state, world),
             (Era::Modern, "subscriptions/listen") => return Wanted::read(self, &asked).map(Begun::Listens),
             (era, "tasks/get" | "tasks/result" | "tasks/list" | "tasks/cancel" | "tasks/update") => {
-                return self.about_task(&asked, era).map(Begun::AboutTask);
+                let about = self.about_task(&asked, era)?;
+                return Ok(Begun::AboutTask(about, Box::new(asked.terms)));
             }
             (_, "tools/list") => return listed(list(self, &asked, List::Tools)),
             (_, "resources/list") => return listed(list(self, &asked, List::Resources)),

@@ -63,6 +63,11 @@ impl Given {
         self.wanted.is_empty()
     }
 
+    /// Whether it looks at headers.
+    pub(super) fn reads_headers(&self) -> bool {
+        self.wanted.iter().any(|(fact, _)| *fact == Fact::Headers)
+    }
+
     /// Whether everything is as wanted.
     pub(super) fn holds(&self, facts: &Facts<'_>) -> bool {
         self.wanted.iter().all(|(fact, matcher)| look(*fact, facts, |value| matcher.matches_optional(value)))

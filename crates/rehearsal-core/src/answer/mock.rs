@@ -12,12 +12,12 @@ use super::fault::Faults;
 use super::harness::Harness;
 use super::listing::Listing;
 use super::offer::{Numbers, Prompt, Resource, ResourceTemplate, Tool, unique};
-use super::rule::Rules;
+use super::rule::{Rule, Rules};
 use super::scene::{Scene, Step};
 use super::schema::LazySchema;
 use super::template::Templates;
 use crate::protocol::{Revision, meta};
-use crate::script::mock::{FaultKind, Implementation, MockFile};
+use crate::script::mock::{Delay, FaultKind, Implementation, MockFile};
 use crate::script::{Located, Problem, ScriptError};
 
 /// A mock file that was read.
@@ -70,6 +70,7 @@ pub struct Mock {
     /// How many rules count requests.
     pub(super) fault_rules: usize,
     pub(super) harness: Option<Arc<Harness>>,
+    reads_headers: bool,
 }
 
 impl Mock {
@@ -157,15 +158,33 @@ impl Mock {
             faults,
             fault_rules: numbers.faults,
             harness: None,
+            reads_headers: false,
         };
         mock.capabilities = capabilities(&mock, sources);
         mock.fingerprint = mock.fingerprint();
+        let in_choice = |scene: &Scene| scene.choose.iter().any(|choice| choice.given.reads_headers());
+        let in_rule = |rule: &Rule| rule.given.reads_headers() || rule.scene.any(&in_choice);
+        let in_rules = mock.all_rules().flat_map(Rules::iter).any(in_rule);
+        mock.reads_headers = in_rules || mock.templates.reads_headers();
         Ok(mock)
     }
 
     /// The versions that are served.
     pub fn revisions(&self) -> &[Revision] {
         &self.revisions
+    }
+
+    /// The input schemas of the tools whose arguments travel as HTTP headers too, by the names of the tools.
+    pub fn header_schemas(&self) -> impl Iterator<Item = (&str, &Value)> {
+        fn mentions(schema: &Value) -> bool {
+            match schema {
+                Value::Object(fields) => fields.contains_key("x-mcp-header") || fields.values().any(mentions),
+                Value::Array(elements) => elements.iter().any(mentions),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+            }
+        }
+        let all = self.tools.iter().map(|tool| (tool.name.as_str(), tool.input.written()));
+        all.filter(|(_, schema)| mentions(schema))
     }
 
     /// The input schema of a tool.
@@ -206,6 +225,37 @@ impl Mock {
         let counts = state.fault_counts();
         let all: Vec<_> = own.into_iter().chain(&self.faults).map(|faults| faults.which(method, counts)).collect();
         all.into_iter().flatten().next().cloned()
+    }
+
+    /// The queues of the universal test tool, where there is one.
+    pub fn harness(&self) -> Option<&Arc<Harness>> {
+        self.harness.as_ref()
+    }
+
+    /// Whether some request may be refused with an HTTP status.
+    pub fn refuses_requests(&self) -> bool {
+        let refuses = |fault: &FaultKind| matches!(fault, FaultKind::Http(_));
+        let of_target = self.tools.iter().map(|it| &it.faults).chain(self.resources.iter().map(|it| &it.faults));
+        let mut all = of_target.chain(self.prompts.iter().map(|it| &it.faults)).chain(&self.faults);
+        let in_scene = |scene: &Scene| scene.fault.as_ref().is_some_and(refuses);
+        self.harness.is_some()
+            || all.any(|faults| faults.kinds().any(refuses))
+            || self.all_rules().flat_map(Rules::iter).any(|rule| rule.scene.any(&in_scene))
+    }
+
+    /// Whether any answer depends on HTTP headers; if not, nobody needs to collect them.
+    pub fn reads_headers(&self) -> bool {
+        self.reads_headers
+    }
+
+    /// How long clients are told to wait before they come back to a stream that was closed.
+    pub fn retry(&self) -> Option<std::time::Duration> {
+        let of_step = |step: &Step| if let Step::CloseStream { retry } = step { *retry } else { None };
+        fn first(scene: &Scene, of_step: &dyn Fn(&Step) -> Option<Delay>) -> Option<Delay> {
+            let own = scene.steps.iter().find_map(of_step);
+            own.or_else(|| scene.choose.iter().find_map(|choice| first(&choice.scene, of_step)))
+        }
+        self.all_rules().flat_map(Rules::iter).find_map(|rule| first(&rule.scene, &of_step)).map(|delay| delay.from)
     }
 
     /// Who the server says it is.

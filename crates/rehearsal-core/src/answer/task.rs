@@ -122,33 +122,38 @@ impl Task {
 
     /// The answer to `tasks/get`, and to `tasks/cancel` before 2026-07-28.
     pub fn shown(&self, mock: &Mock, terms: &Terms) -> Reply {
-        let era = terms.era();
-        let mut fields = self.fields(era);
-        if era == Era::Modern {
-            match &self.status {
-                Status::Working | Status::Cancelled => {}
-                Status::InputRequired(questions) => {
-                    let requests = questions.iter().map(|question| (question.name.clone(), question.input_request()));
-                    fields.insert("inputRequests".to_owned(), Value::Object(requests.collect()));
-                }
-                Status::Completed(result) => {
-                    fields.insert("result".to_owned(), result.value().unwrap_or_default());
-                }
-                Status::Failed(error) => {
-                    let mut object = json!({"code": error.code, "message": error.message});
-                    if let Some(data) = error.data.as_ref().and_then(|data| data.value().ok()) {
-                        object["data"] = data;
-                    }
-                    fields.insert("error".to_owned(), object);
-                }
-            }
-        }
-        let mut result = Value::Object(fields);
+        let mut result = match terms.era() {
+            Era::Legacy => self.listed(),
+            Era::Modern => self.told(),
+        };
         envelope(&mut result, ResultType::Complete, "tasks/get", terms.revision, &mock.info);
         Reply::Result(RawJson::from_value(&result))
     }
 
-    /// An element of `tasks/list`.
+    /// Everything about it, in the shape of 2026-07-28: also the params of `notifications/tasks`.
+    pub fn told(&self) -> Value {
+        let mut fields = self.fields(Era::Modern);
+        match &self.status {
+            Status::Working | Status::Cancelled => {}
+            Status::InputRequired(questions) => {
+                let requests = questions.iter().map(|question| (question.name.clone(), question.input_request()));
+                fields.insert("inputRequests".to_owned(), Value::Object(requests.collect()));
+            }
+            Status::Completed(result) => {
+                fields.insert("result".to_owned(), result.value().unwrap_or_default());
+            }
+            Status::Failed(error) => {
+                let mut object = json!({"code": error.code, "message": error.message});
+                if let Some(data) = error.data.as_ref().and_then(|data| data.value().ok()) {
+                    object["data"] = data;
+                }
+                fields.insert("error".to_owned(), object);
+            }
+        }
+        Value::Object(fields)
+    }
+
+    /// An element of `tasks/list`, which 2025-11-25 alone has.
     pub fn listed(&self) -> Value {
         Value::Object(self.fields(Era::Legacy))
     }

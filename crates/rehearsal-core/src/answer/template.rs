@@ -63,6 +63,7 @@ impl Scope<'_> {
 pub(super) struct Templates {
     environment: Environment<'static>,
     count: usize,
+    reads_headers: bool,
 }
 
 /// One template among [`Templates`].
@@ -91,7 +92,7 @@ impl Templates {
         environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
         environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
         environment.set_fuel(Some(FUEL));
-        Templates { environment, count: 0 }
+        Templates { environment, count: 0, reads_headers: false }
     }
 
     /// Compiles a text; `None` if it is no template.
@@ -120,8 +121,14 @@ impl Templates {
             let hint = hint.unwrap_or_else(|| format!("; there are {}", ROOTS.join(", ")));
             return Err(format!("a template knows no `{unknown}`{hint}"));
         }
+        self.reads_headers |= used.contains("headers");
         let roots = ROOTS.into_iter().filter(|root| used.contains(*root)).collect();
         Ok(Some(Template { name: name.into(), gives, roots }))
+    }
+
+    /// Whether some template looks at headers.
+    pub(super) fn reads_headers(&self) -> bool {
+        self.reads_headers
     }
 
     fn is_global(&self, name: &str) -> bool {

@@ -60,7 +60,7 @@ impl Stage {
             Begun::Answered(answer) => return vec![said(&answer)],
             Begun::Plays(play, act) => (play, act),
             Begun::Listens(wanted) => return vec![format!("listens {}", wanted.accepted())],
-            Begun::AboutTask(about) => return vec![format!("{about:?}")],
+            Begun::AboutTask(about, _) => return vec![format!("{about:?}")],
         };
         let mut lines = Vec::new();
         loop {

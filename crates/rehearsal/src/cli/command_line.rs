@@ -10,6 +10,7 @@ use super::context::Context;
 use super::exit::Exit;
 use super::list::List;
 use super::man::Man;
+use super::mock::Mock;
 use super::prompt::Prompt;
 use super::read::Read;
 use super::record::Record;
@@ -42,6 +43,7 @@ pub(super) enum Verb {
     Read(Read),
     Prompt(Prompt),
     Request(Request),
+    Mock(Mock),
     Check(Check),
     Schema(Schema),
     Record(Record),

@@ -11,6 +11,7 @@ use rehearsal::wire::stdio::SpawnError;
 use super::arguments::ArgumentsError;
 use super::exit::Exit;
 use super::json_input::JsonInputError;
+use super::mock::MockFailure;
 use super::save::SaveError;
 use super::server::ServerError;
 use super::wrap::WrapError;
@@ -34,6 +35,9 @@ pub(super) enum Failure {
     /// A configuration could not be wrapped or unwrapped.
     #[error(transparent)]
     Wrap(#[from] WrapError),
+    /// A mock could not be served.
+    #[error(transparent)]
+    Mock(#[from] MockFailure),
     /// The server could not be driven.
     #[error(transparent)]
     Client(Box<ClientError>),
@@ -83,6 +87,7 @@ impl Failure {
             | Failure::Output(_)
             | Failure::Unreadable { .. } => Exit::BadInput,
             Failure::Client(error) => client_exit(error),
+            Failure::Mock(error) => error.exit(),
             Failure::Begin(_) => Exit::ServerFailed,
         }
     }
@@ -94,7 +99,11 @@ impl Failure {
             Failure::Client(error) => client_hints(error).into_iter().map(str::to_owned).collect(),
             Failure::Json(error) => error.hints(),
             Failure::Wrap(error) => error.hints(),
-            Failure::Save(_) | Failure::Output(_) | Failure::Unreadable { .. } | Failure::Begin(_) => Vec::new(),
+            Failure::Mock(_)
+            | Failure::Save(_)
+            | Failure::Output(_)
+            | Failure::Unreadable { .. }
+            | Failure::Begin(_) => Vec::new(),
         }
     }
 }
@@ -124,9 +133,10 @@ fn client_exit(error: &ClientError) -> Exit {
         | ClientError::Garbled { .. }
         | ClientError::BadResult { .. }
         | ClientError::NoCommonVersion { .. }
-        | ClientError::NotSent { cause: SendError::Closed | SendError::NoChannel | SendError::Failed { .. }, .. } => {
-            Exit::ServerFailed
-        }
+        | ClientError::NotSent {
+            cause: SendError::Closed | SendError::Impossible | SendError::NoChannel | SendError::Failed { .. },
+            ..
+        } => Exit::ServerFailed,
     }
 }
 

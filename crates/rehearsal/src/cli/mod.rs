@@ -18,6 +18,7 @@ mod file_name;
 mod json_input;
 mod list;
 mod man;
+mod mock;
 mod output;
 mod prompt;
 mod question;

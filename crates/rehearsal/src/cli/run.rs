@@ -42,6 +42,7 @@ fn done(verb: &Verb, context: &Context) -> Result<ExitCode, Failure> {
             let params = request.given()?;
             with_server(context, &request.server, async |client| request.run(params, client, context).await)
         }
+        Verb::Mock(mock) => mock.run(context),
         Verb::Check(check) => check.run(context),
         Verb::Schema(schema) => schema.run(),
         // Whoever stands between a client and a server ends as the server did.

@@ -57,7 +57,7 @@ impl Routes for Control {
 
     fn answer(&self, request: Request<Bytes>) -> BoxFuture<'_, Response<Bytes>> {
         let answered = self.find(&request);
-        Box::pin(async {
+        Box::pin(async move {
             let (status, body, allow) = match answered {
                 Ok(body) => (StatusCode::OK, body, None),
                 Err(refused) => (refused.status, json!({"error": refused.why}), refused.allow),

@@ -2,35 +2,36 @@
 
 use rehearsal_core::answer::fault::{Aftermath, Honest, Misstep, missteps};
 use rehearsal_core::answer::{Answer, CallOutcome};
-use rehearsal_core::message::{Message, Reply};
+use rehearsal_core::message::Message;
 use rehearsal_core::script::mock::FaultKind;
 
-use super::call::{Call, Stop};
+use super::call::{Call, Stop, outcome};
 
 /// Does to an answer what its fault says. The request is in hand until the last step, so it can still be cancelled.
 pub(super) async fn answer_wrongly(call: Call, answer: Answer, fault: &FaultKind) {
     let message = Message::reply(call.id.clone(), &answer.reply);
-    let number = call.session.server.journal.count() + 1;
-    let mock = call.session.server.mock();
+    let server = &call.session.server;
+    let mock = server.mock();
     let name = call.params.as_ref().and_then(|params| params.field("name")).and_then(|name| name.text());
     let output_schema = name.and_then(|name| mock.output_schema(&name));
-    let honest = Honest { id: &call.id, answer: &message, output_schema, call: number };
-    let steps = missteps(fault, honest);
+    let number = server.journal.count() + 1;
+    let steps = missteps(fault, Honest { id: &call.id, answer: &message, output_schema, call: number });
+    call.note(&answer, if fault.comes_first() { CallOutcome::Nothing } else { outcome(&answer.reply) });
     for step in steps {
         match step {
             Misstep::Wait(time) => {
                 if call.pause(time).await.is_err() {
-                    return call.give_up(&answer);
+                    return call.give_up();
                 }
             }
             Misstep::UntilCancelled => {
                 if call.stopped().await == Stop::Closing {
-                    return call.give_up(&answer);
+                    return call.give_up();
                 }
             }
             Misstep::Never => {
                 call.stopped().await;
-                return call.give_up(&answer);
+                return call.give_up();
             }
             Misstep::Answer => call.session.send(call.channel, message.clone()).await,
             Misstep::Misbehave(misdeed) => {
@@ -45,13 +46,8 @@ pub(super) async fn answer_wrongly(call: Call, answer: Answer, fault: &FaultKind
                     () = call.session.closing() => {}
                 }
             }
-            Misstep::Exit(status) => call.session.server.exit(status),
+            Misstep::Exit(status) => server.exit(status),
         }
     }
     call.session.end(call.channel, &call.id);
-    let outcome = match &answer.reply {
-        Reply::Result(_) => CallOutcome::Result,
-        Reply::Error(error) => CallOutcome::Error { code: error.code },
-    };
-    call.note(&answer, outcome);
 }

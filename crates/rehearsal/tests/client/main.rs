@@ -4,7 +4,9 @@
 
 mod both_ends;
 mod calls;
+mod faults;
 mod handshake;
+mod harness;
 mod peer;
 mod processes;
 mod questions;

@@ -36,9 +36,9 @@ impl Faults {
         Faults(faults)
     }
 
-    /// Whether nothing ever goes wrong.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// What may go wrong.
+    pub fn kinds(&self) -> impl Iterator<Item = &FaultKind> {
+        self.0.iter().map(|fault| &fault.kind)
     }
 
     /// What goes wrong with a request: the first rule that fits.

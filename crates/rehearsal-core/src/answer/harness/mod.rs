@@ -38,4 +38,5 @@ tools:
         task_description: { type: string, description: The task, with its directives }
       required: [task_description]
     validate: off
+    answers: [{ error: { code: -32603, message: there are no queues here } }]
 ";

@@ -1,0 +1,265 @@
+//! `rehearse mock`
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use rehearsal::core::answer::harness::Harness;
+use rehearsal::core::answer::{Answer, Otherwise};
+use rehearsal::mock::{Called, Files, LoadError, Reload, Server, http_options, watch};
+use rehearsal::wire::http::server::{BindError, Hosts, HttpServer};
+use rehearsal::wire::{MESSAGE_LIMIT, stdio};
+use tokio::task::JoinSet;
+
+use super::context::Context;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::signals::Signals;
+use crate::print::Talk;
+
+/// How long a server that was told to end may say its last words.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// Serve a mock: a whole MCP server from YAML files
+#[derive(Args, Debug)]
+#[command(after_help = format!("{MORE}\n\n{}", Exit::help()))]
+pub(super) struct Mock {
+    /// The files; several are one server, and of what can be said only once the first counts
+    #[arg(required_unless_present = "harness", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    files: Vec<PathBuf>,
+
+    /// Serve HTTP at this address: a port, or HOST:PORT; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    listen: Option<SocketAddr>,
+
+    /// How clients reach it [default: stdio, or http with --listen]
+    #[arg(long, value_enum)]
+    transport: Option<Transport>,
+
+    /// Offer the tool `get_data`, whose answers come with the question: [test_case_id=ID] and
+    /// [mcp_responses_json=BASE64] in its argument; over HTTP also by /control/queues/ID
+    #[arg(long)]
+    harness: bool,
+
+    /// Read the files again when they change; a file that is broken then is told about and not used
+    #[arg(long)]
+    watch: bool,
+
+    /// Answer what nothing declares with a value that fits the output schema
+    #[arg(long)]
+    schema_fill: bool,
+
+    /// Say on stderr what was asked and which rule answered
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+/// How clients reach a mock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Transport {
+    /// On stdin and stdout
+    Stdio,
+    /// Streamable HTTP at /mcp and HTTP+SSE at /sse
+    Http,
+}
+
+const MORE: &str = "\
+Every version of the protocol is served at once: clients say which one they speak. Over stdio, stdout
+is the protocol and nothing else; over HTTP the address is said on stderr, as `listening on URL`.
+When nothing in the files answers a request, the client and stderr are told what came closest.
+
+Examples:
+  rehearse mock weather.mock.yaml
+  rehearse mock weather.mock.yaml --listen 8080 --watch
+  rehearse list -- rehearse mock weather.mock.yaml notes.mock.yaml";
+
+/// Why a mock could not be served.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum MockFailure {
+    /// Its files cannot be read.
+    #[error(transparent)]
+    Load(LoadError),
+    /// Two flags that contradict each other.
+    #[error("--listen is an address of HTTP, and --transport says stdio")]
+    Contradiction,
+    /// It cannot listen.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+}
+
+impl MockFailure {
+    /// The exit status that it leads to.
+    pub(super) fn exit(&self) -> Exit {
+        match self {
+            MockFailure::Load(_) | MockFailure::Contradiction => Exit::BadInput,
+            MockFailure::Bind(_) => Exit::ServerFailed,
+        }
+    }
+}
+
+impl Mock {
+    /// Serves until the client is gone, or until somebody ends us.
+    pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let address = match (self.listen, self.transport) {
+            (Some(_), Some(Transport::Stdio)) => return Err(MockFailure::Contradiction.into()),
+            (Some(address), _) => Some(address),
+            (None, Some(Transport::Http)) => Some((Ipv4Addr::LOCALHOST, 0).into()),
+            (None, Some(Transport::Stdio) | None) => None,
+        };
+        let otherwise = if self.schema_fill { Otherwise::FillFromSchema } else { Otherwise::Refuse };
+        let harness = self.harness.then(|| Arc::new(Harness::default()));
+        let files = Files { paths: self.files.clone(), otherwise, harness };
+        let mock = match files.load() {
+            Ok(mock) => mock,
+            Err(error @ LoadError::Unreadable { .. }) => return Err(MockFailure::Load(error).into()),
+            Err(error @ LoadError::Wrong { .. }) => {
+                tell(&error, &context.talk);
+                return Ok(Exit::BadInput);
+            }
+        };
+        let (talk, verbose) = (context.talk.clone(), self.verbose);
+        let server = Server::with_listener(mock, move |called, answer| heard(called, answer, verbose, &talk));
+        let options = address.map(|address| {
+            let mut options = http_options(&server);
+            options.address = address;
+            // Whoever listens beyond this machine means to be reached under its names.
+            if !address.ip().is_loopback() {
+                (options.hosts, options.origins) = (Hosts::Any, Hosts::Any);
+            }
+            options
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
+        let served = runtime.block_on(async {
+            let mut signals = Signals::listen().map_err(Failure::Begin)?;
+            let serving = async {
+                match options {
+                    None => on_stdio(&server, &mut signals).await.map_err(Failure::Begin),
+                    Some(options) => {
+                        let listener = HttpServer::bind(options).await.map_err(MockFailure::Bind)?;
+                        context.talk.say(format_args!("listening on {}", listener.url()));
+                        Ok(on_http(&server, listener, &mut signals).await)
+                    }
+                }
+            };
+            tokio::select! {
+                served = serving => served,
+                () = self.watched(files, &server, &context.talk) => Ok(Exit::Ok),
+                // The fault `exit`: as a server that dies, with whatever status it was told to.
+                status = server.exited() => std::process::exit(status),
+            }
+        });
+        // A thread that reads from a terminal cannot be stopped, and must not be waited for.
+        runtime.shutdown_background();
+        served
+    }
+
+    /// Reads changed files, for ever.
+    async fn watched(&self, files: Files, server: &Server, talk: &Talk) {
+        if !self.watch {
+            return std::future::pending().await;
+        }
+        let tell = |reload: Reload| match reload {
+            Reload::Done => talk.say("read again"),
+            Reload::Kept(error) => {
+                tell(&error, talk);
+                talk.say("still serving what was there before");
+            }
+        };
+        watch(files, server.clone(), tell).await;
+    }
+}
+
+async fn on_stdio(server: &Server, signals: &mut Signals) -> io::Result<Exit> {
+    let connection = stdio::own(MESSAGE_LIMIT)?;
+    let serving = server.serve(connection);
+    tokio::pin!(serving);
+    let exit = tokio::select! {
+        _ = &mut serving => return Ok(Exit::Ok),
+        exit = signals.next() => exit,
+    };
+    server.stop();
+    // Whoever does not read the last words does not hold us up.
+    let _ = tokio::time::timeout(FAREWELL, serving).await;
+    Ok(exit)
+}
+
+async fn on_http(server: &Server, mut listener: HttpServer, signals: &mut Signals) -> Exit {
+    let mut conversations = JoinSet::new();
+    let exit = loop {
+        tokio::select! {
+            connection = listener.accept() => match connection {
+                Some(connection) => {
+                    let server = server.clone();
+                    conversations.spawn(async move { server.serve(connection).await });
+                }
+                None => return Exit::Ok,
+            },
+            Some(_) = conversations.join_next() => {}
+            exit = signals.next() => break exit,
+        }
+    };
+    server.stop();
+    // Whoever does not read the last words does not hold us up.
+    let _ = tokio::time::timeout(FAREWELL, listener.shutdown()).await;
+    exit
+}
+
+/// Says what whoever wrote the mock should know, and everything else to whoever wants to know.
+///
+/// ```text
+/// tools/call get_forecast: script: tool get_forecast, an object with {city: "Oslo"}
+/// ```
+fn heard(called: &Called, answer: &Answer, verbose: bool, talk: &Talk) {
+    if verbose {
+        let name = called.name().map(|name| format!(" {name}")).unwrap_or_default();
+        talk.say(format_args!("{}{name}: {}", called.method, answer.provenance));
+    }
+    for remark in &answer.remarks {
+        talk.say(remark);
+    }
+}
+
+fn tell(error: &LoadError, talk: &Talk) {
+    match error {
+        LoadError::Unreadable { .. } => talk.error(error),
+        LoadError::Wrong { errors } => {
+            for (error, text) in errors {
+                error.problems.iter().for_each(|problem| talk.problem(&error.file, text, problem));
+            }
+        }
+    }
+}
+
+/// A port on this machine, or an address.
+fn address(word: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = word.parse() {
+        return Ok((Ipv4Addr::LOCALHOST, port).into());
+    }
+    let word = word.strip_prefix("localhost").map_or(word.to_owned(), |rest| format!("127.0.0.1{rest}"));
+    let address = word.parse().or_else(|_| word.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 0)));
+    address.map_err(|_| "write a port such as 8080, or an address such as 127.0.0.1:8080".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_port_or_a_host_and_a_port() {
+        for (word, expected) in [
+            ("8080", Some("127.0.0.1:8080")),
+            ("0", Some("127.0.0.1:0")),
+            ("localhost:80", Some("127.0.0.1:80")),
+            ("0.0.0.0:80", Some("0.0.0.0:80")),
+            ("[::1]:80", Some("[::1]:80")),
+            ("127.0.0.1", Some("127.0.0.1:0")),
+            ("example.com:80", None),
+            ("", None),
+        ] {
+            assert_eq!(address(word).ok().map(|it| it.to_string()).as_deref(), expected, "{word}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! One request in hand.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rehearsal_core::answer::{Answer, CallOutcome, Question};
+use rehearsal_core::exchange::Channel;
+use rehearsal_core::json::RawJson;
+use rehearsal_core::message::{Message, Method, Reply, RequestId};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::session::Session;
+use super::tasks::Said;
+use super::wrong::answer_wrongly;
+
+/// One request in hand: what is asked, and how to reach whoever asks.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) session: Arc<Session>,
+    pub(super) channel: Channel,
+    pub(super) id: RequestId,
+    pub(super) method: Method,
+    pub(super) params: Option<RawJson>,
+    pub(super) cancelled: watch::Receiver<bool>,
+    /// When it came.
+    pub(super) since: Instant,
+}
+
+/// Why work on a request ends early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The client wants no answer any more.
+    Cancelled,
+    /// The whole conversation comes to an end.
+    Closing,
+}
+
+impl Call {
+    /// Tells the client something that belongs to this request.
+    pub(super) async fn notify(&self, method: Method, params: &Value) {
+        self.session.notify(self.channel, method, params).await;
+    }
+
+    /// Returns once there is no point in going on.
+    pub(super) async fn stopped(&self) -> Stop {
+        let mut cancelled = self.cancelled.clone();
+        tokio::select! {
+            biased;
+            _ = cancelled.wait_for(|cancelled| *cancelled) => Stop::Cancelled,
+            () = self.session.closing() => Stop::Closing,
+        }
+    }
+
+    /// Waits that long, unless there is no point in going on.
+    pub(super) async fn pause(&self, duration: Duration) -> Result<(), Stop> {
+        tokio::select! {
+            biased;
+            stop = self.stopped() => Err(stop),
+            () = tokio::time::sleep(duration) => Ok(()),
+        }
+    }
+
+    /// Asks the client by requests of our own, all at once; an error says why there is no answer.
+    pub(super) async fn ask(&self, questions: &[Question], meta: Option<&Value>) -> Result<Vec<Said>, Stop> {
+        let mut pending = Vec::new();
+        for question in questions {
+            let asked = self.session.question();
+            let mut params = question.params.clone();
+            if let Some(meta) = meta {
+                params["_meta"] = meta.clone();
+            }
+            let request = Message::request(asked.id.clone(), question.method.clone(), Some(&params));
+            self.session.send(self.channel, request.expect("a JSON value can always be written")).await;
+            pending.push((question.name.clone(), asked));
+        }
+        let mut answers = Vec::new();
+        let mut stop = None;
+        for (name, asked) in pending {
+            let reply = match stop {
+                Some(_) => None,
+                None => tokio::select! {
+                    biased;
+                    reply = asked.reply => reply.ok(),
+                    why = self.stopped() => {
+                        stop = Some(why);
+                        None
+                    }
+                },
+            };
+            match reply {
+                Some(Reply::Result(result)) => {
+                    let read = result.value().map_err(|error| format!("the client's answer cannot be read: {error}"));
+                    answers.push((name, read));
+                }
+                Some(Reply::Error(error)) => {
+                    answers.push((name, Err(format!("the client answered with an error: {error}"))));
+                }
+                None => {
+                    self.session.forget(&asked.id);
+                    self.notify(Method::CANCELLED, &json!({"requestId": asked.id})).await;
+                }
+            }
+        }
+        match stop {
+            Some(stop) => Err(stop),
+            None => Ok(answers),
+        }
+    }
+
+    /// Answers, or keeps silent where there is nothing to say any more.
+    pub(super) async fn settle(self, answer: Option<Answer>) {
+        let Some(answer) = answer else { return self.give_up() };
+        if let Some(delay) = answer.delay
+            && self.pause(delay).await.is_err()
+        {
+            return self.give_up();
+        }
+        if let Some(fault) = answer.fault.clone() {
+            return answer_wrongly(self, answer, &fault).await;
+        }
+        self.session.end(self.channel, &self.id);
+        self.note(&answer, outcome(&answer.reply));
+        self.session.send(self.channel, Message::reply(self.id, &answer.reply)).await;
+    }
+
+    /// Nobody wants an answer any more, or nobody shall get one.
+    pub(super) fn give_up(&self) {
+        self.session.end(self.channel, &self.id);
+        self.session.keep_silent(self.channel);
+    }
+
+    /// Takes note of what is answered.
+    pub(super) fn note(&self, answer: &Answer, outcome: CallOutcome) {
+        let (method, params) = (self.method.clone(), self.params.clone());
+        self.session.server.note(method, params, self.since, answer, outcome);
+    }
+}
+
+/// What an answer is, in short.
+pub(super) fn outcome(reply: &Reply) -> CallOutcome {
+    match reply {
+        Reply::Result(_) => CallOutcome::Result,
+        Reply::Error(error) => CallOutcome::Error { code: error.code },
+    }
+}

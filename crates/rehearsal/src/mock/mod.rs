@@ -1,0 +1,37 @@
+//! A whole MCP server from a file: what [`core::answer`](rehearsal_core::answer) decides is carried out here.
+//!
+//! ```text
+//! files ──load──► Mock ──► Server ──serve──► Connection (stdio, HTTP, memory)
+//!                            │                  │
+//!                            │                  └─ request ──► begin ──► answered at once, on the spot
+//!                            │                                   └────► a task: waits, tells, asks, answers
+//!                            └─ state, tasks, journal, changes: shared by all conversations
+//! ```
+//!
+//! Faults are carried out by [`Sender::misbehave`](rehearsal_wire::Sender::misbehave); over HTTP there are paths to control a
+//! mock with, beside those of MCP.
+//!
+//! [`MockServer`] is the fixture for tests: a server on a free port that is gone when it is dropped.
+
+mod about_task;
+mod call;
+mod control;
+mod http;
+mod load;
+mod mock_server;
+mod perform;
+mod queues;
+mod serve;
+mod server;
+mod session;
+mod subscriptions;
+mod tasks;
+mod watch;
+mod wrong;
+
+pub use http::http_options;
+pub use load::{Files, LoadError};
+pub use mock_server::{MockError, MockServer, Parameters, Times};
+pub use rehearsal_core::answer::{CallOutcome, Called, ExpectedCall, UnmetCall};
+pub use server::Server;
+pub use watch::{Reload, watch};

@@ -1,0 +1,249 @@
+//! One conversation: what it remembers, what is in flight, what it asked.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rehearsal_core::answer::Memory;
+use rehearsal_core::answer::fault::{Aftermath, Misdeed};
+use rehearsal_core::exchange::Channel;
+use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
+use rehearsal_core::protocol::{Era, code};
+use rehearsal_wire::{Outgoing, Sender};
+use serde_json::Value;
+use tokio::sync::{oneshot, watch};
+
+use super::server::Shared;
+
+/// How many requests are worked on at once; more are refused.
+const IN_FLIGHT: usize = 10_000;
+
+/// One conversation with one client; over stateless HTTP, with all of them.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) server: Arc<Shared>,
+    sender: Arc<dyn Sender>,
+    memory: Mutex<Memory>,
+    in_flight: Mutex<HashMap<(Channel, RequestId), InFlight>>,
+    questions: Mutex<HashMap<RequestId, oneshot::Sender<Reply>>>,
+    last_question: AtomicI64,
+    ready: AtomicBool,
+    closing: watch::Sender<bool>,
+    /// Whether nothing can be said any more.
+    silent: watch::Sender<bool>,
+}
+
+/// A request that is worked on.
+#[derive(Debug)]
+struct InFlight {
+    era: Era,
+    cancel: watch::Sender<bool>,
+}
+
+/// A question that the client has not answered yet.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) id: RequestId,
+    pub(super) reply: oneshot::Receiver<Reply>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Session {
+    pub(super) fn new(server: Arc<Shared>, sender: Arc<dyn Sender>) -> Session {
+        Session {
+            server,
+            sender,
+            memory: Mutex::default(),
+            in_flight: Mutex::default(),
+            questions: Mutex::default(),
+            last_question: AtomicI64::new(0),
+            ready: AtomicBool::new(false),
+            closing: watch::Sender::new(false),
+            silent: watch::Sender::new(false),
+        }
+    }
+
+    /// What the handshake era remembers.
+    pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
+        locked(&self.memory)
+    }
+
+    /// The client said that it may be told about changes; `true` the first time.
+    pub(super) fn becomes_ready(&self) -> bool {
+        !self.ready.swap(true, Ordering::Relaxed)
+    }
+
+    /// Sends a message; a client that went away needs none.
+    pub(super) async fn send(&self, channel: Channel, message: Message) {
+        let _ = self.sender.send(Outgoing::new(channel, message)).await;
+    }
+
+    /// Does something wrong on purpose; a client that went away is spared.
+    pub(super) async fn misbehave(&self, channel: Channel, misdeed: Misdeed) -> Aftermath {
+        self.sender.misbehave(channel, misdeed).await.unwrap_or(Aftermath::GoesOn)
+    }
+
+    /// The connection was ended on purpose.
+    pub(super) fn fall_silent(&self) {
+        self.silent.send_replace(true);
+    }
+
+    /// Returns once the connection was ended on purpose.
+    pub(super) async fn fell_silent(&self) {
+        // The sender is a field of ours, so waiting cannot fail while somebody can call this.
+        let _ = self.silent.subscribe().wait_for(|silent| *silent).await;
+    }
+
+    /// Ends the connection without a word.
+    pub(super) fn abort(&self) {
+        self.sender.abort();
+    }
+
+    /// Tells the client something.
+    pub(super) async fn notify(&self, channel: Channel, method: Method, params: &Value) {
+        let message = Message::notification(method, Some(params)).expect("a JSON value can always be written");
+        self.send(channel, message).await;
+    }
+
+    /// Closes the stream of a channel; in the handshake era what is said later waits for the client to come back.
+    pub(super) fn close_stream(&self, channel: Channel) {
+        if channel != Channel::MAIN {
+            self.sender.close_channel(channel);
+        }
+    }
+
+    /// Notes that a request is worked on; what comes back turns `true` when the client cancels it.
+    pub(super) fn begin(
+        &self,
+        channel: Channel,
+        id: &RequestId,
+        era: Era,
+    ) -> Result<watch::Receiver<bool>, ErrorReply> {
+        let mut in_flight = locked(&self.in_flight);
+        if in_flight.len() >= IN_FLIGHT {
+            return Err(ErrorReply::new(code::INTERNAL_ERROR, format!("more than {IN_FLIGHT} requests in flight")));
+        }
+        if in_flight.contains_key(&(channel, id.clone())) {
+            return Err(ErrorReply::new(code::INVALID_REQUEST, format!("the id {id} is still in flight")));
+        }
+        let (cancel, cancelled) = watch::channel(false);
+        in_flight.insert((channel, id.clone()), InFlight { era, cancel });
+        Ok(cancelled)
+    }
+
+    /// Notes that a request is about to be answered; its id is free again.
+    pub(super) fn end(&self, channel: Channel, id: &RequestId) {
+        locked(&self.in_flight).remove(&(channel, id.clone()));
+    }
+
+    /// Notes that a request will never be answered. Over HTTP nothing else would end its stream.
+    pub(super) fn keep_silent(&self, channel: Channel) {
+        // A batch has one stream for several requests.
+        if locked(&self.in_flight).keys().all(|(on, _)| *on != channel) {
+            self.close_stream(channel);
+        }
+    }
+
+    /// `notifications/cancelled`.
+    ///
+    /// In the handshake era the note comes in a POST of its own, so the id alone must do; stateless ids are unique
+    /// only on their own channel.
+    pub(super) fn cancel(&self, channel: Channel, id: &RequestId) {
+        self.cancel_where(|(on, request), era| request == id && (era == Era::Legacy || *on == channel));
+    }
+
+    /// The client stopped listening, which cancels a request since 2026-07-28 and meant nothing before.
+    pub(super) fn channel_ended(&self, channel: Channel) {
+        self.cancel_where(|(on, _), era| *on == channel && era == Era::Modern);
+    }
+
+    fn cancel_where(&self, matches: impl Fn(&(Channel, RequestId), Era) -> bool) {
+        let in_flight = locked(&self.in_flight);
+        for (_, request) in in_flight.iter().filter(|(key, request)| matches(key, request.era)) {
+            request.cancel.send_replace(true);
+        }
+    }
+
+    /// An id for a question to the client, and where its answer will arrive.
+    pub(super) fn question(&self) -> Pending {
+        let id = RequestId::Number(self.last_question.fetch_add(1, Ordering::Relaxed) + 1);
+        let (sender, reply) = oneshot::channel();
+        locked(&self.questions).insert(id.clone(), sender);
+        Pending { id, reply }
+    }
+
+    /// The client answered; whoever asked is told. An answer to nothing is ignored.
+    pub(super) fn answered(&self, id: &RequestId, reply: Reply) {
+        if let Some(question) = locked(&self.questions).remove(id) {
+            // Whoever asked may have been cancelled in the meantime.
+            let _ = question.send(reply);
+        }
+    }
+
+    /// Nobody waits for the answer any more.
+    pub(super) fn forget(&self, id: &RequestId) {
+        locked(&self.questions).remove(id);
+    }
+
+    /// Tells everything that still runs to come to an end.
+    pub(super) fn close(&self) {
+        self.closing.send_replace(true);
+    }
+
+    /// Returns once the conversation comes to an end.
+    pub(super) async fn closing(&self) {
+        // The sender is a field of ours, so waiting cannot fail while somebody can call this.
+        let _ = self.closing.subscribe().wait_for(|closing| *closing).await;
+    }
+
+    /// Flushes what was said and ends the connection.
+    pub(super) async fn hang_up(&self) {
+        self.sender.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mock::load::compile;
+    use crate::mock::server::Server;
+    use rehearsal_core::answer::Otherwise;
+    use rehearsal_wire::memory;
+
+    fn session() -> Session {
+        let mock = compile(&[("m".to_owned(), "server: { name: m }".to_owned())], Otherwise::Refuse);
+        Session::new(Server::new(mock.expect("a mock may offer nothing")).0, memory::pair().0.sender)
+    }
+
+    #[test]
+    fn a_closed_stream_cancels_only_what_is_stateless() {
+        let session = session();
+        let modern = session.begin(Channel(1), &1.into(), Era::Modern).expect("the first");
+        let elsewhere = session.begin(Channel(2), &1.into(), Era::Modern).expect("another channel");
+        let legacy = session.begin(Channel(1), &2.into(), Era::Legacy).expect("another id");
+        session.channel_ended(Channel(1));
+        assert_eq!((*modern.borrow(), *elsewhere.borrow(), *legacy.borrow()), (true, false, false));
+    }
+
+    #[test]
+    fn a_note_cancels_on_every_channel_only_what_is_not_stateless() {
+        let session = session();
+        let modern = session.begin(Channel(1), &1.into(), Era::Modern).expect("the first");
+        let legacy = session.begin(Channel(2), &1.into(), Era::Legacy).expect("another channel");
+        session.cancel(Channel(3), &1.into());
+        assert_eq!((*modern.borrow(), *legacy.borrow()), (false, true));
+    }
+
+    #[test]
+    fn too_many_requests_at_once_are_refused() {
+        let session = session();
+        let open = |id: usize| session.begin(Channel::MAIN, &i64::try_from(id).unwrap_or_default().into(), Era::Legacy);
+        assert!((0..IN_FLIGHT).all(|id| open(id).is_ok()));
+        assert_eq!(open(IN_FLIGHT).map(drop).map_err(|error| error.code), Err(code::INTERNAL_ERROR));
+        session.end(Channel::MAIN, &7.into());
+        assert!(open(IN_FLIGHT).is_ok());
+    }
+}

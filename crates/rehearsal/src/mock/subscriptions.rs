@@ -1,0 +1,77 @@
+//! Telling clients what changed: subscribers of both eras.
+//!
+//! ```text
+//! news ──► tell     on the standing stream, what the connection subscribed to   before 2026-07-28
+//!     └──► listen   on the stream of the request, what that request named       since 2026-07-28
+//! ```
+
+use std::sync::Arc;
+
+use rehearsal_core::answer::{Change, Mock, Wanted, end_of_subscription, on_subscription};
+use rehearsal_core::exchange::Channel;
+use rehearsal_core::message::{Method, Reply};
+use rehearsal_core::protocol::Revision;
+use serde_json::json;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::call::{Call, Stop};
+use super::server::News;
+use super::session::Session;
+
+/// Tells a client of the handshake era until the conversation ends.
+pub(super) async fn tell(session: Arc<Session>, mut news: broadcast::Receiver<News>) {
+    loop {
+        let told = tokio::select! {
+            told = next(&mut news) => told,
+            () = session.closing() => return,
+        };
+        let News::Changed(change) = told else { continue };
+        let wanted = match &change {
+            Change::Resource(uri) => session.memory().subscriptions.contains(uri),
+            Change::Tools | Change::Prompts | Change::Resources => true,
+        };
+        if wanted {
+            session.notify(Channel::MAIN, change.method(), &change.params()).await;
+        }
+    }
+}
+
+/// `subscriptions/listen`: acknowledges what it can tell, then tells it until the client has heard enough.
+pub(super) async fn listen(call: &Call, mock: &Mock, wanted: &Wanted, revision: Revision) -> Option<Reply> {
+    let mut news = call.session.server.news.subscribe();
+    let accepted = on_subscription(json!({"notifications": wanted.accepted()}), &call.id);
+    call.notify(Method::SUBSCRIPTION_ACKNOWLEDGED, &accepted).await;
+    loop {
+        let told = tokio::select! {
+            told = next(&mut news) => told,
+            stop = call.stopped() => return match stop {
+                Stop::Cancelled => None,
+                Stop::Closing => Some(Reply::Result(end_of_subscription(mock, &call.id, revision))),
+            },
+        };
+        match told {
+            News::Changed(change) if wanted.includes(&change) => {
+                call.notify(change.method(), &on_subscription(change.params(), &call.id)).await;
+            }
+            News::Task(id) if wanted.includes_task(&id) => {
+                let Some(running) = call.session.server.tasks.find(&id) else { continue };
+                let params = running.task().told();
+                call.notify(Method::TASKS_NOTIFICATION, &on_subscription(params, &call.id)).await;
+            }
+            News::Changed(_) | News::Task(_) => {}
+        }
+    }
+}
+
+/// What happens next; a subscriber that is too slow misses some, and everything told says only "look again".
+async fn next(news: &mut broadcast::Receiver<News>) -> News {
+    loop {
+        match news.recv().await {
+            Ok(told) => return told,
+            Err(RecvError::Lagged(_)) => {}
+            // The server outlives its sessions, so this is never reached; waiting for ever is right if it were.
+            Err(RecvError::Closed) => std::future::pending().await,
+        }
+    }
+}
