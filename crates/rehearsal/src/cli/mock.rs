@@ -145,10 +145,11 @@ impl Mock {
                 }
             };
             tokio::select! {
-                served = serving => served,
-                () = self.watched(files, &server, &context.talk) => Ok(Exit::Ok),
+                biased;
                 // The fault `exit`: as a server that dies, with whatever status it was told to.
                 status = server.exited() => std::process::exit(status),
+                served = serving => served,
+                () = self.watched(files, &server, &context.talk) => Ok(Exit::Ok),
             }
         });
         // A thread that reads from a terminal cannot be stopped, and must not be waited for.

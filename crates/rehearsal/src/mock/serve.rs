@@ -21,6 +21,9 @@ use super::{about_task, perform, subscriptions};
 /// How long the last answers may take to leave once the conversation has ended.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// How long a server that died on purpose has to be gone before its conversations end by themselves.
+const GRAVE: Duration = Duration::from_millis(200);
+
 /// Serves one client until either end closes the connection or the server is stopped.
 pub(super) async fn serve(server: Arc<Shared>, connection: Connection) -> Ending {
     let Connection { sender, mut receiver } = connection;
@@ -36,6 +39,8 @@ pub(super) async fn serve(server: Arc<Shared>, connection: Connection) -> Ending
                 end = &mut stopped => match end {
                     Stopped::Politely => break Ending::Closed,
                     Stopped::Abruptly => {
+                        // Whoever serves is about to take the socket or the process away, without a last word.
+                        tokio::time::sleep(GRAVE).await;
                         session.close();
                         session.abort();
                         return Ending::Closed;

@@ -58,7 +58,7 @@ pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming)
     if let Some((time, refused)) = held
         && let Ok(Ok(refused)) = tokio::time::timeout(time, refused).await
     {
-        let (status, headers, body) = misbehave::status(refused, true);
+        let (status, headers, body) = misbehave::status(refused, false);
         let mut answer = whole(status, body);
         answer.headers_mut().extend(headers);
         return Ok(answer);
