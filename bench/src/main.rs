@@ -10,10 +10,13 @@
 mod echo;
 mod http;
 mod measure;
+mod mock;
 mod pairing;
 mod parsing;
 #[cfg(feature = "peers")]
 mod peer;
+#[cfg(feature = "peers")]
+mod rmcp_echo;
 mod stdio;
 mod table;
 
@@ -32,6 +35,12 @@ fn main() -> ExitCode {
     let done = match arguments.first().map(String::as_str) {
         Some(echo::ARGUMENT) => echo::echo().map_err(Into::into),
         Some(http::ARGUMENT) => http::echo().map_err(Into::into),
+        Some(mock::ARGUMENT) => mock::serve(arguments.get(1)),
+        Some(mock::OVER_HTTP) => mock::serve_http(arguments.get(1)),
+        #[cfg(feature = "peers")]
+        Some(rmcp_echo::ARGUMENT) => rmcp_echo::serve(),
+        #[cfg(feature = "peers")]
+        Some(rmcp_echo::OVER_HTTP) => rmcp_echo::serve_http(),
         _ => bench(&arguments),
     };
     match done {
@@ -59,6 +68,7 @@ fn bench(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     http::measure(&mut table)?;
     parsing::measure(&mut table);
     pairing::measure(&mut table);
+    mock::measure(&mut table)?;
     if json {
         println!("{}", table.json())
     } else {

@@ -39,7 +39,7 @@ fn sequential(
     runtime.block_on(async {
         let started = Instant::now();
         for _ in 0..calls {
-            let arguments = arguments().as_object().cloned().unwrap_or_default();
+            let arguments = serde_json::to_value(arguments())?.as_object().cloned().unwrap_or_default();
             client.call_tool(CallToolRequestParams::new("echo").with_arguments(arguments)).await?;
         }
         Ok(started.elapsed() / calls)

@@ -48,7 +48,7 @@ fn step(step_taken: Step<()>, found: &mut Vec<Stamped>) {
     }
 }
 
-fn exchange(ended: Exchange, found: &mut Vec<Stamped>) {
+fn exchange(ended: Box<Exchange>, found: &mut Vec<Stamped>) {
     assert!(ended.answer().is_none_or(|answer| answer.at >= ended.request.at));
     found.push(ended.request);
     found.extend(ended.notifications);

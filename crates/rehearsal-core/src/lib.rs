@@ -6,7 +6,7 @@
 //! ```
 //!
 //! This crate has no I/O, no clock, no randomness and no runtime: they come in as values. A module uses only those
-//! before it: json, message, protocol, exchange, matcher, trace, redact, report, script, answer.
+//! before it: json, message, protocol, exchange, matcher, schema, trace, redact, report, script, answer.
 
 pub mod answer;
 pub mod duration;
@@ -17,6 +17,7 @@ pub mod message;
 pub mod protocol;
 pub mod redact;
 pub mod report;
+pub mod schema;
 pub mod script;
 pub mod suggest;
 pub mod trace;

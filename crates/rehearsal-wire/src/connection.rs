@@ -37,6 +37,18 @@ pub trait Sender: fmt::Debug + Send + Sync {
     /// Sending succeeds when the transport has the bytes. What the peer made of them arrives as an [`Event`].
     fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>>;
 
+    /// The same without waiting, for the exact bytes of a message that has no headers; `None` where nothing was done
+    /// because it would take waiting, and [`send`](Sender::send) must do it.
+    fn try_send(&self, channel: Channel, message: &[u8]) -> Option<Result<(), SendError>> {
+        let _ = (channel, message);
+        None
+    }
+
+    /// Whether the peer is known to take nothing any more, though it may still say something.
+    fn is_closed(&self) -> bool {
+        false
+    }
+
     /// Whether the headers of a message go anywhere; where they do not, nobody needs to make them.
     fn takes_headers(&self) -> bool {
         true
@@ -69,6 +81,13 @@ pub trait Sender: fmt::Debug + Send + Sync {
     /// The last lines that the peer wrote to its stderr, oldest first, where there is such a thing.
     fn last_stderr(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// What stands in the way of an answer on a channel just now, in words, where there is such a thing: a stream that broke
+    /// and is being resumed.
+    fn trouble(&self, channel: Channel) -> Option<String> {
+        let _ = channel;
+        None
     }
 
     /// How the peer's process ended, where there is one and it has.

@@ -6,6 +6,7 @@
 pub mod client;
 pub mod mock;
 pub mod record;
+pub mod store;
 pub mod testing;
 
 pub use client::Client;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rehearsal_core::answer::Terms;
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Message, Method, RequestId};
 use rehearsal_core::protocol::{Revision, meta};
@@ -12,7 +13,6 @@ use tokio::sync::watch;
 use crate::answer;
 use crate::instead::Instead;
 use crate::session::Session;
-use crate::terms::Terms;
 
 /// One request in hand: what is asked, on which terms, and how to reach whoever asks.
 #[derive(Debug)]

@@ -1,11 +1,11 @@
 //! Who we are and what we can do: `initialize` and `server/discover`.
 
+use rehearsal_core::answer::{Handshake, supported};
 use rehearsal_core::protocol::Revision;
 use serde_json::{Value, json};
 
 use crate::call::Call;
 use crate::instead::Instead;
-use crate::terms::{self, Handshake};
 
 const INSTRUCTIONS: &str = "Try the tool `echo` first; `ask`, `sample` and `roots` ask you something in return.";
 
@@ -14,8 +14,9 @@ pub(crate) fn initialize(call: &Call) -> Result<Value, Instead> {
     let wanted = call.text_param("protocolVersion")?.parse().ok();
     // 2026-07-28 has no handshake, so nobody who sends one can have it.
     let spoken = wanted.filter(|revision: &Revision| revision.has_handshake()).unwrap_or(Revision::LATEST_LEGACY);
-    let capabilities = call.params.get("capabilities").cloned().unwrap_or_else(|| json!({}));
-    call.session.memory().handshake = Some(Handshake { revision: spoken, capabilities });
+    let object = |key: &str| call.params.get(key).cloned().unwrap_or_else(|| json!({})).into();
+    let (client, capabilities) = (object("clientInfo"), object("capabilities"));
+    call.session.memory().handshake = Some(Handshake { revision: spoken, client, capabilities });
     Ok(json!({
         "protocolVersion": spoken.as_str(),
         "capabilities": capabilities_in(spoken),
@@ -27,7 +28,7 @@ pub(crate) fn initialize(call: &Call) -> Result<Value, Instead> {
 /// `server/discover`: the same without settling anything.
 pub(crate) fn discover(call: &Call) -> Value {
     json!({
-        "supportedVersions": terms::supported(),
+        "supportedVersions": supported(&Revision::ALL),
         "capabilities": capabilities_in(call.terms.revision),
         "instructions": INSTRUCTIONS,
     })

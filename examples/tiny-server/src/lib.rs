@@ -6,7 +6,7 @@
 //!                                                        └─► ask: the server needs something from the client
 //! ```
 //!
-//! The two eras meet in three places only: `terms` decides in which version a request is answered, `ask` turns a
+//! The two eras meet in three places only: `Terms` of the core decide in which version a request is answered, `ask` turns a
 //! question to the client into a request of its own or into an `input_required` result, and `subscriptions` tells
 //! about changes on the standing stream or on that of `subscriptions/listen`.
 
@@ -24,7 +24,6 @@ mod serve;
 mod server;
 mod session;
 mod subscriptions;
-mod terms;
 mod tools;
 
 pub use server::{Options, Server};

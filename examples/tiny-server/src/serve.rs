@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rehearsal_core::answer::Terms;
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Body, ErrorReply, Garbled, Message, Method, Notification, Reason, Request, RequestId};
-use rehearsal_core::protocol::{Era, code};
+use rehearsal_core::protocol::{Era, Revision, code};
 use rehearsal_wire::{Connection, Ending, Event};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -13,7 +14,6 @@ use tokio::task::JoinSet;
 use crate::call::Call;
 use crate::server::Shared;
 use crate::session::Session;
-use crate::terms::Terms;
 use crate::{answer, subscriptions, tools};
 
 /// How long the last answers may take to leave once the conversation has ended.
@@ -96,7 +96,7 @@ fn take_up(
     if !params.is_object() {
         return Err(ErrorReply::new(code::INVALID_PARAMS, "params must be an object"));
     }
-    let terms = Terms::of(&request.method, &params, &session.memory())?;
+    let terms = Terms::of(&request.method, &params, &session.memory(), &Revision::ALL)?;
     let era = terms.era();
     let cancelled = session.begin(channel, &request.id, era)?;
     let (session, id, method) = (Arc::clone(session), request.id.clone(), request.method.clone());
@@ -128,11 +128,8 @@ fn note(session: &Arc<Session>, channel: Channel, notification: &Notification, t
         if let Some(id) = id {
             session.cancel(channel, &id);
         }
-    } else if notification.method == Method::INITIALIZED {
-        let first = !std::mem::replace(&mut session.memory().ready, true);
-        if first {
-            tasks.spawn(subscriptions::tell(Arc::clone(session)));
-        }
+    } else if notification.method == Method::INITIALIZED && session.becomes_ready() {
+        tasks.spawn(subscriptions::tell(Arc::clone(session)));
     }
 }
 

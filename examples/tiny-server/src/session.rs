@@ -1,18 +1,17 @@
 //! One conversation: what it remembers, what is in flight, what it asked.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use rehearsal_core::answer::Memory;
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{ErrorReply, Message, Reply, RequestId};
 use rehearsal_core::protocol::{Era, code};
 use rehearsal_wire::{Outgoing, Sender};
 use tokio::sync::{oneshot, watch};
 
-use crate::logging::Level;
 use crate::server::Shared;
-use crate::terms::Handshake;
 
 /// How many requests are worked on at once; more are refused.
 const IN_FLIGHT: usize = 1000;
@@ -26,20 +25,8 @@ pub(crate) struct Session {
     in_flight: Mutex<HashMap<(Channel, RequestId), InFlight>>,
     questions: Mutex<HashMap<RequestId, oneshot::Sender<Reply>>>,
     last_question: AtomicI64,
+    ready: AtomicBool,
     closing: watch::Sender<bool>,
-}
-
-/// What a client of the handshake era may expect us to remember.
-#[derive(Debug, Default)]
-pub(crate) struct Memory {
-    /// What `initialize` settled.
-    pub(crate) handshake: Option<Handshake>,
-    /// What `logging/setLevel` asked for.
-    pub(crate) log_level: Option<Level>,
-    /// What `resources/subscribe` asked for.
-    pub(crate) subscriptions: BTreeSet<String>,
-    /// Whether the client said that it is ready to be told about changes.
-    pub(crate) ready: bool,
 }
 
 /// A request that is worked on.
@@ -65,6 +52,7 @@ impl Session {
             in_flight: Mutex::default(),
             questions: Mutex::default(),
             last_question: AtomicI64::new(0),
+            ready: AtomicBool::new(false),
             closing: watch::Sender::new(false),
         }
     }
@@ -72,6 +60,11 @@ impl Session {
     /// What the handshake era remembers.
     pub(crate) fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().expect("nobody panics while holding this lock")
+    }
+
+    /// The client said that it may be told about changes; `true` the first time.
+    pub(crate) fn becomes_ready(&self) -> bool {
+        !self.ready.swap(true, Ordering::Relaxed)
     }
 
     /// Sends a message; a client that went away needs none.

@@ -26,10 +26,10 @@ pub(crate) enum Era {
 }
 
 impl Era {
-    const ALL: [Era; 3] = [Era::Auto, Era::Legacy, Era::Modern];
+    pub(crate) const ALL: [Era; 3] = [Era::Auto, Era::Legacy, Era::Modern];
 
     /// The version that is spoken in the end.
-    fn version(self) -> &'static str {
+    pub(crate) fn version(self) -> &'static str {
         match self {
             Era::Auto | Era::Modern => "2026-07-28",
             Era::Legacy => "2025-11-25",
@@ -38,7 +38,7 @@ impl Era {
 }
 
 /// How the scripts in `clients/` are told the era, and which version is spoken in the end.
-const ERAS: [(&str, &str); 3] = [("auto", "2026-07-28"), ("legacy", "2025-11-25"), ("modern", "2026-07-28")];
+pub(crate) const ERAS: [(&str, &str); 3] = [("auto", "2026-07-28"), ("legacy", "2025-11-25"), ("modern", "2026-07-28")];
 
 pub(crate) async fn tiny_over_http() -> HttpServer {
     listening(Command::new(TINY).arg("--http")).await

@@ -1,111 +1,299 @@
-//! A real container engine, an image on nothing at all, and every usage example of the mock-client specification in it.
+//! A real container engine, and an image on nothing at all.
 //!
-//! `.ci/run containers` starts the engine and runs these.
+//! `.ci/run containers` runs these with docker and with podman. The usage examples of the mock-client specification in a
+//! container are in `examples/instruction-server/tests/seed1`.
+//!
+//! Each test has a label of its own on its containers, so that it sees only its own.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use instruction_server::{InstructionClient, LEARNING_LOOP_MATCHER};
+use instruction_server::InstructionClient;
 use rehearsal::Client;
 use rehearsal::client::{ClientBuilder, ClientError};
 use rehearsal::core::protocol::Revision;
-use rehearsal::testing::{assert_contains, assert_failure, assert_success, assert_tool_exists};
+use rehearsal::testing::{SharedContainer, SharedServer, assert_contains, assert_success, assert_tool_exists};
+use rehearsal::wire::Stopped;
 use rehearsal::wire::container::{Container, Detached, Engine, build};
 use serde_json::json;
 
 use crate::installed::{TIMEOUT, folder};
 
-/// The engine of CI has no network to give.
-const OPTIONS: [&str; 2] = ["--network", "none"];
-
-/// The folder with the Dockerfile and the static binary.
-fn image_context() -> PathBuf {
-    let output = Command::new(folder().join("image")).stderr(Stdio::inherit()).output().unwrap();
-    assert!(output.status.success(), "tests/interop/image failed");
-    PathBuf::from(String::from_utf8(output.stdout).unwrap().lines().last().unwrap())
+/// The one that is to be tested; whichever is found where nothing is said.
+fn engine() -> Engine {
+    Engine::find(std::env::var_os("CONTAINER_ENGINE").as_deref()).unwrap()
 }
 
-fn in_new_container(tag: &str) -> ClientBuilder {
-    let container = Container { options: OPTIONS.map(Into::into).to_vec(), ..Container::image(tag) };
-    Client::container(container).timeout(TIMEOUT)
+/// The image, built once for all tests of this process.
+fn image() -> &'static str {
+    static CONTEXT: OnceLock<PathBuf> = OnceLock::new();
+    static IMAGE: OnceLock<String> = OnceLock::new();
+    let context = CONTEXT.get_or_init(|| {
+        let output = Command::new(folder().join("image")).stderr(Stdio::inherit()).output().unwrap();
+        assert!(output.status.success(), "tests/interop/image failed");
+        PathBuf::from(String::from_utf8(output.stdout).unwrap().lines().last().unwrap())
+    });
+    IMAGE.get_or_init(|| build(&engine(), &context.join("Dockerfile"), None).unwrap())
 }
 
-/// The containers that carry our label.
-fn left(engine: &Engine) -> String {
-    engine.tell(["ps", "--all", "--quiet", "--filter", "label=rehearsal"]).unwrap()
+/// The containers of one test.
+struct Mine {
+    label: String,
 }
 
-async fn usage_examples(client: &Client) {
-    let tools = client.list_tools().await.unwrap();
-    for tool in ["route_instructions", "get_instructions", "search_instructions", "switch_engine"] {
-        assert_tool_exists(&tools, tool);
+impl Mine {
+    fn of(test: &str) -> Mine {
+        Mine { label: format!("test={test}-{}", std::process::id()) }
     }
-    let routed = client.route_instructions("how do I conduct a retrospective?").await.unwrap();
-    assert_success(&routed);
-    assert!(routed.content().to_lowercase().contains("retrospective"));
-    client.route_instructions("I just finished implementing the new feature").await.unwrap();
-    LEARNING_LOOP_MATCHER.assert_matches(&client.route_instructions("I'm done with this task").await.unwrap());
-    let retrospective = client.route_instructions("/pongogo-retro").await.unwrap();
-    assert!(retrospective.content().to_lowercase().contains("what went well"));
-    assert!(retrospective.content().to_lowercase().contains("what could improve"));
-    assert_failure(&client.call_tool("nonexistent_tool", json!({"arg": "value"})).await.unwrap());
-    assert_failure(&client.call_tool("route_instructions", json!({"invalid_param": 123})).await.unwrap());
-    assert_contains(&client.get_instructions().topic("retrospective").await.unwrap(), "etrospective");
+
+    /// The engine of CI has no network to give.
+    fn options(&self) -> Vec<OsString> {
+        ["--network", "none", "--label", &self.label].map(Into::into).to_vec()
+    }
+
+    fn container(&self) -> Container {
+        let engine = Some(engine().program().to_owned());
+        Container { engine, options: self.options(), ..Container::image(image()) }
+    }
+
+    fn client(&self) -> ClientBuilder {
+        Client::container(self.container()).timeout(TIMEOUT)
+    }
+
+    /// Those that are still there.
+    fn left(&self) -> Vec<String> {
+        let list = engine().tell(["ps", "--all", "--quiet", "--filter", &format!("label={}", self.label)]);
+        list.unwrap().lines().map(str::to_owned).collect()
+    }
+
+    /// Asks the engine until it is so; each question takes its time.
+    fn wait_for(&self, what: &str, so: impl Fn(&[String]) -> bool) {
+        for _ in 0..200 {
+            if so(&self.left()) {
+                return;
+            }
+        }
+        panic!("{what}: {:?}", self.left());
+    }
 }
 
-// One test, because what is left behind can only be counted when nobody else has containers.
+/// A container that somebody else has started; it goes when the test does.
+struct Foreign {
+    name: String,
+}
+
+impl Foreign {
+    fn start(test: &str) -> Foreign {
+        let name = format!("foreign-{test}-{}", std::process::id());
+        let words = ["run", "--detach", "--interactive", "--rm", "--network", "none", "--name", &name, image()];
+        engine().tell(words).unwrap();
+        // What somebody else runs in it.
+        engine().tell(["exec", "--detach", &name, "/stays"]).unwrap();
+        Foreign { name }
+    }
+
+    fn server(&self) -> ClientBuilder {
+        let mut container = Container::running(&self.name);
+        container.engine = Some(engine().program().to_owned());
+        container.arguments = vec!["/stays".into()];
+        Client::container(container).legacy(Revision::V2025_11_25).timeout(TIMEOUT)
+    }
+
+    /// How many servers that stay run in it, and how many of their children.
+    fn staying(&self) -> (usize, usize) {
+        let list = engine().tell(["top", &self.name]).unwrap();
+        let all: Vec<&str> = list.lines().filter(|line| line.contains("/stays")).collect();
+        let children = all.iter().filter(|line| line.trim_end().ends_with("child")).count();
+        (all.len() - children, children)
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        let _ = engine().tell(["rm", "--force", &self.name]);
+    }
+}
+
 #[tokio::test]
 #[ignore = "needs a container engine: .ci/run containers"]
-async fn servers_in_containers_do_everything_and_leave_nothing_behind() {
-    let engine = Engine::find(None).unwrap();
-    let dockerfile = image_context().join("Dockerfile");
-    let tag = build(&engine, &dockerfile, None).unwrap();
-    assert_eq!(build(&engine, &dockerfile, None).unwrap(), tag, "once per test run");
-
-    // A container for one server, in both eras.
-    for builder in [in_new_container(&tag).legacy(Revision::V2024_11_05), in_new_container(&tag).modern()] {
+async fn a_server_has_a_container_of_its_own_that_is_gone_when_it_is_closed_or_dropped() {
+    let mine = Mine::of("own");
+    for builder in [mine.client().legacy(Revision::V2024_11_05), mine.client().modern(), mine.client()] {
         let client = builder.connect().await.unwrap();
-        usage_examples(&client).await;
-        assert!(!left(&engine).is_empty());
-        client.close().await;
-        assert_eq!(left(&engine), "", "closed");
+        assert_tool_exists(client.list_tools().await.unwrap(), "route_instructions");
+        assert_contains(&client.get_instructions().topic("retrospective").await.unwrap(), "etrospective");
+        assert_eq!(mine.left().len(), 1);
+        assert_eq!(client.close().await, Stopped::Politely);
+        assert!(mine.left().is_empty(), "closed");
     }
+    let client = mine.client().connect().await.unwrap();
+    drop(client);
+    assert!(mine.left().is_empty(), "dropped");
+}
 
-    // One container for many servers.
-    let shared = Detached::start(&engine, &tag, &OPTIONS.map(Into::into), &[]).unwrap();
+#[tokio::test]
+#[ignore = "needs a container engine: .ci/run containers"]
+async fn a_server_that_stays_goes_with_its_container() {
+    let mine = Mine::of("stays");
+    let mut container = mine.container();
+    container.options.extend(["--entrypoint", "/stays"].map(OsString::from));
+    let client = Client::container(container).timeout(TIMEOUT).connect().await.unwrap();
+    assert_contains(&client.call_tool("any", json!({})).await.unwrap(), "here");
+    client.close().await;
+    assert!(mine.left().is_empty());
+}
+
+#[tokio::test]
+#[ignore = "needs a container engine: .ci/run containers"]
+async fn one_container_serves_many_and_is_gone_when_it_is_dropped() {
+    let mine = Mine::of("many");
+    let shared = Detached::start(&engine(), image(), &mine.options(), &[]).unwrap();
     let clients = (0..3).map(|_| {
         let container = shared.exec(["/instruction-server"]);
         tokio::spawn(async move {
             let client = Client::container(container).timeout(TIMEOUT).connect().await.unwrap();
-            usage_examples(&client).await;
+            assert_success(&client.search_instructions("commit").await.unwrap());
         })
     });
     for client in clients.collect::<Vec<_>>() {
         client.await.unwrap();
     }
-    assert_eq!(left(&engine).lines().count(), 1);
+    assert_eq!(mine.left().len(), 1);
     drop(shared);
-    assert_eq!(left(&engine), "", "dropped");
+    assert!(mine.left().is_empty());
+}
 
-    // A test that panics.
-    let builder = in_new_container(&tag);
+#[tokio::test]
+#[ignore = "needs a container engine: .ci/run containers"]
+async fn a_test_that_panics_leaves_nothing_behind() {
+    let mine = Mine::of("panic");
+    let builder = mine.client();
     let test = tokio::spawn(async move {
         let client = builder.connect().await.unwrap();
         assert_success(&client.search_instructions("commit").await.unwrap());
         panic!("on purpose");
     });
     assert!(test.await.unwrap_err().is_panic());
-    assert_eq!(left(&engine), "", "panicked");
+    assert!(mine.left().is_empty());
+}
 
-    // A variable of the caller's, and the one that says that this is a test.
-    let client = in_new_container(&tag).env("INSTRUCTIONS_PATH", "/nowhere").connect().await.unwrap_err();
-    assert!(client.to_string().contains("/nowhere"), "{client}");
-
+#[tokio::test]
+#[ignore = "needs a container engine: .ci/run containers"]
+async fn what_is_wrong_with_a_container_is_told() {
+    let mine = Mine::of("wrong");
+    // A variable of the caller's reaches the server, which does not like it.
+    let error = mine.client().env("INSTRUCTIONS_PATH", "/nowhere").connect().await.unwrap_err();
+    assert!(error.to_string().contains("/nowhere"), "{error}");
     // An image that is not there.
     let container = Container { options: vec!["--pull".into(), "never".into()], ..Container::image("no-such-image") };
+    let container = Container { engine: Some(engine().program().to_owned()), ..container };
     let error = Client::container(container).timeout(Duration::from_secs(20)).connect().await.unwrap_err();
     let ClientError::ServerGone { evidence, .. } = &error else { panic!("{error}") };
     assert_eq!(evidence.exit_status.unwrap().code(), Some(125), "{error}");
     assert!(error.to_string().contains("no-such-image"), "{error}");
+    // A container that is not there.
+    let mut container = Container::running("no-such-container");
+    container.engine = Some(engine().program().to_owned());
+    container.arguments = vec!["/stays".into()];
+    let error = Client::container(container).timeout(TIMEOUT).connect().await.unwrap_err();
+    assert!(error.to_string().contains("no-such-container"), "{error}");
+    assert!(mine.left().is_empty());
+}
+
+#[tokio::test]
+#[ignore = "needs a container engine: .ci/run containers"]
+async fn a_server_in_a_foreign_container_ends_and_nothing_else_does() {
+    let foreign = Foreign::start("exec");
+    assert_eq!(foreign.staying(), (1, 1), "somebody else's");
+
+    let client = foreign.server().connect().await.unwrap();
+    assert_contains(&client.call_tool("any", json!({})).await.unwrap(), "here");
+    assert_eq!(foreign.staying(), (2, 2));
+    assert_eq!(client.close().await, Stopped::Terminated);
+    assert_eq!(foreign.staying(), (1, 1), "closed");
+
+    let client = foreign.server().connect().await.unwrap();
+    assert_eq!(foreign.staying(), (2, 2));
+    drop(client);
+    assert_eq!(foreign.staying(), (1, 1), "dropped");
+
+    let builder = foreign.server();
+    let test = tokio::spawn(async move {
+        let client = builder.connect().await.unwrap();
+        assert_success(&client.call_tool("any", json!({})).await.unwrap());
+        panic!("on purpose");
+    });
+    assert!(test.await.unwrap_err().is_panic());
+    assert_eq!(foreign.staying(), (1, 1), "panicked");
+
+    // Before it has said anything.
+    let connecting = tokio::time::timeout(Duration::from_millis(50), foreign.server().connect()).await;
+    drop(connecting);
+    assert_eq!(foreign.staying(), (1, 1), "given up");
+}
+
+/// Of containers that end with this program and not with a test; who starts it may say which label they have.
+fn shared_options() -> Vec<OsString> {
+    let label = std::env::var("SHARED_LABEL").unwrap_or_else(|_| format!("test=shared-{}", std::process::id()));
+    ["--network", "none", "--label", &label].map(Into::into).to_vec()
+}
+
+static CONTAINER: SharedContainer =
+    SharedContainer::new(|| Detached::start(&engine(), image(), &shared_options(), &[]));
+
+static SERVER: SharedServer = SharedServer::new(|| {
+    let engine = Some(engine().program().to_owned());
+    let container = Container { engine, options: shared_options(), ..Container::image(image()) };
+    Client::container(container).timeout(TIMEOUT)
+});
+
+mod shared {
+    use super::*;
+
+    #[tokio::test]
+    #[ignore = "needs a container engine: .ci/run containers"]
+    async fn one_test_has_a_server_in_the_container() {
+        let client = CONTAINER.server(["/instruction-server"]).await.timeout(TIMEOUT).connect().await.unwrap();
+        assert_success(&client.switch_engine("durian-0.5").await.unwrap());
+        assert_success(&SERVER.client().await.search_instructions("commit").await.unwrap());
+    }
+
+    #[tokio::test]
+    #[ignore = "needs a container engine: .ci/run containers"]
+    async fn and_another_test_has_another_server_in_the_same_container() {
+        let client = CONTAINER.server(["/instruction-server"]).await.timeout(TIMEOUT).connect().await.unwrap();
+        let answer = client.route_instructions("/pongogo-retro").await.unwrap();
+        assert_eq!(answer.structured_content().unwrap()["engine_version"], "durian-0.6", "as it was started");
+        assert_success(&SERVER.client().await.search_instructions("commit").await.unwrap());
+    }
+}
+
+/// This test program once more, with only the tests of [`shared`], which leave two containers to the end of the program.
+fn program_with_shared_containers(mine: &Mine) -> Child {
+    image();
+    let mut program = Command::new(std::env::current_exe().unwrap());
+    program.args(["--ignored", "containers::shared::"]).env("SHARED_LABEL", &mine.label);
+    program.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap()
+}
+
+#[test]
+#[ignore = "needs a container engine: .ci/run containers"]
+fn a_test_program_that_ends_leaves_nothing_behind() {
+    let mine = Mine::of("ended");
+    assert!(program_with_shared_containers(&mine).wait().unwrap().success());
+    mine.wait_for("left by a program that has ended", <[String]>::is_empty);
+}
+
+#[test]
+#[ignore = "needs a container engine: .ci/run containers"]
+fn a_test_program_that_is_killed_leaves_nothing_behind() {
+    let mine = Mine::of("killed");
+    let mut program = program_with_shared_containers(&mine);
+    mine.wait_for("never started", |left| !left.is_empty());
+    program.kill().unwrap();
+    program.wait().unwrap();
+    mine.wait_for("left by a program that was killed", <[String]>::is_empty);
 }

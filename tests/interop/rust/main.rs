@@ -11,5 +11,7 @@ mod everything;
 mod faults;
 mod installed;
 mod misbehaving;
+mod mocked;
 mod rmcp_client;
 mod servers;
+mod test_file;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::act::{Act, World};
 use super::asked::Facts;
 use super::harness::{self, Harness, Said};
 use super::listing::{List, is_offered, list};
 use super::mock::Otherwise;
-use super::play::{Act, Cast, Play, World, task_support};
+use super::play::{Cast, Play};
 use super::provenance::{Answer, Provenance};
 use super::shape::{self, ResultType};
 use super::state::State;
@@ -132,7 +133,8 @@ impl Mock {
         let object =
             |key: &str| asked.params.get(key).filter(|it| it.is_object()).cloned().unwrap_or_else(|| json!({}));
         let (client, capabilities) = (object("clientInfo"), object("capabilities"));
-        memory.handshake = Some(Handshake { revision: spoken, client, capabilities });
+        memory.handshake =
+            Some(Handshake { revision: spoken, client: client.into(), capabilities: capabilities.into() });
         let mut result = json!({
             "protocolVersion": spoken.as_str(),
             "capabilities": shape::capabilities(&self.capabilities, spoken),
@@ -156,22 +158,27 @@ impl Mock {
         result
     }
 
-    fn call_tool(self: &Arc<Mock>, asked: Asked, state: &mut State, world: &World<'_>) -> Result<Begun, ErrorReply> {
+    fn call_tool(
+        self: &Arc<Mock>,
+        mut asked: Asked,
+        state: &mut State,
+        world: &World<'_>,
+    ) -> Result<Begun, ErrorReply> {
         let name = text(&asked, "name")?;
         let found = self.tools_by_name.get(name).copied().filter(|at| is_offered(&self.tools[*at], &asked));
         let offered = self.tools.iter().filter(|tool| is_offered(tool, &asked)).map(|tool| tool.name.as_str());
         let at = found.ok_or_else(|| invalid(unknown("tool", name, offered)))?;
         let tool = &self.tools[at];
-        let arguments = arguments(&asked)?;
+        let arguments = arguments(&mut asked)?;
         if let Some(harness) = self.harness.as_ref().filter(|_| tool.name == harness::TOOL) {
             return Ok(Begun::Answered(self.harnessed(harness, &asked, &arguments, world)));
         }
-        task_support(&asked, tool.task_support, self.has_tasks)?;
+        task::task_support(&asked, tool.task_support, self.has_tasks)?;
         let mut remarks = Vec::new();
         if tool.validate != Validate::Off {
             let wrong = tool.input.check(&arguments);
             if !wrong.is_empty() {
-                let said = format!("invalid arguments for {name}:\n{}", wrong.join("\n"));
+                let said = format!("invalid arguments for {}:\n{}", tool.name, wrong.join("\n"));
                 if tool.validate == Validate::Strict {
                     let result = json!({"content": [{"type": "text", "text": said}], "isError": true});
                     let reply = Reply::Result(self.enveloped(result, &asked));
@@ -208,16 +215,21 @@ impl Mock {
         Answer { provenance, delay, fault: taken.response.fault.clone(), ..Answer::protocol(reply) }
     }
 
-    fn get_prompt(self: &Arc<Mock>, asked: Asked, state: &mut State, world: &World<'_>) -> Result<Begun, ErrorReply> {
+    fn get_prompt(
+        self: &Arc<Mock>,
+        mut asked: Asked,
+        state: &mut State,
+        world: &World<'_>,
+    ) -> Result<Begun, ErrorReply> {
         let name = text(&asked, "name")?;
         let at = self.prompts_by_name.get(name).copied();
         let at =
             at.ok_or_else(|| invalid(unknown("prompt", name, self.prompts.iter().map(|prompt| prompt.name.as_str()))))?;
-        let arguments = arguments(&asked)?;
+        let arguments = arguments(&mut asked)?;
         let required = self.prompts[at].arguments.iter().filter(|argument| argument.required);
         let missing: Vec<_> = required.map(|it| it.name.as_str()).filter(|it| arguments.get(it).is_none()).collect();
         if !missing.is_empty() {
-            return Err(invalid(format!("the prompt {name} needs {}", missing.join(" and "))));
+            return Err(invalid(format!("the prompt {} needs {}", self.prompts[at].name, missing.join(" and "))));
         }
         self.play(asked, Target::Prompt(at), arguments, Vec::new(), state, world)
     }
@@ -352,10 +364,11 @@ fn text<'a>(asked: &'a Asked, name: &str) -> Result<&'a str, ErrorReply> {
     text.ok_or_else(|| invalid(format!("{} needs a string `{name}`", asked.method)))
 }
 
-fn arguments(asked: &Asked) -> Result<Value, ErrorReply> {
-    match asked.params.get("arguments") {
+/// The arguments, which nobody looks for in the params any more.
+fn arguments(asked: &mut Asked) -> Result<Value, ErrorReply> {
+    match asked.params.get_mut("arguments").map(Value::take) {
         None | Some(Value::Null) => Ok(json!({})),
-        Some(arguments @ Value::Object(_)) => Ok(arguments.clone()),
+        Some(arguments @ Value::Object(_)) => Ok(arguments),
         Some(_) => Err(invalid("`arguments` must be an object".to_owned())),
     }
 }

@@ -10,12 +10,14 @@
 //! Nothing here waits, sends or reads: a [`Play`] says what is to be done next and is told what came of it. Every
 //! [`Answer`] carries its [`Provenance`].
 
+mod act;
 mod asked;
 mod begin;
 mod complete;
 mod content;
 pub mod fault;
 mod fill;
+mod finish;
 mod given;
 pub mod harness;
 mod journal;
@@ -26,6 +28,7 @@ mod play;
 mod provenance;
 mod question;
 mod refusal;
+mod round;
 mod rule;
 mod scene;
 mod schema;
@@ -41,16 +44,17 @@ mod tests;
 mod uri_template;
 mod wanted;
 
+pub use act::{Act, Change, World};
 pub use asked::Asked;
 pub use begin::{AboutTask, Begun};
 pub use journal::{CallJournal, CallOutcome, Called, ExpectedCall, UnmetCall};
 pub use mock::{Mock, Otherwise, ReadBeside, Source};
-pub use play::{Act, Change, Play, World};
+pub use play::Play;
 pub use provenance::{Answer, Provenance};
 pub use question::Question;
 pub use scene::TaskTerms;
 pub use seal::Seal;
 pub use state::State;
 pub use task::{Status, Task, acknowledged, related_task};
-pub use terms::{Handshake, Memory, Terms};
+pub use terms::{Handshake, Memory, Terms, supported, unknown_level};
 pub use wanted::{Wanted, end_of_subscription, on_subscription};

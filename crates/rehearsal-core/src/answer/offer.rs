@@ -1,5 +1,7 @@
 //! What a mock offers: tools, resources and prompts, ready to be listed and asked for.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::content::{Fields, Workshop, annotations, icons, tool_annotations};
@@ -18,6 +20,8 @@ use crate::script::{Problem, Span};
 #[derive(Debug)]
 pub(super) struct Tool {
     pub(super) name: String,
+    /// What to call it in reports.
+    pub(super) label: Arc<str>,
     /// Its number among everything that can be asked for.
     pub(super) number: usize,
     pub(super) listed: Value,
@@ -34,6 +38,7 @@ pub(super) struct Tool {
 #[derive(Debug)]
 pub(super) struct Resource {
     pub(super) uri: String,
+    pub(super) label: Arc<str>,
     pub(super) number: usize,
     pub(super) listed: Value,
     pub(super) rules: Rules,
@@ -44,6 +49,7 @@ pub(super) struct Resource {
 #[derive(Debug)]
 pub(super) struct ResourceTemplate {
     pub(super) written: String,
+    pub(super) label: Arc<str>,
     pub(super) number: usize,
     pub(super) listed: Value,
     pub(super) pattern: UriTemplate,
@@ -55,6 +61,7 @@ pub(super) struct ResourceTemplate {
 #[derive(Debug)]
 pub(super) struct Prompt {
     pub(super) name: String,
+    pub(super) label: Arc<str>,
     pub(super) number: usize,
     pub(super) listed: Value,
     pub(super) arguments: Vec<Argument>,
@@ -153,6 +160,7 @@ impl Tool {
         let owner = Owner { kind: Kind::Tool, uri: None, mime_type: None, description: None, otherwise: None };
         let rules = rules(&written.answers, &owner, None, numbers, shop);
         Tool {
+            label: format!("tool {name}").into(),
             name,
             number: numbers.target(),
             listed: listed.into(),
@@ -196,8 +204,9 @@ impl Resource {
             otherwise: fixed.clone(),
         };
         let rules = rules(&written.answers, &owner, fixed, numbers, shop);
+        let label = format!("resource {uri}").into();
         let faults = numbers.faults(&written.faults, shop);
-        Resource { number: numbers.target(), listed: listed.into(), rules, faults, uri }
+        Resource { label, number: numbers.target(), listed: listed.into(), rules, faults, uri }
     }
 }
 
@@ -268,6 +277,7 @@ impl ResourceTemplate {
         let rules = rules(&written.answers, &owner, fixed, numbers, shop);
         Some(ResourceTemplate {
             written: written.uri_template.value.clone(),
+            label: format!("resource template {}", written.uri_template.value).into(),
             number: numbers.target(),
             listed: listed.into(),
             pattern,
@@ -305,6 +315,7 @@ impl Prompt {
         });
         Prompt {
             name: written.name.value.clone(),
+            label: format!("prompt {}", written.name.value).into(),
             number: numbers.target(),
             listed: listed.into(),
             arguments: arguments.collect(),

@@ -9,100 +9,48 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::act::{Act, Change, World};
 use super::asked::Facts;
 use super::provenance::{Answer, Provenance};
-use super::question::{Objection, Question, QuestionDraft, asks_at_once};
 use super::refusal;
 use super::scene::{self, Outcome, Scene, Step, TaskTerms};
-use super::seal::Seal;
-use super::shape::{self, ResultType};
 use super::state::State;
 use super::target::Target;
 use super::task;
-use super::template::{Draft, Scope};
+use super::template::Draft;
 use super::{Asked, Mock};
-use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code, meta};
-use crate::script::mock::{Delay, FaultKind, TaskSupport};
-
-/// What the outside world lends to a decision.
-#[derive(Clone, Copy, Debug)]
-pub struct World<'a> {
-    /// Milliseconds since 1970.
-    pub now_ms: u64,
-    /// What signs the state that clients carry.
-    pub seal: &'a Seal,
-}
-
-/// What is to be done next.
-#[derive(Clone, Debug)]
-pub enum Act {
-    /// Nothing, for a while.
-    Wait(Delay),
-    /// Tell the client something that belongs to the request.
-    Notify {
-        /// What.
-        method: Method,
-        /// The details.
-        params: Value,
-    },
-    /// Tell everybody who wants to know.
-    Tell(Change),
-    /// Ask the client, and come back with [`Play::answered`] for each.
-    Ask(Vec<Question>),
-    /// Close the stream of the answer, which goes on when the client comes back.
-    CloseStream {
-        /// How long it should wait.
-        retry: Option<Delay>,
-    },
-    /// Answer that a task has begun, and go on without the client.
-    Detach(TaskTerms),
-    /// Answer; the play is over.
-    Reply(Answer),
-}
-
-/// Something that clients may want to know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// The list of tools is another.
-    Tools,
-    /// The list of prompts is another.
-    Prompts,
-    /// The list of resources is another.
-    Resources,
-    /// A resource has new contents.
-    Resource(String),
-}
+use crate::script::mock::FaultKind;
 
 /// One request on its way to its answer.
 #[derive(Debug)]
 pub struct Play {
-    mock: Arc<Mock>,
-    asked: Arc<Asked>,
-    target: Target,
-    arguments: Value,
-    call: u64,
+    pub(super) mock: Arc<Mock>,
+    pub(super) asked: Arc<Asked>,
+    pub(super) target: Target,
+    pub(super) arguments: Value,
+    pub(super) call: u64,
     /// Position of the rule among those of the target.
-    rule: usize,
+    pub(super) rule: usize,
     /// Which of `choose` were chosen so far.
-    path: Vec<usize>,
-    cue: Cue,
+    pub(super) path: Vec<usize>,
+    pub(super) cue: Cue,
     /// What the client answered.
-    answers: Map<String, Value>,
+    pub(super) answers: Map<String, Value>,
     /// What it brought with this request and nobody asked for yet.
-    offered: Map<String, Value>,
+    pub(super) offered: Map<String, Value>,
     /// Why it cannot go on.
-    failure: Option<String>,
-    in_task: bool,
-    remarks: Vec<String>,
+    pub(super) failure: Option<String>,
+    pub(super) in_task: bool,
+    pub(super) remarks: Vec<String>,
     /// What goes wrong with the answer, whatever its rule says.
-    fault: Option<FaultKind>,
+    pub(super) fault: Option<FaultKind>,
 }
 
 /// Where in a scene a play is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cue {
+pub(super) enum Cue {
     Enter,
     Task,
     Work,
@@ -147,23 +95,6 @@ impl Play {
         self
     }
 
-    /// The play that a client comes back to.
-    pub(super) fn resume(cast: Cast, given: &str, world: &World<'_>) -> Result<Play, ErrorReply> {
-        let invalid = |why: String| ErrorReply::new(code::INVALID_PARAMS, why);
-        let belongs_to = belongs_to(&cast.asked, &cast.arguments);
-        let state = world.seal.open(given, &belongs_to, world.now_ms).map_err(|broken| invalid(broken.to_string()))?;
-        if state["mock"] != json!(cast.mock.fingerprint) {
-            return Err(invalid("requestState was given before the mock file changed".to_owned()));
-        }
-        // It is signed, so it is what we wrote.
-        let number = |value: &Value| value.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or_default();
-        let mut play = Play::new(cast, number(&state["rule"]), state["call"].as_u64().unwrap_or(1));
-        play.path = state["path"].as_array().into_iter().flatten().map(number).collect();
-        play.cue = Cue::Step(number(&state["step"]));
-        play.answers = state["answers"].as_object().cloned().unwrap_or_default();
-        Ok(play)
-    }
-
     /// The request.
     pub fn asked(&self) -> &Asked {
         &self.asked
@@ -184,14 +115,17 @@ impl Play {
         }
     }
 
-    fn scene(&self) -> Option<&Scene> {
+    pub(super) fn scene(&self) -> Option<&Scene> {
         let root = &self.target.rules(&self.mock).get(self.rule)?.scene;
         self.path.iter().try_fold(root, |scene, at| scene.choose.get(*at).map(|choice| &choice.scene))
     }
 
-    fn rule_name(&self) -> Arc<str> {
+    pub(super) fn rule_name(&self) -> Arc<str> {
         let rule = self.target.rules(&self.mock).get(self.rule);
         let Some(rule) = rule else { return "a rule that is gone".into() };
+        if self.path.is_empty() {
+            return Arc::clone(&rule.name);
+        }
         let (mut name, mut scene) = (rule.name.to_string(), &rule.scene);
         for at in &self.path {
             let Some(choice) = scene.choose.get(*at) else { break };
@@ -367,73 +301,6 @@ impl Play {
         })
     }
 
-    /// Asks what was not answered yet, and goes on where everything was.
-    fn ask(
-        &mut self,
-        at: usize,
-        drafts: &[QuestionDraft],
-        state: &State,
-        world: &World<'_>,
-    ) -> Result<Option<Act>, String> {
-        let at_once = asks_at_once(&self.asked.terms);
-        for draft in drafts.iter().filter(|draft| !self.answers.contains_key(&draft.name)).collect::<Vec<_>>() {
-            match self.offered.shift_remove(&draft.name) {
-                Some(answer) if draft.takes(&answer) => {
-                    self.answers.insert(draft.name.clone(), answer);
-                }
-                Some(answer) if at_once => {
-                    let why = format!("the client's answer to {} makes no sense: {answer}", draft.name);
-                    return Ok(Some(self.failed(&why)));
-                }
-                // Asked again, as 2026-07-28 says.
-                Some(_) | None => {}
-            }
-        }
-        let missing: Vec<_> = drafts.iter().filter(|draft| !self.answers.contains_key(&draft.name)).collect();
-        if missing.is_empty() {
-            return Ok(None);
-        }
-        let terms = &self.asked.terms;
-        let objections: Vec<Objection> = missing.iter().filter_map(|draft| draft.objection(terms)).collect();
-        if let Some(first) = objections.first() {
-            return Ok(Some(match at_once {
-                true => self.failed(&first.why),
-                false => self.error(Objection::error(&objections)),
-            }));
-        }
-        let mut questions = Vec::with_capacity(missing.len());
-        for draft in missing {
-            questions.push(self.with_scope(state, |scope| draft.render(terms, &self.mock.templates, scope))?);
-        }
-        if at_once || self.in_task {
-            self.cue = Cue::Step(at);
-            return Ok(Some(Act::Ask(questions)));
-        }
-        Ok(Some(self.input_required(&questions, at, world)))
-    }
-
-    /// Sends the client away with questions and with everything that is needed to go on.
-    fn input_required(&self, questions: &[Question], step: usize, world: &World<'_>) -> Act {
-        let state = json!({
-            "mock": self.mock.fingerprint,
-            "rule": self.rule,
-            "path": self.path,
-            "step": step,
-            "call": self.call,
-            "answers": self.answers,
-        });
-        let belongs_to = belongs_to(&self.asked, &self.arguments);
-        let mut result = json!({});
-        if !questions.is_empty() {
-            let requests = questions.iter().map(|question| (question.name.clone(), question.input_request()));
-            result["inputRequests"] = Value::Object(requests.collect());
-        }
-        result["requestState"] = world.seal.close(&state, &belongs_to, world.now_ms).into();
-        let (method, revision) = (self.asked.method.as_str(), self.asked.terms.revision);
-        shape::envelope(&mut result, ResultType::InputRequired, method, revision, &self.mock.info);
-        self.reply(Reply::Result(RawJson::from_value(&result)))
-    }
-
     /// What comes after the last step.
     fn end(&mut self, scene: &Scene, state: &State) -> Option<Act> {
         let values = state.snapshot();
@@ -485,111 +352,6 @@ impl Play {
                 }
             }
         })
-    }
-
-    /// A result in the shape of its version, if it is what it should be.
-    fn finished(&self, mut result: Value) -> Result<RawJson, String> {
-        self.target.check(&self.mock, &result)?;
-        let (method, revision) = (self.asked.method.as_str(), self.asked.terms.revision);
-        match self.target {
-            Target::Tool(_) => shape::called(&mut result, revision),
-            Target::Prompt(_) => shape::phrased(&mut result, revision),
-            Target::Resource(_) | Target::ResourceTemplate(_) => shape::read(&mut result, revision),
-        }
-        shape::envelope(&mut result, ResultType::Complete, method, revision, &self.mock.info);
-        Ok(RawJson::from_value(&result))
-    }
-
-    fn render(&self, draft: &Draft, state: &State) -> Result<Value, String> {
-        self.with_scope(state, |scope| draft.render(&self.mock.templates, scope))
-    }
-
-    fn with_scope<T>(&self, state: &State, render: impl FnOnce(&Scope<'_>) -> Result<T, String>) -> Result<T, String> {
-        let terms = &self.asked.terms;
-        let scope = Scope {
-            arguments: &self.arguments,
-            state: state.values(),
-            call: self.call,
-            client: &terms.client,
-            capabilities: &terms.capabilities,
-            headers: &self.asked.headers,
-            meta: self.asked.meta(),
-            answers: &self.answers,
-            uri: self.asked.params.get("uri").and_then(Value::as_str),
-            version: terms.revision.as_str(),
-        };
-        render(&scope)
-    }
-
-    fn answer(&self, reply: Reply) -> Answer {
-        let provenance = Provenance::Script { target: self.target.name(&self.mock), rule: self.rule_name() };
-        let fault = self.fault.clone().or_else(|| self.scene().and_then(|scene| scene.fault.clone()));
-        Answer { reply, provenance, delay: None, fault, remarks: self.remarks.clone() }
-    }
-
-    fn reply(&self, reply: Reply) -> Act {
-        Act::Reply(self.answer(reply))
-    }
-
-    fn error(&self, error: ErrorReply) -> Act {
-        self.reply(Reply::Error(error))
-    }
-
-    /// The mock itself is wrong, and who wrote it should know.
-    fn broken(&self, why: &str) -> Act {
-        let why = format!("{}, {}: {why}", self.target.name(&self.mock), self.rule_name());
-        let mut answer = self.answer(Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, why.clone())));
-        answer.remarks.push(why);
-        Act::Reply(answer)
-    }
-
-    /// The client could not help: a failure of the tool where it is one, an error otherwise.
-    fn failed(&self, why: &str) -> Act {
-        let reply = match self.target {
-            Target::Tool(_) => {
-                let mut result = json!({"content": [{"type": "text", "text": why}], "isError": true});
-                let (method, revision) = (self.asked.method.as_str(), self.asked.terms.revision);
-                shape::envelope(&mut result, ResultType::Complete, method, revision, &self.mock.info);
-                Reply::Result(RawJson::from_value(&result))
-            }
-            Target::Prompt(_) | Target::Resource(_) | Target::ResourceTemplate(_) => {
-                Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, why))
-            }
-        };
-        self.reply(reply)
-    }
-}
-
-/// Whether a request that wants or does not want a task may have it, in 2025-11-25.
-pub(super) fn task_support(asked: &Asked, support: Option<TaskSupport>, has_tasks: bool) -> Result<(), ErrorReply> {
-    if asked.terms.revision != Revision::V2025_11_25 {
-        return Ok(());
-    }
-    let wanted = asked.params.get("task").is_some();
-    let refuse = |why| Err(ErrorReply::new(code::METHOD_NOT_FOUND, why));
-    match support {
-        Some(TaskSupport::Required) if !wanted => refuse("this tool can only be called as a task"),
-        Some(TaskSupport::Forbidden) if wanted => refuse("this tool cannot be called as a task"),
-        None if wanted && has_tasks => Ok(()),
-        Some(TaskSupport::Required | TaskSupport::Optional | TaskSupport::Forbidden) | None => Ok(()),
-    }
-}
-
-/// What state is bound to: the same request, however its keys are ordered.
-fn belongs_to(asked: &Asked, arguments: &Value) -> String {
-    let name = asked.params.get("name").or_else(|| asked.params.get("uri"));
-    format!("{} {} {}", asked.method, name.unwrap_or(&Value::Null), sorted(arguments))
-}
-
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let mut keys: Vec<_> = fields.iter().collect();
-            keys.sort_by_key(|(key, _)| *key);
-            Value::Object(keys.into_iter().map(|(key, value)| (key.clone(), sorted(value))).collect())
-        }
-        Value::Array(elements) => elements.iter().map(sorted).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
     }
 }
 

@@ -39,12 +39,12 @@ impl Target {
 
     /// `tool get_forecast`
     pub(super) fn name(self, mock: &Mock) -> Arc<str> {
-        match self {
-            Target::Tool(at) => format!("tool {}", mock.tools[at].name).into(),
-            Target::Resource(at) => format!("resource {}", mock.resources[at].uri).into(),
-            Target::ResourceTemplate(at) => format!("resource template {}", mock.resource_templates[at].written).into(),
-            Target::Prompt(at) => format!("prompt {}", mock.prompts[at].name).into(),
-        }
+        Arc::clone(match self {
+            Target::Tool(at) => &mock.tools[at].label,
+            Target::Resource(at) => &mock.resources[at].label,
+            Target::ResourceTemplate(at) => &mock.resource_templates[at].label,
+            Target::Prompt(at) => &mock.prompts[at].label,
+        })
     }
 
     /// Why a result is not what was promised, if the mock is strict about it.

@@ -5,10 +5,11 @@ use serde_json::{Map, Value, json};
 use super::question::Question;
 use super::scene::TaskTerms;
 use super::shape::{ResultType, envelope};
-use super::{Mock, Terms};
+use super::{Asked, Mock, Terms};
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Reply};
-use crate::protocol::{Era, code, meta};
+use crate::protocol::{Era, Revision, code, meta};
+use crate::script::mock::TaskSupport;
 
 /// Names the task that a result belongs to, in 2025-11-25.
 const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
@@ -192,6 +193,21 @@ pub(super) fn undeclared() -> ErrorReply {
     let data = json!({"requiredCapabilities": {"extensions": {meta::TASKS_EXTENSION: {}}}});
     let message = format!("this needs the extension {}", meta::TASKS_EXTENSION);
     ErrorReply::new(code::MISSING_CAPABILITY, message).with_data(&data)
+}
+
+/// Whether a request that wants or does not want a task may have it, in 2025-11-25.
+pub(super) fn task_support(asked: &Asked, support: Option<TaskSupport>, has_tasks: bool) -> Result<(), ErrorReply> {
+    if asked.terms.revision != Revision::V2025_11_25 {
+        return Ok(());
+    }
+    let wanted = asked.params.get("task").is_some();
+    let refuse = |why| Err(ErrorReply::new(code::METHOD_NOT_FOUND, why));
+    match support {
+        Some(TaskSupport::Required) if !wanted => refuse("this tool can only be called as a task"),
+        Some(TaskSupport::Forbidden) if wanted => refuse("this tool cannot be called as a task"),
+        None if wanted && has_tasks => Ok(()),
+        Some(TaskSupport::Required | TaskSupport::Optional | TaskSupport::Forbidden) | None => Ok(()),
+    }
 }
 
 /// A time as RFC 3339 has it.

@@ -6,6 +6,7 @@
 //! ```
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
@@ -30,9 +31,9 @@ pub struct Handshake {
     /// The version that both ends speak.
     pub revision: Revision,
     /// Who the client is.
-    pub client: Value,
+    pub client: Arc<Value>,
     /// What the client can do.
-    pub capabilities: Value,
+    pub capabilities: Arc<Value>,
 }
 
 /// What holds for one request.
@@ -41,9 +42,9 @@ pub struct Terms {
     /// The version that it is answered in.
     pub revision: Revision,
     /// Who the client is, as it says.
-    pub client: Value,
+    pub client: Arc<Value>,
     /// What the client can do, as it declared it.
-    pub capabilities: Value,
+    pub capabilities: Arc<Value>,
     /// From which level on the client wants log messages; `None` is silence.
     pub log_from: Option<LogLevel>,
 }
@@ -59,8 +60,8 @@ impl Terms {
             None if modern_only => Terms::modern(params, served),
             None if *method == Method::INITIALIZE || *method == Method::PING => Ok(Terms {
                 revision: Revision::LATEST_LEGACY,
-                client: json!({}),
-                capabilities: json!({}),
+                client: Arc::default(),
+                capabilities: Arc::default(),
                 log_from: None,
             }),
             None => Err(ErrorReply::new(
@@ -72,8 +73,8 @@ impl Terms {
             )),
             Some(handshake) => Ok(Terms {
                 revision: handshake.revision,
-                client: handshake.client.clone(),
-                capabilities: handshake.capabilities.clone(),
+                client: Arc::clone(&handshake.client),
+                capabilities: Arc::clone(&handshake.capabilities),
                 log_from: Some(memory.log_level.unwrap_or(LogLevel::Debug)),
             }),
         }
@@ -118,12 +119,12 @@ impl Terms {
             Some(_) => return Err(invalid(format!("{} must be a string", meta::LOG_LEVEL))),
         };
         let client = meta.get(meta::CLIENT_INFO).cloned().unwrap_or_else(|| Value::Object(Map::new()));
-        Ok(Terms { revision, client, capabilities: capabilities.clone(), log_from })
+        Ok(Terms { revision, client: client.into(), capabilities: capabilities.clone().into(), log_from })
     }
 }
 
-/// The versions that a request may name in `_meta`.
-pub(super) fn supported(served: &[Revision]) -> Vec<&'static str> {
+/// Of the versions that are served, those that a request may name in `_meta`.
+pub fn supported(served: &[Revision]) -> Vec<&'static str> {
     let modern = served.iter().filter(|revision| revision.era() == Era::Modern);
     modern.map(|revision| revision.as_str()).collect()
 }
@@ -135,7 +136,7 @@ pub(super) fn settle(wanted: Option<Revision>, served: &[Revision]) -> Option<Re
 }
 
 /// `unknown level "loud"; there are debug, info, …`
-pub(super) fn unknown_level(level: &str) -> String {
+pub fn unknown_level(level: &str) -> String {
     let names = LogLevel::ALL.map(LogLevel::name);
     format!("unknown level {level:?}; there are {}", names.join(", "))
 }
@@ -170,15 +171,15 @@ mod tests {
     fn a_claim_counts_even_after_a_handshake() {
         let handshake = Handshake {
             revision: Revision::V2025_06_18,
-            client: json!({"name": "c"}),
-            capabilities: json!({"roots": {}}),
+            client: json!({"name": "c"}).into(),
+            capabilities: json!({"roots": {}}).into(),
         };
         let memory = Memory { handshake: Some(handshake), ..Memory::default() };
         let legacy = Terms::of(&Method::TOOLS_LIST, &json!({}), &memory, &Revision::ALL).unwrap();
-        assert_eq!((legacy.revision, legacy.client), (Revision::V2025_06_18, json!({"name": "c"})));
+        assert_eq!((legacy.revision, legacy.client), (Revision::V2025_06_18, json!({"name": "c"}).into()));
         let claim = json!({"_meta": {meta::PROTOCOL_VERSION: "2026-07-28", meta::CLIENT_CAPABILITIES: {}}});
         let modern = Terms::of(&Method::TOOLS_LIST, &claim, &memory, &Revision::ALL).unwrap();
-        assert_eq!((modern.revision, modern.capabilities), (Revision::V2026_07_28, json!({})));
+        assert_eq!((modern.revision, modern.capabilities), (Revision::V2026_07_28, json!({}).into()));
     }
 
     #[test]

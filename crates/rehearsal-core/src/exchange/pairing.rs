@@ -623,10 +623,28 @@ mod tests {
         assert_eq!(settled(talk.server(&result("1"))).notifications.len(), 2);
     }
 
+    #[test]
+    fn bytes_of_notifications_beyond_the_limit_are_loose_and_each_exchange_has_its_own() {
+        let mut talk = Talk { pairing: Pairing::new(Limit { bytes: 2 * LOG.len(), ..Limit::NONE }), now: 0 };
+        talk.on(1, Side::Client, &call("1"));
+        talk.on(2, Side::Client, &call("2"));
+        attached(talk.on(1, Side::Server, LOG));
+        attached(talk.on(1, Side::Server, LOG));
+        assert_eq!(loose(talk.on(1, Side::Server, LOG)), Loose::Notification);
+        assert_eq!(attached(talk.on(2, Side::Server, LOG)), RequestId::Number(2));
+        assert!(matches!(talk.on(1, Side::Client, &cancel("1")), Step::Cancelled { .. }), "this one is always kept");
+        assert_eq!(settled(talk.on(1, Side::Server, &result("1"))).notifications.len(), 3);
+        assert_eq!(settled(talk.on(2, Side::Server, &result("2"))).notifications.len(), 1);
+    }
+
     proptest! {
         #[test]
-        fn pairing_loses_nothing(said in proptest::collection::vec(said(), 0..60), limit in 0..4usize) {
-            let mut pairing = Pairing::<()>::new(Limit { notifications: limit, ..Limit::NONE });
+        fn pairing_loses_nothing(
+            said in proptest::collection::vec(said(), 0..60),
+            notifications in 0..4usize,
+            bytes in prop_oneof![Just(usize::MAX), 0..400usize],
+        ) {
+            let mut pairing = Pairing::<()>::new(Limit { notifications, bytes });
             let (mut told, mut found) = (Vec::new(), Vec::new());
             for (number, (from, channel, text)) in said.into_iter().enumerate() {
                 let message = Message::parse(text);

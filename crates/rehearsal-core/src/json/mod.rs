@@ -5,9 +5,11 @@ mod kind;
 mod number;
 mod path;
 mod raw;
+mod unescape;
 
 pub use excerpt::{DEFAULT_EXCERPT, difference, excerpt};
 pub use kind::Kind;
 pub use number::compare;
 pub use path::{Path, PathError, Segment};
 pub use raw::RawJson;
+pub(crate) use unescape::Unescaped;

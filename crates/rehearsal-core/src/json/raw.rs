@@ -37,8 +37,8 @@ impl RawJson {
     }
 
     /// A piece of `whole`, without copying it.
-    pub(crate) fn slice(whole: &Bytes, piece: &str) -> RawJson {
-        RawJson { text: whole.slice_ref(piece.as_bytes()) }
+    pub(crate) fn slice(whole: &Bytes, piece: &[u8]) -> RawJson {
+        RawJson { text: whole.slice_ref(piece) }
     }
 
     /// A piece of `whole` that was just written there.
@@ -70,7 +70,7 @@ impl RawJson {
     pub fn field(&self, name: &str) -> Option<RawJson> {
         let mut deserializer = serde_json::Deserializer::from_slice(&self.text);
         let found = Field { name, lifetime: PhantomData }.deserialize(&mut deserializer).ok()??;
-        Some(RawJson::slice(&self.text, found.get()))
+        Some(RawJson::slice(&self.text, found.get().as_bytes()))
     }
 
     /// The field at the end of a chain of keys.

@@ -9,18 +9,18 @@ use serde_json::value::RawValue;
 /// The keys of JSON-RPC and the text of their values; what else stands in the object is none of our business.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Envelope<'a> {
-    pub(super) jsonrpc: Option<&'a str>,
-    pub(super) id: Option<&'a str>,
-    pub(super) method: Option<&'a str>,
-    pub(super) params: Option<&'a str>,
-    pub(super) result: Option<&'a str>,
-    pub(super) error: Option<&'a str>,
+    pub(super) jsonrpc: Option<&'a [u8]>,
+    pub(super) id: Option<&'a [u8]>,
+    pub(super) method: Option<&'a [u8]>,
+    pub(super) params: Option<&'a [u8]>,
+    pub(super) result: Option<&'a [u8]>,
+    pub(super) error: Option<&'a [u8]>,
     pub(super) duplicate: Option<&'static str>,
 }
 
 impl<'a> Envelope<'a> {
     /// Takes the value of a key; `false` for a key that stood there already.
-    pub(super) fn set(&mut self, key: Key, value: &'a str) -> bool {
+    pub(super) fn set(&mut self, key: Key, value: &'a [u8]) -> bool {
         let (slot, name) = match key {
             Key::Jsonrpc => (&mut self.jsonrpc, "jsonrpc"),
             Key::Id => (&mut self.id, "id"),
@@ -59,7 +59,7 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
             if key == Key::Other {
                 map.next_value::<IgnoredAny>()?;
             } else {
-                envelope.set(key, map.next_value::<&RawValue>()?.get());
+                envelope.set(key, map.next_value::<&RawValue>()?.get().as_bytes());
             }
         }
         Ok(envelope)

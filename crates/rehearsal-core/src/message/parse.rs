@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::envelope::Envelope;
-use super::scan;
+use super::scan::{self, Letters};
 use super::{Body, ErrorReply, Garbled, Message, Method, Notification, Reason, Reply, Request, RequestId, Response};
 use crate::json::RawJson;
 
@@ -24,10 +24,17 @@ impl Message {
 }
 
 fn body(raw: &Bytes) -> Result<Body, Garbled> {
+    let found = match scan::envelope(raw) {
+        Some((envelope, Letters::Ascii)) => return meaning(raw, &envelope),
+        found => found,
+    };
     let text = std::str::from_utf8(raw).map_err(|error| nobody(Reason::NotUtf8 { at: error.valid_up_to() }))?;
+    if let Some((envelope, Letters::Ascii | Letters::Any)) = found {
+        return meaning(raw, &envelope);
+    }
     match text.trim_ascii_start().as_bytes().first() {
         None => Err(nobody(Reason::Blank)),
-        Some(b'{') => object(raw, text),
+        Some(b'{') => judged(raw, text),
         Some(b'[') => batch(raw, text),
         Some(first) => Err(nobody(match serde_json::from_str::<IgnoredAny>(text) {
             Ok(_) => Reason::NotAnObject { kind: kind(*first) },
@@ -54,10 +61,18 @@ fn batch(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
 }
 
 fn object(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
-    let envelope: Envelope<'_> = match scan::envelope(text) {
-        Some(envelope) => envelope,
-        None => serde_json::from_str(text).map_err(|error| nobody(not_json(&error)))?,
-    };
+    match scan::envelope(text.as_bytes()) {
+        Some((envelope, Letters::Ascii | Letters::Any)) => meaning(raw, &envelope),
+        None => judged(raw, text),
+    }
+}
+
+/// Anything unusual is for `serde_json` to judge.
+fn judged(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
+    meaning(raw, &serde_json::from_str(text).map_err(|error| nobody(not_json(&error)))?)
+}
+
+fn meaning(raw: &Bytes, envelope: &Envelope<'_>) -> Result<Body, Garbled> {
     let id = envelope.id.map(request_id);
     // Whatever is refused still says whose it is, so that whoever waits for this id can be told why.
     let refuse = |reason| Garbled { reason, id: envelope.id.and_then(salvaged) };
@@ -66,7 +81,7 @@ fn object(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
         return Err(refuse(Reason::DuplicateKey { key }));
     }
     match envelope.jsonrpc {
-        Some(r#""2.0""#) => {}
+        Some(br#""2.0""#) => {}
         found => return Err(refuse(Reason::NotVersion2 { found: found.map(excerpt) })),
     }
     let answers = envelope.result.is_some() || envelope.error.is_some();
@@ -90,7 +105,7 @@ fn object(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
             };
             match (id, &reply) {
                 (Some(Ok(id)), _) => Ok(Body::Response(Response { id: Some(id), reply })),
-                (Some(Err(BadId("null"))), Reply::Error(_)) => Ok(Body::Response(Response { id: None, reply })),
+                (Some(Err(BadId(b"null"))), Reply::Error(_)) => Ok(Body::Response(Response { id: None, reply })),
                 (Some(Err(bad)), _) => Err(refuse(bad.reason())),
                 (None, _) => Err(refuse(Reason::NoId)),
             }
@@ -98,21 +113,21 @@ fn object(raw: &Bytes, text: &str) -> Result<Body, Garbled> {
     }
 }
 
-fn method_name(method: &str) -> Result<Method, Reason> {
+fn method_name(method: &[u8]) -> Result<Method, Reason> {
     if let Some(name) = plain_text(method) {
         return Ok(Method::from(name));
     }
     // `Cow` borrows only where serde is told to, and a method with escapes cannot be borrowed.
     #[derive(Deserialize)]
     struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
-    match serde_json::from_str::<Name<'_>>(method) {
+    match serde_json::from_slice::<Name<'_>>(method) {
         Ok(Name(name)) => Ok(Method::from(&*name)),
         Err(_) => Err(Reason::BadMethod { found: excerpt(method) }),
     }
 }
 
-fn params(raw: &Bytes, params: Option<&str>) -> Result<Option<RawJson>, Reason> {
-    match params.map(|params| (params, params.as_bytes().first())) {
+fn params(raw: &Bytes, params: Option<&[u8]>) -> Result<Option<RawJson>, Reason> {
+    match params.map(|params| (params, params.first())) {
         // `null` for "none" is not JSON-RPC, but half the world writes it and nobody can misread it.
         None | Some((_, Some(b'n'))) => Ok(None),
         Some((params, Some(b'{' | b'['))) => Ok(Some(RawJson::slice(raw, params))),
@@ -120,7 +135,7 @@ fn params(raw: &Bytes, params: Option<&str>) -> Result<Option<RawJson>, Reason> 
     }
 }
 
-fn error_reply(raw: &Bytes, error: Option<&str>) -> Result<ErrorReply, Reason> {
+fn error_reply(raw: &Bytes, error: Option<&[u8]>) -> Result<ErrorReply, Reason> {
     #[derive(Deserialize)]
     struct Fields<'a> {
         code: i64,
@@ -129,30 +144,37 @@ fn error_reply(raw: &Bytes, error: Option<&str>) -> Result<ErrorReply, Reason> {
         #[serde(borrow)]
         data: Option<&'a RawValue>,
     }
-    let text = error.unwrap_or("absent");
-    let fields: Fields<'_> = serde_json::from_str(text).map_err(|_| Reason::BadError { found: excerpt(text) })?;
-    let data = fields.data.map(|data| RawJson::slice(raw, data.get()));
+    let text = error.unwrap_or(b"absent");
+    let fields: Fields<'_> = serde_json::from_slice(text).map_err(|_| Reason::BadError { found: excerpt(text) })?;
+    let data = fields.data.map(|data| RawJson::slice(raw, data.get().as_bytes()));
     Ok(ErrorReply { code: fields.code, message: fields.message.into_owned(), data })
 }
 
-fn request_id(text: &str) -> Result<RequestId, BadId<'_>> {
-    if let Some(name) = plain_text(text) {
-        return Ok(RequestId::from(name));
-    }
-    match text.as_bytes().first() {
-        Some(b'"') => serde_json::from_str(text).map(RequestId::Text).map_err(|_| BadId(text)),
-        Some(b'-' | b'0'..=b'9') => text.parse().map(RequestId::Number).map_err(|_| BadId(text)),
+fn request_id(text: &[u8]) -> Result<RequestId, BadId<'_>> {
+    match text.first() {
+        Some(b'"') => match plain_text(text) {
+            Some(name) => Ok(RequestId::from(name)),
+            None => serde_json::from_slice(text).map(RequestId::Text).map_err(|_| BadId(text)),
+        },
+        Some(b'-' | b'0'..=b'9') => number(text).map(RequestId::Number).ok_or(BadId(text)),
         _ => Err(BadId(text)),
     }
 }
 
+fn number(text: &[u8]) -> Option<i64> {
+    let digit = |number: i64, letter: &u8| letter.is_ascii_digit().then(|| number * 10 + i64::from(letter - b'0'));
+    // Eighteen digits always fit.
+    let short = if text.len() <= 18 { text.iter().try_fold(0, digit) } else { None };
+    short.or_else(|| std::str::from_utf8(text).ok()?.parse().ok())
+}
+
 /// The id that was meant.
-fn salvaged(text: &str) -> Option<RequestId> {
+fn salvaged(text: &[u8]) -> Option<RequestId> {
     request_id(text).map_or_else(|bad| bad.nearest(), Some)
 }
 
 /// An id that MCP does not allow, as it was written.
-struct BadId<'a>(&'a str);
+struct BadId<'a>(&'a [u8]);
 
 impl BadId<'_> {
     fn reason(&self) -> Reason {
@@ -161,16 +183,16 @@ impl BadId<'_> {
 
     /// Some languages know only one kind of number and answer request `1` with `1.0`: say so to whoever asked `1`.
     fn nearest(&self) -> Option<RequestId> {
-        let number: f64 = self.0.parse().ok()?;
+        let number: f64 = std::str::from_utf8(self.0).ok()?.parse().ok()?;
         let whole = number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0;
         whole.then_some(RequestId::Number(number as i64))
     }
 }
 
 /// What stands between the quotes of a string that has no escapes.
-fn plain_text(text: &str) -> Option<&str> {
-    let inside = text.strip_prefix('"')?.strip_suffix('"')?;
-    (!inside.contains('\\')).then_some(inside)
+fn plain_text(text: &[u8]) -> Option<&str> {
+    let inside = text.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    if inside.contains(&b'\\') { None } else { std::str::from_utf8(inside).ok() }
 }
 
 fn nobody(reason: Reason) -> Garbled {
@@ -193,10 +215,11 @@ fn kind(first: u8) -> &'static str {
 }
 
 /// Enough of a value to recognise it by.
-fn excerpt(text: &str) -> String {
+fn excerpt(text: &[u8]) -> String {
     const LIMIT: usize = 60;
+    let text = String::from_utf8_lossy(text);
     match text.char_indices().nth(LIMIT) {
-        None => text.to_owned(),
+        None => text.into_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),
     }
 }

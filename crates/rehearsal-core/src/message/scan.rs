@@ -10,34 +10,43 @@
 
 use super::envelope::{Envelope, Key};
 
-/// The envelope of `text`; `None` where `serde_json` should look at it.
-pub(super) fn envelope(text: &str) -> Option<Envelope<'_>> {
-    let mut scan = Scan { bytes: text.as_bytes(), at: 0 };
+/// The envelope of `bytes`, which are JSON if they are UTF-8; `None` where `serde_json` should look at them.
+pub(super) fn envelope(bytes: &[u8]) -> Option<(Envelope<'_>, Letters)> {
+    let mut scan = Scan { bytes, beyond: 0 };
     let mut envelope = Envelope::default();
-    scan.space();
-    scan.expect(b'{')?;
-    scan.space();
-    if !scan.eat(b'}') {
+    let mut at = scan.byte(scan.space(0), b'{')?;
+    at = scan.space(at);
+    if scan.peek(at)? == b'}' {
+        at += 1;
+    } else {
         loop {
-            let start = scan.at + 1;
-            scan.string(Escapes::GiveUp)?;
-            let key = Key::read(&scan.bytes[start..scan.at - 1]);
-            scan.colon()?;
-            let start = scan.at;
-            scan.value()?;
-            if !envelope.set(key, text.get(start..scan.at)?) {
+            let start = scan.byte(at, b'"')?;
+            at = scan.string(start, Escapes::GiveUp)?;
+            let key = Key::read(&bytes[start..at - 1]);
+            let start = scan.colon(at)?;
+            at = scan.value(start)?;
+            if !envelope.set(key, &bytes[start..at]) {
                 return None;
             }
-            scan.space();
-            match scan.next()? {
-                b',' => scan.space(),
-                b'}' => break,
+            at = scan.space(at);
+            match scan.peek(at)? {
+                b',' => at = scan.space(at + 1),
+                b'}' => break at += 1,
                 _ => return None,
             }
         }
     }
-    scan.space();
-    (scan.at == text.len()).then_some(envelope)
+    let letters = if scan.beyond & eight(0x80) == 0 { Letters::Ascii } else { Letters::Any };
+    (scan.space(at) == bytes.len()).then_some((envelope, letters))
+}
+
+/// Which letters were seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Letters {
+    /// Nothing that could fail to be UTF-8.
+    Ascii,
+    /// Anything inside of strings.
+    Any,
 }
 
 /// What to do about a backslash.
@@ -47,170 +56,171 @@ enum Escapes {
     GiveUp,
 }
 
-struct Scan<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
 /// The same byte eight times.
 const fn eight(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
+/// Every function takes the place where it begins, and gives the one behind what it found.
+struct Scan<'a> {
+    bytes: &'a [u8],
+    /// All letters of all strings, one on top of the other.
+    beyond: u64,
+}
+
 impl Scan<'_> {
-    fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+    #[inline(always)]
+    fn peek(&self, at: usize) -> Option<u8> {
+        self.bytes.get(at).copied()
     }
 
-    fn next(&mut self) -> Option<u8> {
-        let byte = self.peek()?;
-        self.at += 1;
-        Some(byte)
+    #[inline(always)]
+    fn byte(&self, at: usize, byte: u8) -> Option<usize> {
+        (self.peek(at)? == byte).then_some(at + 1)
     }
 
-    fn eat(&mut self, byte: u8) -> bool {
-        let found = self.peek() == Some(byte);
-        self.at += usize::from(found);
-        found
+    #[inline(always)]
+    fn space(&self, at: usize) -> usize {
+        if self.peek(at).is_some_and(|byte| byte > b' ') { at } else { self.much_space(at) }
     }
 
-    fn expect(&mut self, byte: u8) -> Option<()> {
-        self.eat(byte).then_some(())
-    }
-
-    fn space(&mut self) {
-        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.peek() {
-            self.at += 1;
+    #[cold]
+    fn much_space(&self, mut at: usize) -> usize {
+        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.peek(at) {
+            at += 1;
         }
+        at
     }
 
-    fn colon(&mut self) -> Option<()> {
-        self.space();
-        self.expect(b':')?;
-        self.space();
-        Some(())
+    #[inline(always)]
+    fn colon(&self, at: usize) -> Option<usize> {
+        Some(self.space(self.byte(self.space(at), b':')?))
+    }
+
+    #[inline(always)]
+    fn key(&mut self, at: usize) -> Option<usize> {
+        let at = self.byte(at, b'"')?;
+        let at = self.string(at, Escapes::Skip)?;
+        self.colon(at)
     }
 
     /// Skips a value, however it is made up.
-    fn value(&mut self) -> Option<()> {
+    fn value(&mut self, mut at: usize) -> Option<usize> {
         let mut inside = Nesting::default();
         loop {
-            match self.peek()? {
-                b'"' => self.string(Escapes::Skip)?,
+            match self.peek(at)? {
+                b'"' => at = self.string(at + 1, Escapes::Skip)?,
                 b'{' => {
-                    self.at += 1;
-                    self.space();
-                    if !self.eat(b'}') {
+                    at = self.space(at + 1);
+                    if self.peek(at)? == b'}' {
+                        at += 1;
+                    } else {
                         inside.enter(Container::Object)?;
-                        self.key()?;
+                        at = self.key(at)?;
                         continue;
                     }
                 }
                 b'[' => {
-                    self.at += 1;
-                    self.space();
-                    if !self.eat(b']') {
+                    at = self.space(at + 1);
+                    if self.peek(at)? == b']' {
+                        at += 1;
+                    } else {
                         inside.enter(Container::Array)?;
                         continue;
                     }
                 }
-                b't' => self.literal(b"true")?,
-                b'f' => self.literal(b"false")?,
-                b'n' => self.literal(b"null")?,
-                _ => self.number()?,
+                b't' => at = self.literal(at, b"true")?,
+                b'f' => at = self.literal(at, b"false")?,
+                b'n' => at = self.literal(at, b"null")?,
+                _ => at = self.number(at)?,
             }
             // A value has ended, and with it maybe what it stands in.
             loop {
-                let Some(container) = inside.innermost() else { return Some(()) };
-                self.space();
-                match (self.next()?, container) {
+                let Some(container) = inside.innermost() else { return Some(at) };
+                at = self.space(at);
+                match (self.peek(at)?, container) {
                     (b',', Container::Object) => {
-                        self.space();
-                        self.key()?;
+                        at = self.key(self.space(at + 1))?;
                         break;
                     }
                     (b',', Container::Array) => {
-                        self.space();
+                        at = self.space(at + 1);
                         break;
                     }
                     (b'}', Container::Object) | (b']', Container::Array) => inside.leave(),
                     _ => return None,
                 }
+                at += 1;
             }
         }
     }
 
-    fn key(&mut self) -> Option<()> {
-        self.string(Escapes::Skip)?;
-        self.colon()
-    }
-
-    fn string(&mut self, escapes: Escapes) -> Option<()> {
-        self.expect(b'"')?;
+    /// Skips the rest of a string.
+    #[inline(always)]
+    fn string(&mut self, mut at: usize, escapes: Escapes) -> Option<usize> {
         loop {
-            self.plain();
-            match self.next()? {
-                b'"' => return Some(()),
-                b'\\' if escapes == Escapes::Skip => match self.next()? {
-                    b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => {}
-                    b'u' => {
-                        let digits = self.bytes.get(self.at..self.at + 4)?;
-                        if !digits.iter().all(u8::is_ascii_hexdigit) {
-                            return None;
-                        }
-                        self.at += 4;
-                    }
-                    _ => return None,
-                },
-                _ => return None,
+            // What means nothing in a string, eight letters at a time.
+            while let Some(chunk) = self.bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+                let chunk = u64::from_le_bytes(*chunk);
+                self.beyond |= chunk;
+                let zero = |bytes: u64| bytes.wrapping_sub(eight(1)) & !bytes;
+                let control = chunk.wrapping_sub(eight(b' ')) & !chunk;
+                // The lowest bit is right; those above it may be set by a borrow.
+                let special = (zero(chunk ^ eight(b'"')) | zero(chunk ^ eight(b'\\')) | control) & eight(0x80);
+                if special != 0 {
+                    at += special.trailing_zeros() as usize / 8;
+                    break;
+                }
+                at += 8;
+            }
+            match self.peek(at)? {
+                b'"' => return Some(at + 1),
+                b'\\' if escapes == Escapes::Skip => at = self.escape(at + 1)?,
+                ..b' ' | b'\\' => return None,
+                letter => {
+                    self.beyond |= u64::from(letter);
+                    at += 1;
+                }
             }
         }
     }
 
-    /// Skips what means nothing inside a string: all but quotes, backslashes and control characters.
-    fn plain(&mut self) {
-        while let Some(chunk) = self.bytes.get(self.at..self.at + 8) {
-            let chunk = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
-            let zero = |bytes: u64| bytes.wrapping_sub(eight(1)) & !bytes;
-            let control = chunk.wrapping_sub(eight(b' ')) & !chunk;
-            // The lowest bit is right; those above it may be set by a borrow.
-            let special = (zero(chunk ^ eight(b'"')) | zero(chunk ^ eight(b'\\')) | control) & eight(0x80);
-            if special != 0 {
-                self.at += special.trailing_zeros() as usize / 8;
-                return;
+    #[cold]
+    fn escape(&self, at: usize) -> Option<usize> {
+        match self.peek(at)? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(at + 1),
+            b'u' => {
+                let digits = self.bytes.get(at + 1..at + 5)?;
+                digits.iter().all(u8::is_ascii_hexdigit).then_some(at + 5)
             }
-            self.at += 8;
-        }
-        while self.peek().is_some_and(|byte| byte >= b' ' && byte != b'"' && byte != b'\\') {
-            self.at += 1;
+            _ => None,
         }
     }
 
-    fn literal(&mut self, word: &[u8]) -> Option<()> {
-        self.bytes[self.at..].starts_with(word).then(|| self.at += word.len())
+    fn literal(&self, at: usize, word: &[u8]) -> Option<usize> {
+        self.bytes[at..].starts_with(word).then_some(at + word.len())
     }
 
-    fn number(&mut self) -> Option<()> {
-        self.eat(b'-');
-        if !self.eat(b'0') {
-            self.digits()?;
+    fn number(&self, mut at: usize) -> Option<usize> {
+        at += usize::from(self.peek(at)? == b'-');
+        at = if self.peek(at)? == b'0' { at + 1 } else { self.digits(at)? };
+        if self.peek(at) == Some(b'.') {
+            at = self.digits(at + 1)?;
         }
-        if self.eat(b'.') {
-            self.digits()?;
+        if let Some(b'e' | b'E') = self.peek(at) {
+            at += 1;
+            at += usize::from(matches!(self.peek(at)?, b'+' | b'-'));
+            at = self.digits(at)?;
         }
-        if self.eat(b'e') || self.eat(b'E') {
-            let _sign = self.eat(b'+') || self.eat(b'-');
-            self.digits()?;
-        }
-        Some(())
+        Some(at)
     }
 
-    fn digits(&mut self) -> Option<()> {
-        let start = self.at;
-        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            self.at += 1;
+    fn digits(&self, start: usize) -> Option<usize> {
+        let mut at = start;
+        while self.peek(at).is_some_and(|byte| byte.is_ascii_digit()) {
+            at += 1;
         }
-        (self.at > start).then_some(())
+        (at > start).then_some(at)
     }
 }
 
@@ -228,17 +238,20 @@ struct Nesting {
 }
 
 impl Nesting {
+    #[inline(always)]
     fn enter(&mut self, container: Container) -> Option<()> {
         self.depth += 1;
         self.objects = self.objects << 1 | u64::from(matches!(container, Container::Object));
         (self.depth <= u64::BITS).then_some(())
     }
 
+    #[inline(always)]
     fn innermost(&self) -> Option<Container> {
         let container = if self.objects & 1 == 1 { Container::Object } else { Container::Array };
         (self.depth > 0).then_some(container)
     }
 
+    #[inline(always)]
     fn leave(&mut self) {
         self.depth -= 1;
         self.objects >>= 1;
@@ -258,7 +271,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":-7,"error":{"code":-32602,"message":"no","data":[1.5e-3,0,true,null,[[]]]}}"#,
             "{}",
         ] {
-            let found = envelope(text).unwrap_or_else(|| panic!("{text}"));
+            let (found, _) = envelope(text.as_bytes()).unwrap_or_else(|| panic!("{text}"));
             assert_eq!(found, serde_json::from_str(text).unwrap(), "{text}");
         }
     }
@@ -287,14 +300,18 @@ mod tests {
             "{\"",
             &deep,
         ] {
-            assert_eq!(envelope(text), None, "{text}");
+            assert_eq!(envelope(text.as_bytes()), None, "{text}");
         }
     }
 
-    fn agree(text: &str) -> Result<(), TestCaseError> {
-        if let Some(found) = envelope(text) {
-            let judged: Result<Envelope<'_>, _> = serde_json::from_str(text);
-            prop_assert_eq!(judged.ok(), Some(found), "{}", text);
+    fn agree(text: impl AsRef<[u8]>) -> Result<(), TestCaseError> {
+        let bytes = text.as_ref();
+        if let Some((found, letters)) = envelope(bytes) {
+            prop_assert!(letters == Letters::Any || bytes.is_ascii());
+            if let Ok(text) = std::str::from_utf8(bytes) {
+                let judged: Result<Envelope<'_>, _> = serde_json::from_str(text);
+                prop_assert_eq!(judged.ok(), Some(found), "{}", text);
+            }
         }
         Ok(())
     }
@@ -303,9 +320,15 @@ mod tests {
         #[test]
         fn whatever_is_found_in_any_text_is_what_the_judge_finds(text: String) {
             agree(&text)?;
-            agree(&format!("{{{text}}}"))?;
-            agree(&format!(r#"{{"id":{text}}}"#))?;
-            agree(&format!(r#"{{"id":"{text}"}}"#))?;
+            agree(format!("{{{text}}}"))?;
+            agree(format!(r#"{{"id":{text}}}"#))?;
+            agree(format!(r#"{{"id":"{text}"}}"#))?;
+        }
+
+        #[test]
+        fn whatever_is_found_in_any_bytes_is_what_the_judge_finds(bytes: Vec<u8>) {
+            agree(&bytes)?;
+            agree([br#"{"id":""#, &bytes[..], br#""}"#].concat())?;
         }
 
         #[test]
@@ -314,8 +337,8 @@ mod tests {
         ) {
             let text = pieces.concat();
             agree(&text)?;
-            agree(&format!(r#"{{"id":{text}}}"#))?;
-            agree(&format!(r#"{{"result":[{text}],"id":"12345678{text}"}}"#))?;
+            agree(format!(r#"{{"id":{text}}}"#))?;
+            agree(format!(r#"{{"result":[{text}],"id":"12345678{text}"}}"#))?;
         }
     }
 

@@ -26,7 +26,6 @@ mod rule;
 mod scan;
 mod text;
 mod token;
-mod unescape;
 mod url;
 mod walk;
 

@@ -8,9 +8,8 @@ use super::edit::Edit;
 use super::hit::{Hit, Kind};
 use super::pattern::PlacePattern;
 use super::pseudonym::{is_number, is_pseudonym, number, pseudonym};
-use super::unescape::Unescaped;
 use super::{needle, token};
-use crate::json::Segment;
+use crate::json::{Segment, Unescaped};
 
 /// What is looked for.
 #[derive(Debug, Default, Clone)]

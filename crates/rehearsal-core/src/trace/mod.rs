@@ -7,6 +7,7 @@
 
 #[cfg(test)]
 mod arbitrary;
+mod compare;
 mod detect;
 mod entry;
 mod error;
@@ -22,11 +23,13 @@ mod members;
 mod part;
 mod pull;
 mod put;
+mod stats;
 mod timeline;
 mod trace_reader;
 mod trace_writer;
 mod write;
 
+pub use compare::{Compare, Pairs, Sketch};
 pub use detect::{DETECT_BYTES, Format, detect};
 pub use entry::{End, Entry, HttpHead, What};
 pub use error::ReadError;
@@ -36,6 +39,7 @@ pub use format::FORMAT;
 pub use journal::{JournalLine, JournalReader, LINE_LIMIT};
 pub use journal_parts::JournalParts;
 pub use part::{Call, Part, Placed, Start};
+pub use stats::{Counts, Group, IsCall, Latency, Stats};
 pub use timeline::{Inside, Moment, Timeline};
 pub use trace_reader::TraceReader;
 pub use trace_writer::TraceWriter;

@@ -1,18 +1,23 @@
 //! The engine's command line.
 
 use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::sync::Once;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
 
+use super::owner::{LABEL, is_orphan};
 use crate::stdio::{ServerCommand, SpawnError};
 
 /// The engines that are looked for, in this order; they share one command line.
 const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
-/// On every container that we start; its value says whose it is.
-const LABEL: &str = "rehearsal";
+/// How long an engine may take for what should be done at once.
+pub(super) const LIMIT: Duration = Duration::from_secs(20);
+/// How long an engine may take to get an image and run it.
+pub(super) const RUN_LIMIT: Duration = Duration::from_secs(5 * 60);
+/// How long after its end we wait for the engine's last words, which somebody that it started may keep us from.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A container engine, by its command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,17 +51,29 @@ pub enum EngineError {
         /// What it said.
         said: String,
     },
+    /// It said nothing.
+    #[error("`{command}` was not done within {} s: does the engine hang?", within.as_secs_f64())]
+    Hangs {
+        /// What it was told.
+        command: String,
+        /// How long we waited.
+        within: Duration,
+    },
 }
 
 impl EngineError {
-    /// The same as the reason for a server that could not be started.
-    pub(super) fn into_spawn_error(self) -> SpawnError {
-        match self {
-            EngineError::NoEngine { looked_for } => SpawnError::NoProgram { program: looked_for.join(" or ") },
-            EngineError::NotRun { program, cause } => SpawnError::Refused { program, cause },
-            EngineError::Failed { command, said } => {
-                SpawnError::Refused { program: command, cause: std::io::Error::other(said) }
+    /// An engine that could not be started as a server is.
+    pub(super) fn of_spawn(error: SpawnError) -> EngineError {
+        match error {
+            SpawnError::NoProgram { program } => EngineError::NoEngine { looked_for: vec![program] },
+            SpawnError::Refused { program, cause } => EngineError::NotRun { program, cause },
+            SpawnError::NoInterpreter { ref program } | SpawnError::NotExecutable { ref program } => {
+                EngineError::NotRun { program: program.clone(), cause: std::io::Error::other(error.to_string()) }
             }
+            SpawnError::NoWorkingDir { ref path } => EngineError::NotRun {
+                program: path.display().to_string(),
+                cause: std::io::Error::other(error.to_string()),
+            },
         }
     }
 }
@@ -78,22 +95,44 @@ impl Engine {
 
     /// Tells the engine something and waits until it is done; what it printed.
     ///
-    /// Blocks: inside a runtime, give it to a blocking thread.
+    /// Blocks, at most 20 seconds: inside a runtime, give it to a blocking thread.
     pub fn tell<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Result<String, EngineError> {
+        self.tell_within(LIMIT, arguments)
+    }
+
+    /// Tells the engine something that may take longer.
+    pub fn tell_within<A: AsRef<OsStr>>(
+        &self,
+        limit: Duration,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Result<String, EngineError> {
         let mut command = Command::new(&self.program);
-        command.args(arguments).stdin(Stdio::null());
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        let words = words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ");
         let program = || self.program.to_string_lossy().into_owned();
-        let output = command.output().map_err(|cause| match cause.kind() {
+        let mut child = command.spawn().map_err(|cause| match cause.kind() {
             std::io::ErrorKind::NotFound => EngineError::NoEngine { looked_for: vec![program()] },
             _ => EngineError::NotRun { program: program(), cause },
         })?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        let (printed, said) = (drained(child.stdout.take()), drained(child.stderr.take()));
+        let status = match ended(&mut child, limit) {
+            Ok(Some(status)) => status,
+            Ok(None) => {
+                // The kill cannot fail, and what cannot be waited for is nobody's concern any more.
+                let _ = child.kill().and_then(|()| child.wait());
+                return Err(EngineError::Hangs { command: words, within: limit });
+            }
+            Err(cause) => return Err(EngineError::NotRun { program: program(), cause }),
+        };
+        let text = |stream: mpsc::Receiver<Vec<u8>>| {
+            let bytes = stream.recv_timeout(LAST_WORDS).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).trim().to_owned()
+        };
+        if status.success() {
+            return Ok(text(printed));
         }
-        let words = std::iter::once(command.get_program()).chain(command.get_args());
-        let words: Vec<_> = words.map(OsStr::to_string_lossy).collect();
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        Err(EngineError::Failed { command: words.join(" "), said })
+        Err(EngineError::Failed { command: words, said: text(said) })
     }
 
     /// Its command.
@@ -123,60 +162,76 @@ impl Engine {
         }
     }
 
-    /// Removes what test runs left that were killed; once in the life of this process.
-    pub(super) fn sweep(&self) {
-        static SWEPT: Once = Once::new();
-        SWEPT.call_once(|| {
-            let format = format!("{{{{.Names}}}} {{{{.Label \"{LABEL}\"}}}}");
-            let filter = format!("label={LABEL}");
-            let Ok(list) = self.tell(["ps", "--all", "--filter", &filter, "--format", &format]) else { return };
-            for (name, owner) in list.lines().filter_map(|line| line.split_once(' ')) {
-                if is_orphan(owner) {
-                    self.remove(name);
-                }
+    /// Removes what test runs left that were killed with all that watched over them; once in the life of this process.
+    ///
+    /// It is also the first that an engine is told, so one that hangs is found out here.
+    pub(super) fn sweep(&self) -> Result<(), EngineError> {
+        static SWEPT: Mutex<Vec<OsString>> = Mutex::new(Vec::new());
+        let mut swept = SWEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        if swept.contains(&self.program) {
+            return Ok(());
+        }
+        match self.labelled() {
+            Ok(labelled) => {
+                let orphans = labelled.iter().filter(|(_, owner)| is_orphan(owner));
+                orphans.for_each(|(name, _)| self.remove(name));
             }
-        });
+            Err(error @ EngineError::Hangs { .. }) => return Err(error),
+            // Whatever is wrong, the command that matters will say it better.
+            Err(EngineError::NoEngine { .. } | EngineError::NotRun { .. } | EngineError::Failed { .. }) => {}
+        }
+        swept.push(self.program.clone());
+        Ok(())
+    }
+
+    /// The containers with our label, and whose they are.
+    fn labelled(&self) -> Result<Vec<(String, String)>, EngineError> {
+        let ids = self.tell(["ps", "--all", "--quiet", "--filter", &format!("label={LABEL}")])?;
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        // Of all the templates that lead to a label, this is the one that every engine understands.
+        let format = format!("{{{{.Name}}}} {{{{index .Config.Labels \"{LABEL}\"}}}}");
+        let list = self.tell(["container", "inspect", "--format", &format].into_iter().chain(ids.lines()))?;
+        let pairs = list.lines().filter_map(|line| line.trim_start_matches('/').split_once(' '));
+        Ok(pairs.map(|(name, owner)| (name.to_owned(), owner.to_owned())).collect())
     }
 }
 
-/// `rehearsal=HOST/NAMESPACE/PID`: enough to know later whether we are still there.
-pub(super) fn label() -> String {
-    format!("{LABEL}={}/{}", home(), std::process::id())
-}
-
-/// Which host and which process namespace a process id is from: elsewhere the same id means somebody else.
-fn home() -> String {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    let inode: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
-    format!("{}/{inode}", host.trim())
-}
-
-fn is_orphan(owner: &str) -> bool {
-    match owner.rsplit_once('/') {
-        Some((there, process)) => there == home() && !std::path::Path::new("/proc").join(process).exists(),
-        None => false,
+/// Reads a stream to its end on a thread of its own, so that nobody waits for anybody.
+fn drained(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
+    let (done, text) = mpsc::channel();
+    if let Some(mut stream) = stream {
+        let read = move || {
+            let mut bytes = Vec::new();
+            let _ = stream.read_to_end(&mut bytes);
+            let _ = done.send(bytes);
+        };
+        // Without a thread there is no text, and the status has to do.
+        let _ = std::thread::Builder::new().spawn(read);
     }
+    text
 }
 
-/// A name that no container has.
-pub(super) fn unique_name() -> String {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let nanoseconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();
-    format!("rehearsal-{}-{}-{nanoseconds}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+/// Waits for a child, but not longer than `limit`.
+fn ended(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let begin = Instant::now();
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if begin.elapsed() >= limit {
+            return Ok(None);
+        }
+        std::thread::sleep(pause.min(limit.saturating_sub(begin.elapsed())));
+        pause = (pause * 2).min(Duration::from_millis(10));
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_containers_of_dead_processes_of_this_very_place_are_orphans() {
-        assert!(!is_orphan(&format!("{}/{}", home(), std::process::id())), "we live");
-        assert!(is_orphan(&format!("{}/4194305", home())), "beyond the largest process id");
-        assert!(!is_orphan("elsewhere/1/4194305"));
-        assert!(!is_orphan("17"));
-    }
 
     #[test]
     fn an_engine_that_is_not_there_is_named() {
@@ -190,5 +245,19 @@ mod tests {
         let engine = Engine::find(Some(OsStr::new("sh"))).unwrap();
         let error = engine.tell(["-c", "echo no such image >&2; exit 125"]).unwrap_err();
         assert_eq!(error.to_string(), "`sh -c echo no such image >&2; exit 125` failed: no such image");
+    }
+
+    #[test]
+    fn an_engine_that_hangs_is_not_waited_for() {
+        let engine = Engine::find(Some(OsStr::new("sh"))).unwrap();
+        let error = engine.tell_within(Duration::from_millis(20), ["-c", "read -r line < /dev/zero"]).unwrap_err();
+        let told = "`sh -c read -r line < /dev/zero` was not done within 0.02 s: does the engine hang?";
+        assert_eq!(error.to_string(), told);
+    }
+
+    #[test]
+    fn what_an_engine_leaves_running_with_its_pipes_is_not_waited_for_either() {
+        let engine = Engine::find(Some(OsStr::new("sh"))).unwrap();
+        assert_eq!(engine.tell(["-c", "sleep 3 & echo done >&2"]).unwrap(), "");
     }
 }

@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use super::engine::{Engine, EngineError};
+
+/// How long a build may take, which may have to fetch a lot.
+const LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// What was built in the life of this process, by its Dockerfile and target.
 static BUILT: Mutex<BTreeMap<Recipe, String>> = Mutex::new(BTreeMap::new());
@@ -32,7 +36,7 @@ pub fn build(engine: &Engine, dockerfile: &Path, target: Option<&str>) -> Result
         arguments.extend(["--target".into(), target.into()]);
     }
     arguments.push(context.into());
-    engine.tell(arguments)?;
+    engine.tell_within(LIMIT, arguments)?;
     built.insert(key, tag.clone());
     Ok(tag)
 }

@@ -5,12 +5,16 @@
 //!                     └──► Detached ──► exec -i ──► Connection   one container for many servers
 //! ```
 //!
-//! Ending the engine's client does not end what runs in the container, so every container has a name of ours, is removed
-//! by that name, and carries a label by which those left by a crash are found.
+//! Ending the engine's client does not end what runs in the container. Every container of ours has a name of ours, is removed
+//! by that name, and carries a label by which those left by a crash are found; a server in a container that stays has a
+//! mark of ours, by which it is found and ended. Whatever an engine is told has a time limit.
 
 mod detached;
 mod engine;
+mod guest;
 mod image;
+mod owner;
+mod removal;
 mod server;
 
 pub use detached::Detached;

@@ -5,15 +5,17 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use rehearsal_core::exchange::Channel;
 
-use super::engine::{Engine, EngineError, label, unique_name};
-use crate::stdio::{self, SpawnError, StderrSink};
-use crate::{BoxFuture, Connection, Outgoing, SendError, Sender, Stopped};
+use super::engine::{Engine, EngineError};
+use super::guest::Guest;
+use super::owner::{label, unique_name};
+use super::removal::Removal;
+use crate::stdio::{self, ServerCommand, StderrSink};
+use crate::{BoxFuture, Connection, Event, Outgoing, Receiver, SendError, Sender, Stopped};
 
 /// How to start a server in a container.
 #[derive(Clone)]
@@ -37,7 +39,7 @@ pub struct Container {
 pub enum Place {
     /// A new container of this image, removed afterwards.
     Image(String),
-    /// A container that runs already; it stays.
+    /// A container that runs already; it stays, and so does all that runs in it but this server.
     Running(String),
 }
 
@@ -65,74 +67,108 @@ impl fmt::Debug for Container {
 }
 
 /// Starts the server and connects to its stdin and stdout.
-pub async fn spawn(container: &Container) -> Result<Connection, SpawnError> {
-    let engine = Engine::find(container.engine.as_deref()).map_err(EngineError::into_spawn_error)?;
-    let name = unique_name();
+pub async fn spawn(container: &Container) -> Result<Connection, EngineError> {
+    let engine = Engine::find(container.engine.as_deref())?;
+    let sweeping = engine.clone();
+    let swept = tokio::task::spawn_blocking(move || sweeping.sweep()).await;
+    swept.unwrap_or(Ok(()))?;
     let mut command = engine.server();
     command.stderr = container.stderr.clone();
     command.environment = container.environment.clone();
-    match &container.place {
+    let (behind, mut command) = match &container.place {
         Place::Image(_) => {
-            let sweeping = engine.clone();
-            let swept = tokio::task::spawn_blocking(move || sweeping.sweep());
-            let _ = tokio::time::timeout(REMOVAL_LIMIT, swept).await;
-            command = command.arguments(["run", "--interactive", "--rm", "--name", &name, "--label", &label()]);
+            let removal = Removal::of(engine, unique_name());
+            let words = ["run", "--interactive", "--rm", "--name", removal.name(), "--label", &label()];
+            let command = command.arguments(words);
+            (Behind::Container(removal), command)
         }
-        Place::Running(_) => command = command.arguments(["exec", "--interactive"]),
-    }
+        Place::Running(name) => {
+            let guest = Guest::new(engine, name, &container.options);
+            let command = command.arguments(["exec", "--interactive", "--env", &guest.variable()]);
+            (Behind::Guest(guest), command)
+        }
+    };
     for variable in container.environment.keys() {
         // By name only: a value on the command line could be read by everybody on the machine.
         command = command.arguments([OsStr::new("--env"), variable]);
     }
     let (Place::Image(place) | Place::Running(place)) = &container.place;
     let command = command.arguments(&container.options).arguments([place]).arguments(&container.arguments);
-    let connection = stdio::spawn(&command).await?;
-    let Place::Image(_) = container.place else { return Ok(connection) };
-    let removal = Arc::new(Removal { engine, name, done: AtomicBool::new(false) });
-    let sender = Arc::new(ContainerSender { client: connection.sender, removal });
-    Ok(Connection { sender, receiver: connection.receiver })
+    connected(&command, Arc::new(behind)).await
 }
 
-/// How long an engine may take to remove a container before we go on without it.
-const REMOVAL_LIMIT: Duration = Duration::from_secs(20);
-
-/// The engine's client, and the container behind it that does not end with it.
-#[derive(Debug)]
-struct ContainerSender {
-    client: Arc<dyn Sender>,
-    removal: Arc<Removal>,
-}
-
-/// Removes a container, at the latest when dropped.
-#[derive(Debug)]
-struct Removal {
-    engine: Engine,
-    name: String,
-    done: AtomicBool,
-}
-
-impl Removal {
-    /// Waits until the engine is done, but not for ever: an engine that hangs must not hang us, and a test that ends with
-    /// a drop must not leave the container behind.
-    fn remove(&self) {
-        if self.done.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        let (engine, name) = (self.engine.clone(), self.name.clone());
-        let (done, removed) = std::sync::mpsc::channel();
-        let remove = move || {
-            engine.remove(&name);
-            let _ = done.send(());
-        };
-        if std::thread::Builder::new().spawn(remove).is_ok() {
-            let _ = removed.recv_timeout(REMOVAL_LIMIT);
+async fn connected(command: &ServerCommand, behind: Arc<Behind>) -> Result<Connection, EngineError> {
+    match stdio::spawn(command).await {
+        Ok(Connection { sender, receiver }) => Ok(Connection {
+            sender: Arc::new(ContainerSender { client: sender, behind: behind.clone() }),
+            receiver: Box::new(ContainerReceiver { client: receiver, behind }),
+        }),
+        Err(error) => {
+            behind.forget();
+            Err(EngineError::of_spawn(error))
         }
     }
 }
 
-impl Drop for Removal {
-    fn drop(&mut self) {
-        self.remove();
+/// What does not end with the engine's client.
+#[derive(Debug)]
+enum Behind {
+    /// A container of ours.
+    Container(Removal),
+    /// A server in a container that stays.
+    Guest(Guest),
+}
+
+impl Behind {
+    /// Ends it after the engine's client has; `stopped` is what is known of that.
+    fn end(&self, stopped: Stopped) -> Stopped {
+        match self {
+            Behind::Container(removal) => {
+                removal.remove();
+                stopped
+            }
+            Behind::Guest(guest) => guest.end(stopped),
+        }
+    }
+
+    /// Ends it now.
+    fn kill(&self) {
+        match self {
+            Behind::Container(removal) => removal.remove(),
+            Behind::Guest(guest) => guest.kill(),
+        }
+    }
+
+    /// It never came to be.
+    fn forget(&self) {
+        match self {
+            Behind::Container(removal) => removal.forget(),
+            Behind::Guest(guest) => guest.forget(),
+        }
+    }
+}
+
+/// The engine's client, and what is behind it: in this order, so that it is dropped in this order.
+#[derive(Debug)]
+struct ContainerSender {
+    client: Arc<dyn Sender>,
+    behind: Arc<Behind>,
+}
+
+/// Notices that the server is there.
+#[derive(Debug)]
+struct ContainerReceiver {
+    client: Box<dyn Receiver>,
+    behind: Arc<Behind>,
+}
+
+impl Receiver for ContainerReceiver {
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+        let event = std::task::ready!(self.client.poll_receive(context));
+        if let Behind::Guest(guest) = &*self.behind {
+            guest.hear();
+        }
+        Poll::Ready(event)
     }
 }
 
@@ -152,9 +188,8 @@ impl Sender for ContainerSender {
     fn close(&self) -> BoxFuture<'_, Stopped> {
         Box::pin(async {
             let stopped = self.client.close().await;
-            let removal = self.removal.clone();
-            let _ = tokio::task::spawn_blocking(move || removal.remove()).await;
-            stopped
+            let behind = self.behind.clone();
+            tokio::task::spawn_blocking(move || behind.end(stopped)).await.unwrap_or(stopped)
         })
     }
 
@@ -164,7 +199,7 @@ impl Sender for ContainerSender {
 
     fn abort(&self) {
         self.client.abort();
-        self.removal.remove();
+        self.behind.kill();
     }
 
     fn last_stderr(&self) -> Vec<String> {

@@ -1,5 +1,7 @@
 //! MCP over HTTP: Streamable HTTP and the older HTTP+SSE.
 
 pub mod client;
+mod guard;
+pub mod proxy;
 pub mod server;
 pub mod sse;

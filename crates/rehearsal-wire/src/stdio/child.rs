@@ -30,6 +30,16 @@ const LAST_WORDS: Duration = Duration::from_millis(1000);
 /// Sees every line of a server's stderr as it comes.
 pub type StderrSink = Arc<dyn Fn(&str) + Send + Sync>;
 
+/// What tells a server to end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Farewell {
+    /// The end of its stdin; SIGTERM comes only where that does not help.
+    #[default]
+    Stdin,
+    /// SIGTERM at once: a server that listens on a port does not care for its stdin.
+    Signal,
+}
+
 /// How to start a server.
 #[derive(Clone)]
 pub struct ServerCommand {
@@ -41,6 +51,8 @@ pub struct ServerCommand {
     pub environment: BTreeMap<OsString, OsString>,
     /// Where to run it; here unless given.
     pub working_dir: Option<PathBuf>,
+    /// What tells it to end.
+    pub farewell: Farewell,
     /// How long it has to end by itself when its stdin is closed, and again after SIGTERM.
     pub grace: Duration,
     /// The longest message that is read or written.
@@ -57,6 +69,7 @@ impl ServerCommand {
             arguments: Vec::new(),
             environment: BTreeMap::new(),
             working_dir: None,
+            farewell: Farewell::default(),
             grace: GRACE,
             message_limit: MESSAGE_LIMIT,
             stderr: None,
@@ -139,14 +152,15 @@ pub async fn spawn(server: &ServerCommand) -> Result<Connection, SpawnError> {
             sink(line);
         }
     }));
+    let lines = LineReader::new(stdout, server.message_limit);
     let shared = Arc::new(Shared {
-        writer: LineWriter::new(stdin),
+        writer: LineWriter::new(stdin, lines.alone()),
         process,
         tail,
+        farewell: server.farewell,
         grace: server.grace,
         message_limit: server.message_limit,
     });
-    let lines = LineReader::new(stdout, server.message_limit);
     let receiver = ChildReceiver { state: State::Reading(lines), shared: shared.clone(), drained: Some(drained) };
     Ok(Connection { sender: shared, receiver: Box::new(receiver) })
 }
@@ -226,6 +240,7 @@ struct Shared {
     writer: LineWriter,
     process: Process,
     tail: Tail,
+    farewell: Farewell,
     grace: Duration,
     message_limit: usize,
 }
@@ -245,6 +260,14 @@ impl Sender for Shared {
         })
     }
 
+    fn try_send(&self, _: Channel, message: &[u8]) -> Option<Result<(), SendError>> {
+        if message.len() > self.message_limit { None } else { self.writer.try_line(message) }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.writer.is_closed()
+    }
+
     fn takes_headers(&self) -> bool {
         false
     }
@@ -256,12 +279,16 @@ impl Sender for Shared {
     fn close(&self) -> BoxFuture<'_, Stopped> {
         Box::pin(async {
             if self.process.status().is_some() {
-                self.process.stop(Duration::ZERO).await;
+                self.process.stop(Duration::ZERO, Duration::ZERO).await;
                 return Stopped::Gone;
             }
             // A server that reads nothing may keep a writer busy, and with it the pipe open; it gets SIGTERM then.
             let _ = tokio::time::timeout(self.grace, self.writer.close()).await;
-            self.process.stop(self.grace).await
+            let patience = match self.farewell {
+                Farewell::Stdin => self.grace,
+                Farewell::Signal => Duration::ZERO,
+            };
+            self.process.stop(patience, self.grace).await
         })
     }
 

@@ -79,6 +79,8 @@ fn flood(to: &mut impl Write, mut bytes: u64) -> io::Result<()> {
 mod tests {
     use super::*;
     use rehearsal_core::answer::fault::Refused;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
     use std::time::Duration;
     use tokio::io::AsyncReadExt;
 
@@ -94,7 +96,7 @@ mod tests {
     /// What a client reads; misdeeds that close our own stdout are not for a test in this process.
     async fn written(misdeed: Misdeed) -> String {
         let (near, mut far) = tokio::io::duplex(1024);
-        let writer = LineWriter::new(near);
+        let writer = LineWriter::new(near, Arc::new(AtomicBool::new(true)));
         assert_eq!(misbehave(&writer, misdeed).await.unwrap(), Aftermath::GoesOn);
         writer.close().await;
         let mut read = Vec::new();

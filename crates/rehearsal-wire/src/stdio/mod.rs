@@ -14,9 +14,9 @@ mod read;
 mod relay;
 mod spawner;
 mod tail;
-mod watchdog;
+pub(crate) mod watchdog;
 mod write;
 
-pub use child::{ServerCommand, SpawnError, StderrSink, spawn};
+pub use child::{Farewell, ServerCommand, SpawnError, StderrSink, spawn};
 pub use own::own;
 pub use relay::{ClientStreams, Relay, RelayEnd, Stream, Tap};

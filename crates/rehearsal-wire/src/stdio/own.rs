@@ -25,7 +25,7 @@ use crate::{BoxFuture, Connection, Ending, Event, Outgoing, Receiver, SendError,
 /// files and terminals still go that way.
 pub fn own(message_limit: usize) -> io::Result<Connection> {
     let lines = LineReader::new(input()?, message_limit);
-    let sender = OwnSender { writer: LineWriter::new(output()?) };
+    let sender = OwnSender { writer: LineWriter::new(output()?, lines.alone()) };
     Ok(Connection { sender: Arc::new(sender), receiver: Box::new(OwnReceiver { lines }) })
 }
 
@@ -99,6 +99,10 @@ impl Sender for OwnSender {
 
     fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>> {
         Box::pin(async move { self.writer.line(outgoing.message.raw()).await })
+    }
+
+    fn try_send(&self, _: Channel, message: &[u8]) -> Option<Result<(), SendError>> {
+        self.writer.try_line(message)
     }
 
     fn send_bytes(&self, _: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {

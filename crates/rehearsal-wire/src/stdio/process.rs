@@ -62,9 +62,9 @@ impl Process {
         killpg(self.group, Signal::SIGKILL).is_ok()
     }
 
-    /// Waits, then SIGTERM, waits again, then SIGKILL, for the whole group.
-    pub(super) async fn stop(&self, grace: Duration) -> Stopped {
-        let stopped = if self.wait(grace).await.is_some() {
+    /// Waits for as long as `patience`, then SIGTERM, waits for as long as `grace`, then SIGKILL, for the whole group.
+    pub(super) async fn stop(&self, patience: Duration, grace: Duration) -> Stopped {
+        let stopped = if self.wait(patience).await.is_some() {
             Stopped::Politely
         } else {
             self.signal(Signal::SIGTERM);

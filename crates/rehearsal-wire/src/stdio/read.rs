@@ -2,14 +2,20 @@
 
 use std::fmt;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes, BytesMut};
 use rehearsal_core::message::{Message, Reason};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// How much is asked of the pipe at once; also what a pipe holds on Linux.
+/// How much is asked of the pipe at once while much comes; also what a pipe holds on Linux.
 const CHUNK: usize = 64 * 1024;
+/// How much while little comes: what is read then stays near, and whoever keeps a message keeps no more memory than this.
+const LITTLE: usize = 4 * 1024;
+/// How much room there must be to begin to read.
+const ROOM: usize = 512;
 /// How much of a message that is too long is kept, to recognise it by.
 const KEPT: usize = 1024;
 
@@ -21,6 +27,12 @@ pub(super) struct LineReader {
     scanned: usize,
     limit: usize,
     state: State,
+    /// Whether the last message came alone: then whoever answers it, or asks again, is probably alone too.
+    alone: Arc<AtomicBool>,
+    /// Whether a message was already taken of what was read last.
+    taken: bool,
+    /// Whether the last read filled the buffer.
+    much: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,8 +52,14 @@ pub(super) enum Line {
 
 impl LineReader {
     pub(super) fn new(from: impl AsyncRead + Send + Unpin + 'static, limit: usize) -> LineReader {
-        let (from, buffer) = (Box::new(from), BytesMut::with_capacity(CHUNK));
-        LineReader { from, buffer, scanned: 0, limit, state: State::Lines }
+        let (from, buffer) = (Box::new(from), BytesMut::with_capacity(LITTLE));
+        let alone = Arc::new(AtomicBool::new(true));
+        LineReader { from, buffer, scanned: 0, limit, state: State::Lines, alone, taken: false, much: false }
+    }
+
+    /// Always tells whether the last message came alone.
+    pub(super) fn alone(&self) -> Arc<AtomicBool> {
+        self.alone.clone()
     }
 
     pub(super) fn poll_line(&mut self, context: &mut Context<'_>) -> Poll<Line> {
@@ -50,14 +68,19 @@ impl LineReader {
         loop {
             if let Some(message) = self.take_line() {
                 budget.made_progress();
+                let taken = std::mem::replace(&mut self.taken, true);
+                self.alone.store(!taken && self.buffer.is_empty(), Ordering::Relaxed);
                 return Poll::Ready(Line::Message(message));
             }
             if self.state == State::End {
                 return Poll::Ready(Line::End);
             }
-            if self.buffer.capacity() - self.buffer.len() < CHUNK / 16 {
-                self.buffer.reserve(CHUNK);
+            let room = self.buffer.capacity() - self.buffer.len();
+            if room < ROOM {
+                // Half a message that fills a small buffer is part of a large one.
+                self.buffer.reserve(if self.much || self.buffer.len() >= LITTLE / 2 { CHUNK } else { LITTLE });
             }
+            let room = self.buffer.capacity() - self.buffer.len();
             // `read_buf` keeps nothing between polls, so a future that is made anew each time loses nothing.
             match pin!(self.from.read_buf(&mut self.buffer)).poll(context) {
                 Poll::Pending => return Poll::Pending,
@@ -69,7 +92,10 @@ impl LineReader {
                         return Poll::Ready(Line::Message(last(rest)));
                     }
                 }
-                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Ok(count)) => {
+                    self.taken = false;
+                    self.much = count == room;
+                }
                 Poll::Ready(Err(error)) => {
                     self.state = State::End;
                     return Poll::Ready(Line::Failed(error));
@@ -92,8 +118,9 @@ impl LineReader {
                     return None;
                 }
                 (State::Lines | State::End, Some(end)) => {
-                    let line = self.buffer.split_to(end).freeze();
-                    self.buffer.advance(1);
+                    let mut line = self.buffer.split_to(end + 1);
+                    line.truncate(end);
+                    let line = line.freeze();
                     if line.len() > self.limit {
                         return Some(too_long(&line, self.limit));
                     }
@@ -102,7 +129,7 @@ impl LineReader {
                 (State::Lines | State::End, None) if self.buffer.len() > self.limit => {
                     self.state = State::Skipping;
                     // A new buffer, so that the memory of the long line is given back.
-                    let long = std::mem::replace(&mut self.buffer, BytesMut::with_capacity(CHUNK));
+                    let long = std::mem::replace(&mut self.buffer, BytesMut::with_capacity(LITTLE));
                     return Some(too_long(&long, self.limit));
                 }
                 (State::Lines | State::End, None) => {

@@ -124,7 +124,7 @@ impl Relay {
         let status = tokio::select! {
             status = self.process.ended() => status,
             () = self.client_gone() => {
-                self.process.stop(self.grace).await;
+                self.process.stop(self.grace, self.grace).await;
                 self.process.status()
             }
         };

@@ -1,51 +1,105 @@
-//! Kills what is left of our servers when we are killed ourselves.
+//! Clears up after us when we are killed ourselves.
 //!
 //! The parent-death signal reaches the process that we started, but not what that has started, such as the server behind a
-//! launcher. The watchdog is a few lines of shell at the other end of a pipe: when the pipe closes, because we are gone,
-//! it kills every process group that was not taken off its list.
+//! launcher, or in a container. The watchdog is a few lines of shell at the other end of a pipe: when the pipe closes,
+//! because we are gone, it does every duty that was not taken off its list.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use nix::unistd::Pid;
 
+/// The list has one `KEY COMMAND` a line, and a line end before the first one.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP
-groups=' '
-while read -r sign group; do
+duties='
+'
+while read -r sign key command; do
     case $sign in
-    +) groups="$groups$group " ;;
-    -) case $groups in *" $group "*) groups="${groups%% $group *} ${groups#* $group }" ;; esac ;;
+    +) duties="$duties$key $command
+" ;;
+    -) case $duties in *"
+$key "*)
+        rest=${duties#*"
+$key "}
+        duties="${duties%%"
+$key "*}
+${rest#*
+}" ;;
+    esac ;;
     esac
 done
-for group in $groups; do kill -s KILL -- "-$group"; done
+printf '%s' "${duties#?}" | while read -r key command; do eval "$command"; done
 "#;
 
 static WATCHDOG: OnceLock<Option<Mutex<ChildStdin>>> = OnceLock::new();
 
-/// Puts a process group on the list.
+/// Puts the killing of a process group on the list.
 pub(super) fn watch(group: Pid) {
-    tell('+', group);
+    tell(format_args!("+ {group} kill -s KILL -- -{group}"));
 }
 
 /// Takes a process group off the list.
 pub(super) fn forget(group: Pid) {
-    tell('-', group);
+    tell(format_args!("- {group}"));
 }
 
-fn tell(sign: char, group: Pid) {
+/// Puts a line of shell on the list; `key` is one word that nobody else uses.
+pub(crate) fn promise(key: &str, command: &str) {
+    debug_assert!(
+        !key.contains(char::is_whitespace) && !command.contains('\n'),
+        "one line, whose first word is the key"
+    );
+    // Beside the others, because it may take its time.
+    tell(format_args!("+ {key} {command} &"));
+}
+
+/// Takes a line of shell off the list: we did it ourselves.
+pub(crate) fn kept(key: &str) {
+    tell(format_args!("- {key}"));
+}
+
+fn tell(line: std::fmt::Arguments<'_>) {
     // Without a shell there is no watchdog, and the parent-death signal has to do.
     if let Some(pipe) = WATCHDOG.get_or_init(start) {
-        let _ = writeln!(pipe.lock().unwrap_or_else(PoisonError::into_inner), "{sign} {group}");
+        // One write, so that a line is never torn.
+        let _ = pipe.lock().unwrap_or_else(PoisonError::into_inner).write_all(format!("{line}\n").as_bytes());
     }
 }
 
 fn start() -> Option<Mutex<ChildStdin>> {
+    started()?.stdin.take().map(Mutex::new)
+}
+
+fn started() -> Option<Child> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     // A group of its own, so that Ctrl-C at a terminal does not end it; nothing of ours is kept busy by where it runs.
     command.process_group(0).current_dir("/");
-    command.spawn().ok()?.stdin.take().map(Mutex::new)
+    command.spawn().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_still_on_the_list_is_done_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let mut watchdog = started().unwrap();
+        let mut pipe = watchdog.stdin.take().unwrap();
+        let touch = |name: &str| format!("echo {name} >> '{}'", log.display());
+        for (key, words) in [("1", "one"), ("11", "eleven"), ("two", "two  words"), ("three", "three")] {
+            writeln!(pipe, "+ {key} {}", touch(words)).unwrap();
+        }
+        for key in ["1", "three", "unknown"] {
+            writeln!(pipe, "- {key}").unwrap();
+        }
+        drop(pipe);
+        watchdog.wait().unwrap();
+        assert_eq!(std::fs::read_to_string(log).unwrap(), "eleven\ntwo words\n");
+    }
 }

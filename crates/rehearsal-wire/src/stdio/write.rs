@@ -1,31 +1,121 @@
 //! Messages written to a pipe, whole or not at all.
+//!
+//! ```text
+//! alone:    line ──► write
+//! many:     line ─┐
+//!           line ─┼─► queue ──► one task ──► one write
+//!           line ─┘
+//! ```
 
 use std::fmt;
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
-use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::sync::Mutex;
+use tokio::io::AsyncWrite;
+use tokio::sync::Notify;
 
 use crate::SendError;
 
+/// How much waits to be written before a sender has to wait until there is room for more.
+const ROOM: usize = 1024 * 1024;
+/// What is longer is not written without waiting.
+const AT_ONCE: usize = 4096;
+
 /// A pipe that many tasks write to.
+///
+/// A message that is in the queue is written even if its sender gives up, so that the peer never sees two messages in one
+/// line. The queue is emptied by a task that ends when it is empty: when it gets its turn, all those have put their
+/// messages there who had theirs in the same moment.
 pub(super) struct LineWriter {
-    /// `None` once closed.
-    pipe: Mutex<Option<Pipe>>,
+    shared: Arc<Shared>,
 }
 
-struct Pipe {
-    to: Box<dyn AsyncWrite + Send + Unpin>,
-    /// What is not written yet. A sender that gives up in the middle of a message leaves the rest here, and the next
-    /// one writes it first: the peer never sees two messages in one line.
+struct Shared {
+    /// Whether somebody who has something to say is probably the only one.
+    alone: Arc<AtomicBool>,
+    queue: Mutex<Queue>,
+    /// Something was written, or the pipe is closed.
+    progress: Notify,
+}
+
+struct Queue {
+    /// `None` once closed.
+    pipe: Option<Box<dyn AsyncWrite + Send + Unpin>>,
+    /// Why it was closed, if we did not do it ourselves.
+    broken: Option<SendError>,
+    /// What is not written yet.
     rest: BytesMut,
+    /// How many bytes were ever put into the queue; what is written is this less the rest.
+    taken: u64,
+    /// Whether the task that empties the queue is there, and how to wake it.
+    emptying: Option<Waker>,
+    /// Whether somebody writes a message piece by piece, and all others wait.
+    dripping: bool,
+}
+
+/// Who puts something into the queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// Somebody with a whole message.
+    Line,
+    /// Whoever writes piece by piece.
+    Dripping,
+}
+
+/// Somebody writes piece by piece until this is dropped.
+struct Dripping<'a>(&'a Shared);
+
+impl Drop for Dripping<'_> {
+    fn drop(&mut self) {
+        self.0.queue().dripping = false;
+        self.0.progress.notify_waiters();
+    }
 }
 
 impl LineWriter {
-    pub(super) fn new(to: impl AsyncWrite + Send + Unpin + 'static) -> LineWriter {
-        LineWriter { pipe: Mutex::new(Some(Pipe { to: Box::new(to), rest: BytesMut::with_capacity(4096) })) }
+    /// `alone` is what the reader of the same conversation knows: whether the last thing that the peer said came alone.
+    pub(super) fn new(to: impl AsyncWrite + Send + Unpin + 'static, alone: Arc<AtomicBool>) -> LineWriter {
+        let (broken, taken, emptying, dripping) = Default::default();
+        let (pipe, rest) = (Some(Box::new(to) as Box<_>), BytesMut::with_capacity(4096));
+        let queue = Queue { pipe, broken, rest, taken, emptying, dripping };
+        LineWriter { shared: Arc::new(Shared { alone, queue: Mutex::new(queue), progress: Notify::new() }) }
+    }
+
+    /// Writes one message and its line end, or has it written with those of the same moment; `None` where nothing was
+    /// done, because it would take waiting.
+    pub(super) fn try_line(&self, message: &[u8]) -> Option<Result<(), SendError>> {
+        if message.len() >= AT_ONCE {
+            return None;
+        }
+        if memchr::memchr(b'\n', message).is_some() {
+            return Some(Err(SendError::LineEnd));
+        }
+        let mut queue = self.shared.queue();
+        if queue.pipe.is_none() {
+            return Some(Err(queue.why_closed()));
+        }
+        if queue.rest.len() >= ROOM || queue.dripping {
+            return None;
+        }
+        let alone = self.shared.alone.load(Ordering::Relaxed) && queue.emptying.is_none() && queue.rest.is_empty();
+        queue.put(&[message, b"\n"]);
+        // Whoever must wait is woken through the task that empties the queue.
+        if alone && queue.poll_empty(&mut Context::from_waker(Waker::noop())).is_ready() {
+            return Some(queue.broken.clone().map_or(Ok(()), Err));
+        }
+        self.shared.empty(&mut queue);
+        Some(Ok(()))
+    }
+
+    /// Whether the peer takes nothing any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.shared.queue().pipe.is_none()
     }
 
     /// Writes one message and its line end.
@@ -43,53 +133,162 @@ impl LineWriter {
 
     /// Writes bytes piece by piece; nobody else gets a word in between.
     pub(super) async fn drip(&self, bytes: &Bytes, piece: usize, pause: Duration) -> Result<(), SendError> {
-        let mut pipe = self.pipe.lock().await;
-        let Some(pipe) = pipe.as_mut() else { return Err(SendError::Closed) };
+        let _turn = self.take_turn().await;
         for (at, piece) in bytes.chunks(piece.max(1)).enumerate() {
             if at > 0 {
                 tokio::time::sleep(pause).await;
             }
-            pipe.rest.extend_from_slice(piece);
-            pipe.flush().await.map_err(failed)?;
+            self.put(&[piece], Turn::Dripping).await?;
         }
         Ok(())
     }
 
+    /// Waits until nobody else drips.
+    async fn take_turn(&self) -> Dripping<'_> {
+        loop {
+            let progress = self.shared.progress.notified();
+            {
+                let mut queue = self.shared.queue();
+                if !queue.dripping {
+                    queue.dripping = true;
+                    return Dripping(&self.shared);
+                }
+            }
+            progress.await;
+        }
+    }
+
     async fn write(&self, parts: &[&[u8]]) -> Result<(), SendError> {
-        let mut pipe = self.pipe.lock().await;
-        let Some(pipe) = pipe.as_mut() else { return Err(SendError::Closed) };
-        parts.iter().for_each(|part| pipe.rest.extend_from_slice(part));
-        pipe.flush().await.map_err(failed)
+        self.put(parts, Turn::Line).await
+    }
+
+    async fn put(&self, parts: &[&[u8]], turn: Turn) -> Result<(), SendError> {
+        let mut end = None;
+        loop {
+            let progress = self.shared.progress.notified();
+            {
+                let mut queue = self.shared.queue();
+                let may = turn == Turn::Dripping || !queue.dripping;
+                if end.is_none() && may && queue.pipe.is_some() && queue.rest.len() < ROOM {
+                    queue.put(parts);
+                    end = Some(queue.taken);
+                    self.shared.empty(&mut queue);
+                }
+                match end {
+                    Some(end) if queue.written() >= end => return Ok(()),
+                    _ if queue.pipe.is_none() => return Err(queue.why_closed()),
+                    _ => {}
+                }
+            }
+            progress.await;
+        }
     }
 
     /// Closes the pipe; a peer that reads sees the end.
     ///
-    /// Waits while somebody writes: whoever calls this puts a limit on it.
+    /// Waits while there is something to write: whoever calls this puts a limit on it.
     pub(super) async fn close(&self) {
-        self.pipe.lock().await.take();
-    }
-}
-
-fn failed(error: io::Error) -> SendError {
-    match error.kind() {
-        io::ErrorKind::BrokenPipe => SendError::Closed,
-        _ => SendError::Failed { why: error.to_string() },
-    }
-}
-
-impl Pipe {
-    async fn flush(&mut self) -> io::Result<()> {
-        while !self.rest.is_empty() {
-            let written = self.to.write(&self.rest).await?;
-            if written == 0 {
-                return Err(io::ErrorKind::BrokenPipe.into());
+        loop {
+            let progress = self.shared.progress.notified();
+            {
+                let queue = self.shared.queue();
+                if queue.pipe.is_none() || queue.emptying.is_none() {
+                    break;
+                }
             }
-            self.rest.advance(written);
+            progress.await;
         }
-        if self.rest.capacity() > 1024 * 1024 {
+        self.shared.close();
+    }
+}
+
+impl Drop for LineWriter {
+    fn drop(&mut self) {
+        self.shared.close();
+    }
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn close(&self) {
+        let emptying = {
+            let mut queue = self.queue();
+            queue.pipe = None;
+            queue.emptying.take()
+        };
+        emptying.into_iter().for_each(Waker::wake);
+        self.progress.notify_waiters();
+    }
+
+    /// Sees to it that somebody empties the queue.
+    fn empty(self: &Arc<Self>, queue: &mut Queue) {
+        if queue.emptying.is_none() {
+            queue.emptying = Some(Waker::noop().clone());
+            let shared = self.clone();
+            tokio::spawn(poll_fn(move |context| {
+                let mut queue = shared.queue();
+                let done = queue.poll_empty(context);
+                queue.emptying = done.is_pending().then(|| context.waker().clone());
+                drop(queue);
+                shared.progress.notify_waiters();
+                done
+            }));
+        }
+    }
+}
+
+impl Queue {
+    fn put(&mut self, parts: &[&[u8]]) {
+        for part in parts {
+            self.rest.extend_from_slice(part);
+            self.taken += part.len() as u64;
+        }
+    }
+
+    fn written(&self) -> u64 {
+        self.taken - self.rest.len() as u64
+    }
+
+    fn why_closed(&self) -> SendError {
+        self.broken.clone().unwrap_or(SendError::Closed)
+    }
+
+    /// Writes until nothing is left, or the pipe is broken.
+    fn poll_empty(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match ready!(self.poll_write(context)) {
+            Ok(()) => {}
+            Err(error) => {
+                self.pipe = None;
+                self.broken = Some(match error.kind() {
+                    io::ErrorKind::BrokenPipe => SendError::Closed,
+                    _ => SendError::Failed { why: error.to_string() },
+                });
+            }
+        }
+        if self.rest.is_empty() && self.rest.capacity() > ROOM {
             self.rest = BytesMut::with_capacity(4096);
         }
-        self.to.flush().await
+        Poll::Ready(())
+    }
+
+    fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Some(pipe) = &mut self.pipe else { return Poll::Ready(Ok(())) };
+        while !self.rest.is_empty() {
+            let written = ready!(Pin::new(&mut *pipe).poll_write(context, &self.rest))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+            }
+            if written == self.rest.len() {
+                // Unlike `advance`, this leaves all the room to what comes next.
+                self.rest.clear();
+            } else {
+                self.rest.advance(written);
+            }
+        }
+        Pin::new(pipe).poll_flush(context)
     }
 }
 
@@ -104,10 +303,14 @@ mod tests {
     use super::*;
     use tokio::io::AsyncReadExt;
 
+    fn writer(to: impl AsyncWrite + Send + Unpin + 'static) -> LineWriter {
+        LineWriter::new(to, Arc::new(AtomicBool::new(true)))
+    }
+
     #[tokio::test]
     async fn a_sender_that_gives_up_does_not_cut_a_line_in_two() {
         let (near, mut far) = tokio::io::duplex(8);
-        let writer = LineWriter::new(near);
+        let writer = writer(near);
         let long = Bytes::from_static(b"a long first message");
         let gave_up = tokio::time::timeout(Duration::from_millis(5), writer.line(&long)).await;
         assert!(gave_up.is_err());
@@ -127,8 +330,111 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn whoever_has_something_to_say_waits_for_a_message_that_drips() {
+        let (near, mut far) = tokio::io::duplex(1024);
+        let writer = writer(near);
+        let (slow, quick) = (Bytes::from_static(b"drop by drop\n"), Bytes::from_static(b"quick"));
+        let drip = writer.drip(&slow, 2, Duration::from_millis(1));
+        let line = async {
+            tokio::task::yield_now().await;
+            assert!(writer.try_line(b"at once").is_none());
+            writer.line(&quick).await
+        };
+        let (dripped, said) = tokio::join!(drip, line);
+        assert!(dripped.is_ok() && said.is_ok());
+        writer.close().await;
+        let mut read = String::new();
+        far.read_to_string(&mut read).await.unwrap();
+        assert_eq!(read, "drop by drop\nquick\n");
+    }
+
+    #[tokio::test]
     async fn a_line_end_inside_a_message_is_refused() {
-        let writer = LineWriter::new(tokio::io::sink());
+        let writer = writer(tokio::io::sink());
         assert!(matches!(writer.line(&Bytes::from_static(b"{\n}")).await, Err(SendError::LineEnd)));
+        assert!(matches!(writer.try_line(b"{\n}"), Some(Err(SendError::LineEnd))));
+    }
+
+    /// Keeps every write apart.
+    #[derive(Clone, Default)]
+    struct Writes(Arc<Mutex<Vec<String>>>);
+
+    impl AsyncWrite for Writes {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            self.0.lock().unwrap().push(String::from_utf8_lossy(bytes).into_owned());
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_said_in_the_same_moment_is_one_write() {
+        let writes = Writes::default();
+        let writer = writer(writes.clone());
+        let [one, two, three] = ["one", "two", "three"].map(Bytes::from);
+        let (one, two, three) = tokio::join!(writer.line(&one), writer.line(&two), writer.line(&three));
+        assert!(one.is_ok() && two.is_ok() && three.is_ok());
+        assert_eq!(*writes.0.lock().unwrap(), ["one\ntwo\nthree\n"]);
+    }
+
+    #[tokio::test]
+    async fn whoever_is_alone_writes_at_once_and_nobody_overtakes() {
+        let (writes, alone) = (Writes::default(), Arc::new(AtomicBool::new(true)));
+        let writer = LineWriter::new(writes.clone(), alone.clone());
+        assert!(matches!(writer.try_line(b"alone"), Some(Ok(()))));
+        assert_eq!(*writes.0.lock().unwrap(), ["alone\n"]);
+        alone.store(false, Ordering::Relaxed);
+        assert!(matches!(writer.try_line(b"one"), Some(Ok(()))));
+        alone.store(true, Ordering::Relaxed);
+        assert!(matches!(writer.try_line(b"two"), Some(Ok(()))));
+        writer.line(&Bytes::from_static(b"three")).await.unwrap();
+        assert_eq!(*writes.0.lock().unwrap(), ["alone\n", "one\ntwo\nthree\n"]);
+    }
+
+    #[tokio::test]
+    async fn a_pipe_that_is_full_takes_everything_later_and_in_order() {
+        let (near, mut far) = tokio::io::duplex(8);
+        let writer = writer(near);
+        assert!(matches!(writer.try_line(b"12345678"), Some(Ok(()))));
+        assert!(matches!(writer.try_line(b"more"), Some(Ok(()))));
+        let mut read = String::new();
+        let (_, ()) = tokio::join!(far.read_to_string(&mut read), writer.close());
+        assert_eq!(read, "12345678\nmore\n");
+    }
+
+    #[tokio::test]
+    async fn whoever_does_not_want_to_wait_is_sent_away_when_much_is_to_be_written() {
+        let (near, _far) = tokio::io::duplex(8);
+        let writer = writer(near);
+        assert!(writer.try_line(&[b'x'; AT_ONCE]).is_none());
+        let taken = (0..).take_while(|_| writer.try_line(&[b'x'; 1000]).is_some()).count();
+        assert_eq!(taken, (ROOM + 8).div_ceil(1001));
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_reads_nothing_makes_senders_wait_and_the_end_wakes_them() {
+        let (near, far) = tokio::io::duplex(8);
+        let writer = Arc::new(writer(near));
+        let senders: Vec<_> = (0..10)
+            .map(|_| {
+                let writer = writer.clone();
+                tokio::spawn(async move { writer.line(&Bytes::from(vec![b'x'; ROOM / 4])).await })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        assert!(writer.shared.queue().rest.len() < 2 * ROOM, "the queue is bounded");
+        drop(far);
+        for sender in senders {
+            assert!(matches!(sender.await.unwrap(), Err(SendError::Closed)));
+        }
+        assert!(matches!(writer.line(&Bytes::from_static(b"late")).await, Err(SendError::Closed)));
+        assert!(matches!(writer.try_line(b"late"), Some(Err(SendError::Closed))));
     }
 }

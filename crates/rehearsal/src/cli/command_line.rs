@@ -16,6 +16,7 @@ use super::read::Read;
 use super::record::Record;
 use super::request::Request;
 use super::schema::Schema;
+use super::trace::Trace;
 use super::wrap::{Unwrap, Wrap};
 
 /// Drives and records MCP servers from the command line: see what a server offers, use it, watch the wire.
@@ -47,6 +48,7 @@ pub(super) enum Verb {
     Check(Check),
     Schema(Schema),
     Record(Record),
+    Trace(Trace),
     Wrap(Wrap),
     Unwrap(Unwrap),
     Completions(Completions),
@@ -60,6 +62,7 @@ Examples:
   rehearse read file:///notes.md --container my-server:latest
   rehearse prompt greet who=Ada --config .mcp.json --server greeter
   rehearse record -o trace.jsonl -- npx -y @modelcontextprotocol/server-everything
+  rehearse trace show trace.jsonl
 
 `rehearse list --help` and the like say more.";
 

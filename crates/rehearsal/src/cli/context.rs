@@ -8,10 +8,7 @@ use std::path::PathBuf;
 
 use anstream::{AutoStream, ColorChoice};
 
-use crate::print::{Palette, Screen, Talk};
-
-/// How wide a terminal is that does not say so.
-const USUAL_WIDTH: usize = 80;
+use crate::print::{Palette, Screen, Talk, USUAL_WIDTH};
 
 /// The words, the variables and the streams that the program was given.
 pub(crate) struct Context {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use rehearsal::client::ClientError;
 use rehearsal::core::message::Method;
 use rehearsal::wire::SendError;
+use rehearsal::wire::container::EngineError;
 use rehearsal::wire::stdio::SpawnError;
 
 use super::arguments::ArgumentsError;
@@ -14,6 +15,7 @@ use super::json_input::JsonInputError;
 use super::mock::MockFailure;
 use super::save::SaveError;
 use super::server::ServerError;
+use super::trace::TraceError;
 use super::wrap::WrapError;
 use crate::print::Talk;
 
@@ -35,6 +37,9 @@ pub(super) enum Failure {
     /// A configuration could not be wrapped or unwrapped.
     #[error(transparent)]
     Wrap(#[from] WrapError),
+    /// A recording could not be read or written.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     /// A mock could not be served.
     #[error(transparent)]
     Mock(#[from] MockFailure),
@@ -84,6 +89,7 @@ impl Failure {
             | Failure::Json(_)
             | Failure::Save(_)
             | Failure::Wrap(_)
+            | Failure::Trace(_)
             | Failure::Output(_)
             | Failure::Unreadable { .. } => Exit::BadInput,
             Failure::Client(error) => client_exit(error),
@@ -99,6 +105,7 @@ impl Failure {
             Failure::Client(error) => client_hints(error).into_iter().map(str::to_owned).collect(),
             Failure::Json(error) => error.hints(),
             Failure::Wrap(error) => error.hints(),
+            Failure::Trace(error) => error.hints(),
             Failure::Mock(_)
             | Failure::Save(_)
             | Failure::Output(_)
@@ -120,12 +127,15 @@ fn client_exit(error: &ClientError) -> Exit {
         | ClientError::NotSent { cause: SendError::TooLong { .. } | SendError::LineEnd, .. } => Exit::BadInput,
         // The options were checked before, so a target that is still bad is one that cannot be reached.
         ClientError::BadTarget { .. }
+        | ClientError::NoTransport { .. }
+        | ClientError::Engine(_)
         | ClientError::Start(
             SpawnError::NoProgram { .. }
             | SpawnError::NoInterpreter { .. }
             | SpawnError::NotExecutable { .. }
             | SpawnError::Refused { .. },
         )
+        | ClientError::NotListening { .. }
         | ClientError::ServerGone { .. }
         | ClientError::TimedOut { .. }
         | ClientError::Refused { .. }
@@ -140,10 +150,15 @@ fn client_exit(error: &ClientError) -> Exit {
     }
 }
 
+const PATH: &str = "is the path of the URL right? Many servers are at /mcp, older ones at /sse";
+
 fn client_hints(error: &ClientError) -> Vec<&'static str> {
     let mut hints = Vec::new();
     match error {
-        ClientError::Start(SpawnError::NoProgram { program }) if program.contains(" or ") => {
+        ClientError::Engine(EngineError::NoEngine { looked_for }) if looked_for.len() == 1 => {
+            hints.push("check how it is spelled, and that its directory is in PATH");
+        }
+        ClientError::Engine(EngineError::NoEngine { .. }) => {
             hints.push("install one of them, or name the engine that you have: --engine NAME");
         }
         ClientError::Start(SpawnError::NoProgram { program }) if program.contains(' ') => {
@@ -168,16 +183,19 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
         ClientError::Refused { status: 401 | 403, .. } | ClientError::ErrorReply { status: Some(401 | 403), .. } => {
             hints.push("say who you are: --header 'Authorization: Bearer TOKEN'");
         }
-        ClientError::Refused { status: 200..=299 | 404 | 405, .. } => {
-            hints.push("is the path of the URL right? Many servers are at /mcp, older ones at /sse");
+        ClientError::Refused { status: 200..=299 | 404 | 405, .. } | ClientError::NoTransport { .. } => {
+            hints.push(PATH)
         }
+        ClientError::ErrorReply { status: Some(404 | 405), method, .. } if is_first(method) => hints.push(PATH),
         ClientError::BadTarget { .. } => hints.push("is the server running, and is its URL right?"),
         ClientError::Lost { method, .. } if is_first(method) => {
             hints.push("is the server running, and is its URL right?");
         }
         ClientError::NoCommonVersion { .. } => hints.push("`--protocol auto` takes any version that both speak"),
         ClientError::Start(SpawnError::NoWorkingDir { .. } | SpawnError::Refused { .. })
+        | ClientError::Engine(EngineError::NotRun { .. } | EngineError::Failed { .. } | EngineError::Hangs { .. })
         | ClientError::Config(_)
+        | ClientError::NotListening { .. }
         | ClientError::ServerGone { .. }
         | ClientError::Refused { .. }
         | ClientError::Lost { .. }

@@ -148,8 +148,9 @@ impl Mock {
                 biased;
                 // The fault `exit`: as a server that dies, with whatever status it was told to.
                 status = server.exited() => std::process::exit(status),
-                served = serving => served,
+                // Before it is said that we listen: what changes from then on is a change.
                 () = self.watched(files, &server, &context.talk) => Ok(Exit::Ok),
+                served = serving => served,
             }
         });
         // A thread that reads from a terminal cannot be stopped, and must not be waited for.

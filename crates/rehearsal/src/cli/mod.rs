@@ -31,6 +31,7 @@ mod schema;
 mod server;
 mod signals;
 mod suggestion;
+mod trace;
 mod verdict;
 mod wrap;
 

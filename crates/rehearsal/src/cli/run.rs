@@ -49,6 +49,7 @@ fn done(verb: &Verb, context: &Context) -> Result<ExitCode, Failure> {
         Verb::Record(record) => return record.run(context).map(ExitCode::from),
         Verb::Wrap(wrap) => wrap.run(context),
         Verb::Unwrap(unwrap) => unwrap.run(context),
+        Verb::Trace(trace) => trace.run(context),
         Verb::Completions(completions) => completions.run(),
         Verb::Man(man) => man.run(context),
     };

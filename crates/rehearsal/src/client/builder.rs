@@ -1,6 +1,5 @@
 //! How a client is made.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -14,6 +13,7 @@ use rehearsal_wire::Connection;
 use rehearsal_wire::container::Container;
 use rehearsal_wire::stdio::{ServerCommand, StderrSink};
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
 use super::answers::Answers;
 use super::config::{ServerEntry, read_config};
@@ -21,7 +21,7 @@ use super::conversation::Tap;
 use super::error::ClientError;
 use super::handshake;
 use super::session::Client;
-use super::target::{HttpTransport, Protocol, Target};
+use super::target::{Endpoint, HttpTransport, Protocol, Target};
 
 /// Set for every server that a client starts, so that a server can tell a test from real life.
 const TEST_MODE: (&str, &str) = ("REHEARSAL_TEST_MODE", "1");
@@ -43,19 +43,22 @@ pub struct ClientBuilder {
 impl Client {
     /// A server to start; a program without a slash is looked up in `PATH`.
     pub fn command(program: impl Into<OsString>) -> ClientBuilder {
-        let mut command = ServerCommand::new(program);
-        command.environment.insert(TEST_MODE.0.into(), TEST_MODE.1.into());
-        ClientBuilder::new(Target::Command(command))
+        ClientBuilder::new(Target::Command(started(program)))
     }
 
     /// A server to reach over HTTP.
     pub fn url(url: impl Into<String>) -> ClientBuilder {
-        ClientBuilder::new(Target::Url {
-            url: url.into(),
-            headers: BTreeMap::new(),
-            transport: HttpTransport::Auto,
-            root_certificates: Vec::new(),
-        })
+        ClientBuilder::new(Target::Url(Endpoint { url: url.into(), ..Endpoint::default() }))
+    }
+
+    /// A server to start that listens on a port: its URL is found in what it says on stdout or stderr, and it ends with the
+    /// client.
+    ///
+    /// `listening on http://127.0.0.1:43121/mcp`, `running on http://0.0.0.0:8000` and `listening on port 3001` are
+    /// understood; where no path is named, [`path`](ClientBuilder::path) says it, or it is `/mcp`.
+    pub fn listening(program: impl Into<OsString>) -> ClientBuilder {
+        let command = started(program);
+        ClientBuilder::new(Target::Listening { command, endpoint: Endpoint::default(), started: OnceCell::new() })
     }
 
     /// A server in a container: an image to run, or a running container to run something in.
@@ -73,7 +76,20 @@ impl Client {
     /// A server by its name in an `.mcp.json`; variables in the file come from our environment.
     pub fn config(file: impl AsRef<Path>, name: &str) -> Result<ClientBuilder, ClientError> {
         let entry = read_config(file.as_ref(), name, |variable| std::env::var(variable).ok())?;
-        Ok(match entry {
+        Ok(entry.into())
+    }
+}
+
+/// A program that knows that this is a test.
+fn started(program: impl Into<OsString>) -> ServerCommand {
+    let mut command = ServerCommand::new(program);
+    command.environment.insert(TEST_MODE.0.into(), TEST_MODE.1.into());
+    command
+}
+
+impl From<ServerEntry> for ClientBuilder {
+    fn from(entry: ServerEntry) -> ClientBuilder {
+        match entry {
             ServerEntry::Command { command, arguments, environment, working_dir } => {
                 let builder = Client::command(command).arguments(arguments);
                 let builder = environment.into_iter().fold(builder, |builder, (key, value)| builder.env(key, value));
@@ -86,7 +102,7 @@ impl Client {
                 let builder = headers.into_iter().fold(Client::url(url), |builder, (k, v)| builder.header(k, v));
                 if sse { builder.transport(HttpTransport::Sse) } else { builder }
             }
-        })
+        }
     }
 }
 
@@ -108,9 +124,9 @@ impl ClientBuilder {
     pub fn arguments(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ClientBuilder {
         let arguments = arguments.into_iter().map(Into::into);
         match &mut self.target {
-            Target::Command(command) => command.arguments.extend(arguments),
+            Target::Command(command) | Target::Listening { command, .. } => command.arguments.extend(arguments),
             Target::Container(container) => container.arguments.extend(arguments),
-            Target::Url { .. } | Target::Connection(_) => {}
+            Target::Url(_) | Target::Connection(_) => {}
         }
         self
     }
@@ -118,16 +134,18 @@ impl ClientBuilder {
     /// Sets a variable for the server.
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> ClientBuilder {
         match &mut self.target {
-            Target::Command(command) => drop(command.environment.insert(name.into(), value.into())),
+            Target::Command(command) | Target::Listening { command, .. } => {
+                command.environment.insert(name.into(), value.into());
+            }
             Target::Container(container) => drop(container.environment.insert(name.into(), value.into())),
-            Target::Url { .. } | Target::Connection(_) => {}
+            Target::Url(_) | Target::Connection(_) => {}
         }
         self
     }
 
     /// Where the server runs.
     pub fn working_dir(mut self, path: impl Into<PathBuf>) -> ClientBuilder {
-        if let Target::Command(command) = &mut self.target {
+        if let Target::Command(command) | Target::Listening { command, .. } = &mut self.target {
             command.working_dir = Some(path.into());
         }
         self
@@ -137,33 +155,48 @@ impl ClientBuilder {
     pub fn on_stderr(mut self, sink: impl Fn(&str) + Send + Sync + 'static) -> ClientBuilder {
         let sink: StderrSink = Arc::new(sink);
         match &mut self.target {
-            Target::Command(command) => command.stderr = Some(sink),
+            Target::Command(command) | Target::Listening { command, .. } => command.stderr = Some(sink),
             Target::Container(container) => container.stderr = Some(sink),
-            Target::Url { .. } | Target::Connection(_) => {}
+            Target::Url(_) | Target::Connection(_) => {}
+        }
+        self
+    }
+
+    fn endpoint(&mut self) -> Option<&mut Endpoint> {
+        match &mut self.target {
+            Target::Url(endpoint) | Target::Listening { endpoint, .. } => Some(endpoint),
+            Target::Command(_) | Target::Container(_) | Target::Connection(_) => None,
+        }
+    }
+
+    /// Where on a server that is started by [`Client::listening`] MCP is, whatever the server says; such as `/sse`.
+    pub fn path(mut self, path: impl Into<String>) -> ClientBuilder {
+        if let Target::Listening { endpoint, .. } = &mut self.target {
+            endpoint.url = path.into();
         }
         self
     }
 
     /// Sends a header with every HTTP request.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> ClientBuilder {
-        if let Target::Url { headers, .. } = &mut self.target {
-            headers.insert(name.into(), value.into());
+        if let Some(endpoint) = self.endpoint() {
+            endpoint.headers.insert(name.into(), value.into());
         }
         self
     }
 
     /// How the URL is spoken to.
     pub fn transport(mut self, wanted: HttpTransport) -> ClientBuilder {
-        if let Target::Url { transport, .. } = &mut self.target {
-            *transport = wanted;
+        if let Some(endpoint) = self.endpoint() {
+            endpoint.transport = wanted;
         }
         self
     }
 
     /// Trusts this certificate (PEM) beside those that everybody trusts.
     pub fn root_certificate(mut self, pem: impl Into<Bytes>) -> ClientBuilder {
-        if let Target::Url { root_certificates, .. } = &mut self.target {
-            root_certificates.push(pem.into());
+        if let Some(endpoint) = self.endpoint() {
+            endpoint.root_certificates.push(pem.into());
         }
         self
     }

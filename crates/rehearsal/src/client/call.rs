@@ -10,16 +10,25 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Message, Method, Reply, RequestId};
 use rehearsal_core::protocol::{Era, code, header, meta};
+use serde::Serialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 
 use super::answers::Asked;
 use super::conversation::{Ask, Watch};
 use super::error::ClientError;
-use super::params::{MetaField, Params, WithMeta};
+use super::params::{MetaField, Params, WithMeta, written};
 use super::response::{LogMessage, Progress, Response};
 use super::running::{GiveUp, Running};
 use super::session::Client;
+
+/// What we have to say in `_meta`.
+enum OurMeta<'a> {
+    /// What every request of this client says.
+    Usual,
+    /// That and more.
+    Fields(Vec<MetaField<'a>>),
+}
 
 /// How often a server may ask for more input before it answers.
 const ROUNDS: usize = 16;
@@ -32,49 +41,58 @@ pub struct Call {
     client: Client,
     method: Method,
     params: Params,
+    wishes: Option<Box<Wishes>>,
+}
+
+/// What most calls do without.
+#[derive(Default)]
+struct Wishes {
     timeout: Option<Duration>,
     headers: Vec<(String, String)>,
     on_progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
     on_log: Option<Arc<dyn Fn(LogMessage) + Send + Sync>>,
-    wants_progress: bool,
+    progress: bool,
 }
 
 impl Call {
     pub(super) fn new(client: Client, method: Method, params: Params) -> Call {
-        let (timeout, headers, on_progress, on_log, wants_progress) = Default::default();
-        Call { client, method, params, timeout, headers, on_progress, on_log, wants_progress }
+        Call { client, method, params, wishes: None }
+    }
+
+    fn wish(mut self, wish: impl FnOnce(&mut Wishes)) -> Call {
+        wish(self.wishes.get_or_insert_default());
+        self
     }
 
     /// The arguments of a tool or prompt.
-    pub fn arguments(mut self, arguments: Value) -> Call {
-        self.params.set_arguments(arguments);
+    pub fn arguments(mut self, arguments: impl Serialize) -> Call {
+        self.params.set_arguments(&arguments);
         self
     }
 
     /// How long to wait for the answer.
     pub fn timeout(self, timeout: Duration) -> Call {
-        Call { timeout: Some(timeout), ..self }
+        self.wish(|wishes| wishes.timeout = Some(timeout))
     }
 
     /// Asks for progress; it is in the response.
     pub fn with_progress(self) -> Call {
-        Call { wants_progress: true, ..self }
+        self.wish(|wishes| wishes.progress = true)
     }
 
     /// Asks for progress and sees it as it comes.
     pub fn on_progress(self, see: impl Fn(Progress) + Send + Sync + 'static) -> Call {
-        Call { on_progress: Some(Arc::new(see)), wants_progress: true, ..self }
+        self.with_progress().wish(|wishes| wishes.on_progress = Some(Arc::new(see)))
     }
 
     /// Sees the log messages of this request as they come.
     pub fn on_log(self, see: impl Fn(LogMessage) + Send + Sync + 'static) -> Call {
-        Call { on_log: Some(Arc::new(see)), ..self }
+        self.wish(|wishes| wishes.on_log = Some(Arc::new(see)))
     }
 
     /// An HTTP header for this request alone; it replaces one that we would send ourselves.
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Call {
-        self.headers.push((name.into(), value.into()));
-        self
+    pub fn header(self, name: impl Into<String>, value: impl Into<String>) -> Call {
+        self.wish(|wishes| wishes.headers.push((name.into(), value.into())))
     }
 
     /// Sends the request and returns while the server works on it. Rounds of `input_required` are not followed.
@@ -82,7 +100,7 @@ impl Call {
         Ok(InFlight { running: self.begin()?.started().await? })
     }
 
-    async fn run(&mut self) -> Result<Response, ClientError> {
+    pub(super) async fn run(&mut self) -> Result<Response, ClientError> {
         if self.client.revision().era() == Era::Legacy {
             return self.once().await;
         }
@@ -114,31 +132,63 @@ impl Call {
     fn begin(&self) -> Result<Running, ClientError> {
         let inner = &self.client.inner;
         let number = inner.conversation.next_id();
-        let whole = WithMeta { params: &self.params, meta: self.meta(number) };
-        let message = Message::request(number.into(), self.method.clone(), whole.is_some().then_some(&whole));
+        let message = self.message(number);
         let message = message.map_err(|cause| ClientError::BadParams { method: self.method.clone(), cause })?;
         Ok(inner.conversation.begin(Ask {
             headers: self.http_headers(&message)?,
             message,
-            token: self.wants_progress.then(|| RawJson::from_value(&number.into())),
-            limit: self.timeout.unwrap_or(inner.timeout),
+            token: self.wants_progress().then(|| RawJson::from_value(&number.into())),
+            limit: self.wishes.as_ref().and_then(|wishes| wishes.timeout).unwrap_or(inner.timeout),
             watch: self.watch(),
             on_give_up: self.give_up(),
         }))
     }
 
-    /// What we have to say in `_meta`, already as text.
-    fn meta(&self, number: i64) -> Vec<MetaField<'_>> {
-        let inner = &self.client.inner;
-        let mut fields: Vec<_> = inner.meta.iter().map(|(key, text)| (*key, Cow::Borrowed(&**text))).collect();
-        if let Some(level) = &*inner.log_level.lock().unwrap_or_else(PoisonError::into_inner) {
-            fields.push((meta::LOG_LEVEL, Cow::Owned(level.clone())));
+    fn message(&self, number: i64) -> Result<Message, serde_json::Error> {
+        let (id, method) = (number.into(), self.method.clone());
+        match &self.params {
+            Params::Named(named) => Ok(match self.meta(number) {
+                OurMeta::Usual => named.request(id, method, &self.client.inner.written_meta),
+                OurMeta::Fields(meta) => named.request(id, method, &written(&meta)?),
+            }),
+            Params::Any(params) => {
+                let meta = match self.meta(number) {
+                    OurMeta::Usual => self.usual_meta(),
+                    OurMeta::Fields(meta) => meta,
+                };
+                let whole = WithMeta { params, meta };
+                Message::request(id, method, whole.is_some().then_some(&whole))
+            }
+            Params::Bad(error) => Err(serde::ser::Error::custom(error)),
         }
-        if self.wants_progress {
+    }
+
+    fn usual_meta(&self) -> Vec<MetaField<'_>> {
+        self.client.inner.meta.iter().map(|(key, text)| (*key, Cow::Borrowed(&**text))).collect()
+    }
+
+    /// What we have to say in `_meta`.
+    fn meta(&self, number: i64) -> OurMeta<'_> {
+        let level = match self.client.revision().era() {
+            Era::Legacy => None,
+            Era::Modern => self.client.inner.log_level.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        };
+        if level.is_none() && !self.wants_progress() {
+            return OurMeta::Usual;
+        }
+        let mut fields = self.usual_meta();
+        if let Some(level) = level {
+            fields.push((meta::LOG_LEVEL, Cow::Owned(level)));
+        }
+        if self.wants_progress() {
             let token = to_raw_value(&number).expect("an integer can always be written");
             fields.push((meta::PROGRESS_TOKEN, Cow::Owned(token)));
         }
-        fields
+        OurMeta::Fields(fields)
+    }
+
+    fn wants_progress(&self) -> bool {
+        self.wishes.as_ref().is_some_and(|wishes| wishes.progress)
     }
 
     fn give_up(&self) -> GiveUp {
@@ -150,7 +200,8 @@ impl Call {
     }
 
     fn watch(&self) -> Option<Watch> {
-        let (on_progress, on_log) = (self.on_progress.clone(), self.on_log.clone());
+        let wishes = self.wishes.as_ref()?;
+        let (on_progress, on_log) = (wishes.on_progress.clone(), wishes.on_log.clone());
         if on_progress.is_none() && on_log.is_none() {
             return None;
         }
@@ -164,22 +215,25 @@ impl Call {
         }))
     }
 
-    fn http_headers(&self, message: &Message) -> Result<HeaderMap, ClientError> {
+    fn http_headers(&self, message: &Message) -> Result<Option<Box<HeaderMap>>, ClientError> {
+        if !self.client.inner.conversation.sender.takes_headers() {
+            return Ok(None);
+        }
         let mut headers = HeaderMap::new();
-        let wanted =
-            self.client.revision().has_request_headers() && self.client.inner.conversation.sender.takes_headers();
+        let wanted = self.client.revision().has_request_headers();
         let request = message.as_request().filter(|_| wanted);
         let schema = request.and_then(|request| {
             let tool = (request.method == Method::TOOLS_CALL).then(|| self.params.name())??;
-            self.client.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner).get(tool).cloned()
+            self.client.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner).get(&tool).cloned()
         });
         let ours = request.map(|request| header::for_request(request, schema.as_deref())).unwrap_or_default();
-        for (name, value) in ours.iter().chain(&self.headers) {
+        let theirs = self.wishes.iter().flat_map(|wishes| &wishes.headers);
+        for (name, value) in ours.iter().chain(theirs) {
             let bad = || ClientError::BadTarget { what: format!("{name:?} cannot be a header with value {value:?}") };
             let name = HeaderName::try_from(name.as_str()).map_err(|_| bad())?;
             headers.insert(name, HeaderValue::try_from(value.as_str()).map_err(|_| bad())?);
         }
-        Ok(headers)
+        Ok(Some(Box::new(headers)))
     }
 
     /// A header that repeats an argument was missing because the tool's schema was not known. Learns it; `false` where
@@ -187,7 +241,7 @@ impl Call {
     async fn learn_schema(&self) -> bool {
         let Some(tool) = self.params.name() else { return false };
         let known =
-            |client: &Client| client.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner).contains_key(tool);
+            |client: &Client| client.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&tool);
         if self.method != Method::TOOLS_CALL || known(&self.client) {
             return false;
         }
@@ -253,6 +307,6 @@ impl IntoFuture for InFlight {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async { Ok(Response::new(self.running.answered().await?)) })
+        Box::pin(async { Ok(Response::new(self.running.counted_anew().answered().await?)) })
     }
 }

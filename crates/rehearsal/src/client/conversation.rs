@@ -11,12 +11,14 @@ use rehearsal_core::exchange::{Channel, Exchange, Key, Limit, Loose, Pairing, Si
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Body, Message, Reason, Request};
 use rehearsal_wire::{ChannelEnd, Connection, Ending, Event, Outgoing, Receiver, SendError, Sender};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::answers::{Answers, Asked};
 use super::error::Evidence;
-use super::running::{GiveUp, Running};
+use super::patience;
+use super::running::{GiveUp, Running, Unsent};
+use super::slot::{Pace, Settled, Slot};
 
 /// What one answer carries, and what waits unread.
 const NOTIFICATIONS: Limit = Limit { notifications: 10_000, bytes: 64 * 1024 * 1024 };
@@ -41,7 +43,9 @@ pub(super) struct Conversation {
     next_id: AtomicI64,
     answers: Answers,
     tap: Option<Tap>,
-    state: Mutex<State>,
+    /// How a request begins to wait.
+    pace: Pace,
+    state: Arc<Mutex<State>>,
     /// Something arrived that nobody asked for, or the end.
     arrived: Notify,
 }
@@ -53,34 +57,33 @@ pub(super) struct State {
     noise: VecDeque<String>,
     strays: VecDeque<String>,
     ended: Option<Ending>,
+    /// Whether somebody looks after those who wait.
+    watched: bool,
+    /// Whether a request began since the last look.
+    busy: bool,
 }
 
 pub(super) struct Waiter {
-    done: oneshot::Sender<Settled>,
+    slot: Arc<Slot>,
     watch: Option<Watch>,
+    /// Whether it was told that it takes long.
+    slow: bool,
 }
 
 /// An answered request.
 #[derive(Debug)]
 pub(super) struct Answered {
-    pub(super) exchange: Exchange,
+    pub(super) exchange: Box<Exchange>,
     /// The HTTP status that the answer came with, where there was one.
     pub(super) status: Option<u16>,
-}
-
-/// What a waiter is told.
-pub(super) enum Settled {
-    /// Boxed, because it passes through many hands.
-    Answered(Box<Answered>),
-    ChannelEnded(ChannelEnd),
-    Ended(Ending),
 }
 
 /// A request to send.
 pub(super) struct Ask {
     pub(super) message: Message,
     pub(super) token: Option<RawJson>,
-    pub(super) headers: HeaderMap,
+    /// Boxed, because most requests have none.
+    pub(super) headers: Option<Box<HeaderMap>>,
     pub(super) limit: Duration,
     pub(super) watch: Option<Watch>,
     pub(super) on_give_up: GiveUp,
@@ -100,14 +103,17 @@ impl Conversation {
             next_id: AtomicI64::new(1),
             answers,
             tap,
-            state: Mutex::new(State {
+            pace: if patience::clock_stands() { Pace::Slow } else { Pace::Quick },
+            state: Arc::new(Mutex::new(State {
                 pairing: Pairing::new(NOTIFICATIONS),
                 inbox: VecDeque::new(),
                 inbox_bytes: 0,
                 noise: VecDeque::new(),
                 strays: VecDeque::new(),
                 ended: None,
-            }),
+                watched: false,
+                busy: false,
+            })),
             arrived: Notify::new(),
         });
         let reading = tokio::spawn(read(conversation.clone(), receiver));
@@ -127,10 +133,12 @@ impl Conversation {
             last_stderr: self.sender.last_stderr(),
             noise: state.noise.iter().cloned().collect(),
             strays: state.strays.iter().cloned().collect(),
+            trouble: None,
         })
     }
 
-    /// Begins an exchange; nothing is sent before [`Running::started`] or [`Running::answered`].
+    /// Begins an exchange. The request is sent at once where the transport takes it without waiting, and otherwise by
+    /// [`Running::started`] or [`Running::answered`].
     pub(super) fn begin(self: &Arc<Self>, ask: Ask) -> Running {
         let Ask { message, token, headers, limit, watch, on_give_up } = ask;
         let (id, method) = match message.body() {
@@ -139,20 +147,46 @@ impl Conversation {
         };
         let channel = self.sender.open_channel();
         let key = Key { channel, asker: Side::Client, id };
-        let (done, settled) = oneshot::channel();
-        let request = Stamped { at: self.started.elapsed(), message: message.clone() };
-        {
+        let at = self.started.elapsed();
+        let pace = if limit <= patience::SHORT { Pace::Slow } else { self.pace };
+        let slot = Slot::new(pace);
+        let raw = message.raw().clone();
+        self.tapped(Side::Client, &message);
+        let ended = {
             let mut state = self.state();
-            match &state.ended {
-                Some(ending) => drop(done.send(Settled::Ended(ending.clone()))),
-                None => {
-                    let waiter = Waiter { done, watch };
-                    state.pairing.open(key.clone(), request, token.as_ref(), Some(waiter));
+            if state.ended.is_none() {
+                let waiter = Waiter { slot: slot.clone(), watch, slow: pace == Pace::Slow };
+                state.pairing.open(key.clone(), Stamped { at, message }, token.as_ref(), Some(waiter));
+                state.busy = true;
+                if !state.watched && pace == Pace::Quick {
+                    state.watched = patience::watch(Arc::downgrade(&self.state));
+                    if !state.watched {
+                        slot.slow_down();
+                    }
                 }
             }
+            state.ended.clone()
+        };
+        let unsent = match ended {
+            Some(ending) => {
+                slot.settle(Settled::Ended(ending));
+                None
+            }
+            None => match headers.is_none().then(|| self.sender.try_send(channel, &raw)).flatten() {
+                Some(Ok(())) => None,
+                Some(Err(error)) => Some(Unsent::Refused(error)),
+                None => self.state().pairing.request(&key).map(|request| {
+                    let headers = headers.map(|headers| *headers).unwrap_or_default();
+                    Unsent::Waiting(Box::new(Outgoing { channel, message: request.message.clone(), headers }))
+                }),
+            },
+        };
+        let deadline = match pace {
+            Pace::Quick => tokio::time::Instant::from_std(self.started + at),
+            Pace::Slow => tokio::time::Instant::now(),
         }
-        let outgoing = Some(Box::new(Outgoing { channel, message, headers }));
-        Running { conversation: self.clone(), key, method, outgoing, settled, limit, on_give_up, over: false }
+        .checked_add(limit);
+        Running::new(self.clone(), key, method, unsent, slot, limit, deadline, on_give_up)
     }
 
     /// Sends something that wants no answer.
@@ -201,15 +235,21 @@ impl Conversation {
     fn hear(&self, channel: Channel, message: Message, status: Option<u16>, asked: &mut Vec<Key>) {
         self.tapped(Side::Server, &message);
         let at = self.started.elapsed();
-        let step = self.state().pairing.step(Side::Server, channel, at, message);
+        let mut state = self.state();
+        if let Some(repeated) = repeated(&state.pairing, channel, &message) {
+            let waiter = state.pairing.abandon(&repeated).and_then(|(_, waiter)| waiter);
+            drop(state);
+            return waiter.into_iter().for_each(|waiter| waiter.slot.settle(Settled::Repeated));
+        }
+        let step = state.pairing.step(Side::Server, channel, at, message);
+        drop(state);
         self.take(step, status, asked);
     }
 
     fn take(&self, step: Step<Option<Waiter>>, status: Option<u16>, asked: &mut Vec<Key>) {
         match step {
             Step::Settled { exchange, tag: Some(waiter) } => {
-                // Nobody listens if the caller gave up in this very moment.
-                let _ = waiter.done.send(Settled::Answered(Box::new(Answered { exchange: *exchange, status })));
+                waiter.slot.settle(Settled::Answered(Answered { exchange, status }));
             }
             Step::Attached { key } => {
                 let mut state = self.state();
@@ -283,20 +323,36 @@ impl Conversation {
         }
         let lost = self.state().pairing.abandon_channel(channel);
         for waiter in lost.into_iter().filter_map(|(_, waiter)| waiter) {
-            let _ = waiter.done.send(Settled::ChannelEnded(end.clone()));
+            waiter.slot.settle(Settled::ChannelEnded(end.clone()));
         }
     }
 
-    fn ended(&self, ending: &Ending) {
+    /// Tells everybody that it is over; only how it ended first counts.
+    pub(super) fn ended(&self, ending: &Ending) {
         let lost = {
             let mut state = self.state();
-            state.ended = Some(ending.clone());
+            state.ended.get_or_insert_with(|| ending.clone());
             state.pairing.finish()
         };
         for waiter in lost.into_iter().filter_map(|(_, waiter)| waiter) {
-            let _ = waiter.done.send(Settled::Ended(ending.clone()));
+            waiter.slot.settle(Settled::Ended(ending.clone()));
         }
         self.arrived.notify_waiters();
+    }
+}
+
+impl State {
+    /// Those who have begun to wait long, and whether there is anything to look after.
+    pub(super) fn slow(&mut self) -> (Vec<Arc<Slot>>, bool) {
+        let fresh = self.pairing.tags_mut().flatten().filter(|waiter| !waiter.slow);
+        let slow: Vec<_> = fresh
+            .map(|waiter| {
+                waiter.slow = true;
+                waiter.slot.clone()
+            })
+            .collect();
+        self.watched = std::mem::take(&mut self.busy) || !slow.is_empty();
+        (slow, self.watched)
     }
 }
 
@@ -305,6 +361,13 @@ fn push(ring: &mut VecDeque<String>, item: String) {
         ring.pop_front();
     }
     ring.push_back(item);
+}
+
+/// The request of ours that a server sends back as it came, as `cat` would.
+fn repeated(pairing: &Pairing<Option<Waiter>>, channel: Channel, message: &Message) -> Option<Key> {
+    let key = Key { channel, asker: Side::Client, id: message.as_request()?.id.clone() };
+    let ours = pairing.request(&key)?.message.raw();
+    (message.raw().trim_ascii_end() == &ours[..]).then_some(key)
 }
 
 /// Calls a function of the user's; if it panics that is shown as usual, but the conversation goes on.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rehearsal_core::json::excerpt;
 use rehearsal_core::message::{ErrorReply, Method, Reason};
 use rehearsal_core::protocol::Revision;
+use rehearsal_wire::container::EngineError;
 use rehearsal_wire::stdio::SpawnError;
 use rehearsal_wire::{Ending, SendError};
 
@@ -23,6 +24,9 @@ pub enum ClientError {
     /// The server's process could not be started.
     #[error("the server could not be started: {}", started(.0))]
     Start(#[source] SpawnError),
+    /// The engine of the server's container did not do what it should.
+    #[error("{0}")]
+    Engine(#[source] EngineError),
     /// What was said about the server makes no sense.
     #[error("{0}")]
     Config(#[from] ConfigError),
@@ -31,6 +35,14 @@ pub enum ClientError {
     BadTarget {
         /// What is wrong, with a hint.
         what: String,
+    },
+    /// The server was started, but could not be reached over HTTP.
+    #[error("the server {why}{evidence}")]
+    NotListening {
+        /// What became of it: a predicate.
+        why: String,
+        /// What else is known.
+        evidence: Box<Evidence>,
     },
     /// The server ended, or became unreachable, before it answered.
     #[error("the server {ending} before it answered {method}{evidence}")]
@@ -42,8 +54,8 @@ pub enum ClientError {
         /// What else is known.
         evidence: Box<Evidence>,
     },
-    /// No answer came in time.
-    #[error("no answer to {method} within {}{evidence}", seconds(.after))]
+    /// No answer came in time; or, to what wants no answer, the server did not take it in time.
+    #[error("{} within {}{evidence}", waited_for(.method), seconds(.after))]
     TimedOut {
         /// What was asked.
         method: Method,
@@ -63,6 +75,16 @@ pub enum ClientError {
         said: String,
         /// What else is known.
         evidence: Box<Evidence>,
+    },
+    /// An HTTP server refused both ways of speaking to it.
+    #[error(
+        "the server speaks neither Streamable HTTP nor HTTP+SSE\n  Streamable HTTP: {streamable}\n  HTTP+SSE: {sse}"
+    )]
+    NoTransport {
+        /// What it said to Streamable HTTP.
+        streamable: Box<ClientError>,
+        /// What it said to HTTP+SSE.
+        sse: Box<ClientError>,
     },
     /// The stream that the answer should have come on broke off.
     #[error("no answer to {method}: {why}{evidence}")]
@@ -165,8 +187,11 @@ impl ClientError {
             | ClientError::BadParams { method, .. }
             | ClientError::NotInVersion { method, .. } => Some(method),
             ClientError::Start(_)
+            | ClientError::Engine(_)
             | ClientError::Config(_)
             | ClientError::BadTarget { .. }
+            | ClientError::NoTransport { .. }
+            | ClientError::NotListening { .. }
             | ClientError::NoCommonVersion { .. } => None,
         }
     }
@@ -174,15 +199,18 @@ impl ClientError {
     /// What the server left behind, where there is such a thing.
     pub fn evidence(&self) -> Option<&Evidence> {
         match self {
-            ClientError::ServerGone { evidence, .. }
+            ClientError::NotListening { evidence, .. }
+            | ClientError::ServerGone { evidence, .. }
             | ClientError::TimedOut { evidence, .. }
             | ClientError::Refused { evidence, .. }
             | ClientError::Lost { evidence, .. }
             | ClientError::Garbled { evidence, .. }
             | ClientError::NotSent { evidence, .. } => Some(evidence),
             ClientError::Start(_)
+            | ClientError::Engine(_)
             | ClientError::Config(_)
             | ClientError::BadTarget { .. }
+            | ClientError::NoTransport { .. }
             | ClientError::NoCommonVersion { .. }
             | ClientError::ErrorReply { .. }
             | ClientError::BadResult { .. }
@@ -203,6 +231,8 @@ pub struct Evidence {
     pub noise: Vec<String>,
     /// Answers that nobody asked for, such as one with a wrong id.
     pub strays: Vec<String>,
+    /// What stood in the way of an answer when it was given up, such as a stream that broke and was being resumed.
+    pub trouble: Option<String>,
 }
 
 /// How many lines of each kind are shown.
@@ -216,6 +246,9 @@ impl fmt::Display for Evidence {
     ///     Traceback (most recent call last):
     /// ```
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(trouble) = &self.trouble {
+            write!(f, "\n  at that moment: {}", harmless(trouble))?;
+        }
         if let Some(status) = self.exit_status {
             write!(f, "\n  the server's process ended: {status}")?;
         }
@@ -252,6 +285,12 @@ fn harmless(text: &str) -> String {
         }
     }
     shown
+}
+
+/// `no answer to tools/call`; a notification has none, so what was waited for is that it is read.
+fn waited_for(method: &Method) -> String {
+    let wants_answer = !method.as_str().starts_with("notifications/");
+    if wants_answer { format!("no answer to {method}") } else { format!("the server did not take {method}") }
 }
 
 fn started(error: &SpawnError) -> String {
@@ -296,6 +335,7 @@ mod tests {
             last_stderr: (0..20).map(|line| format!("line {line}")).collect(),
             noise: vec!["Server listening".into()],
             strays: Vec::new(),
+            trouble: None,
         };
         let error = ClientError::TimedOut {
             method: Method::TOOLS_CALL,

@@ -11,10 +11,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Message, Method, Reply};
 use rehearsal_core::protocol::{Revision, code, meta};
+use rehearsal_wire::Ending;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 
@@ -42,6 +42,8 @@ impl Drop for Begun {
         // At once, and not when the runtime gets round to ending the task.
         self.conversation.sender.abort();
         self.reading.abort();
+        // Nobody else will tell those who still wait.
+        self.conversation.ended(&Ending::Closed);
     }
 }
 
@@ -81,7 +83,7 @@ impl Handshake<'_> {
         match verdict {
             Verdict::Agreed(negotiated) => Ok((begun, negotiated)),
             Verdict::Failed(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => {
-                self.sse(&error).await
+                self.sse(error).await
             }
             Verdict::Legacy => Err(ClientError::NoCommonVersion { theirs: Vec::new(), ours: None }),
             // Some old servers die of a request before `initialize`; they get a second life without the probe.
@@ -116,23 +118,23 @@ impl Handshake<'_> {
     async fn legacy(&self, revision: Revision) -> Result<(Begun, Negotiated), ClientError> {
         let begun = self.begin(false).await?;
         match self.initialize(&begun, revision).await {
-            Err(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => self.sse(&error).await,
+            Err(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => self.sse(error).await,
             negotiated => Ok((begun, negotiated?)),
         }
     }
 
     /// HTTP+SSE, after Streamable HTTP was refused.
-    async fn sse(&self, refused: &ClientError) -> Result<(Begun, Negotiated), ClientError> {
+    async fn sse(&self, refused: ClientError) -> Result<(Begun, Negotiated), ClientError> {
         let revision = match self.builder.protocol {
             Protocol::Legacy(revision) => revision,
             Protocol::Auto | Protocol::Modern => Revision::LATEST_LEGACY,
         };
-        let begun = self.begin(true).await.map_err(|error| {
-            let what = format!(
-                "the server speaks neither Streamable HTTP nor HTTP+SSE\n  Streamable HTTP: {refused}\n  HTTP+SSE: {error}"
-            );
-            ClientError::BadTarget { what }
-        })?;
+        let begun = match self.begin(true).await {
+            Ok(begun) => begun,
+            Err(error) => {
+                return Err(ClientError::NoTransport { streamable: Box::new(refused), sse: Box::new(error) });
+            }
+        };
         let negotiated = self.initialize(&begun, revision).await?;
         Ok((begun, negotiated))
     }
@@ -182,7 +184,7 @@ impl Handshake<'_> {
         begun.conversation.begin(Ask {
             message,
             token: None,
-            headers: HeaderMap::new(),
+            headers: None,
             limit,
             watch: None,
             on_give_up: GiveUp::Silently,
@@ -211,7 +213,7 @@ fn outcome(negotiated: Result<Negotiated, ClientError>) -> Verdict {
     }
 }
 
-fn era(answer: Result<Box<Answered>, ClientError>) -> Verdict {
+fn era(answer: Result<Answered, ClientError>) -> Verdict {
     let answered = match answer {
         Ok(answered) => answered,
         Err(error @ ClientError::ServerGone { .. }) => return Verdict::Died(error),

@@ -27,11 +27,14 @@ mod config;
 mod conversation;
 mod error;
 mod handshake;
+mod listening;
 mod listing;
 mod params;
+mod patience;
 mod response;
 mod running;
 mod session;
+mod slot;
 mod subscription;
 mod target;
 

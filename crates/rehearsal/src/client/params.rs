@@ -2,49 +2,88 @@
 
 use std::borrow::Cow;
 
+use rehearsal_core::message::{Message, Method, RequestId};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// The params of a request.
 pub(super) enum Params {
-    /// Anything.
-    Any(Value),
-    /// A name and its arguments, which is what tools and prompts are called with: written without making a map of them.
-    Named {
-        /// Of the tool or prompt.
-        name: String,
-        /// For it.
-        arguments: Value,
-    },
+    /// Anything. Boxed, so that the future of a call is small.
+    Any(Box<Value>),
+    /// A name and its arguments, which is what tools and prompts are called with.
+    Named(Named),
+    /// Something that cannot be written as JSON.
+    Bad(serde_json::Error),
+}
+
+/// `{"name":…,"arguments":…` as text, without the brace at the end: what else is in the object is written behind it.
+pub(super) struct Named(Vec<u8>);
+
+impl Named {
+    const NAME: &'static [u8] = b"{\"name\":";
+
+    fn write(name: &str, arguments: &impl Serialize) -> Result<Named, serde_json::Error> {
+        let mut text = Vec::with_capacity(128);
+        text.extend_from_slice(Named::NAME);
+        serde_json::to_writer(&mut text, name)?;
+        text.extend_from_slice(b",\"arguments\":");
+        serde_json::to_writer(&mut text, arguments)?;
+        Ok(Named(text))
+    }
+
+    /// The request that calls it; `meta` is what [`written`] gave.
+    pub(super) fn request(&self, id: RequestId, method: Method, meta: &[u8]) -> Message {
+        Message::request_in_pieces(id, method, &[&self.0, meta, b"}"])
+    }
+
+    fn name(&self) -> Option<String> {
+        let name = self.0.get(Named::NAME.len()..)?;
+        serde_json::Deserializer::from_slice(name).into_iter().next()?.ok()
+    }
+
+    /// As a value; an argument that no value can hold makes it an error.
+    fn value(&self) -> Result<Value, serde_json::Error> {
+        serde_json::from_slice(&[&self.0[..], b"}"].concat())
+    }
 }
 
 impl Params {
+    /// A name and its arguments.
+    pub(super) fn named(name: &str, arguments: &impl Serialize) -> Params {
+        Named::write(name, arguments).map_or_else(Params::Bad, Params::Named)
+    }
+
     /// Puts `arguments` where they belong; params that are no object have no place for them.
-    pub(super) fn set_arguments(&mut self, given: Value) {
+    pub(super) fn set_arguments(&mut self, given: &impl Serialize) {
         match self {
-            Params::Named { arguments, .. } => *arguments = given,
-            Params::Any(Value::Object(params)) => drop(params.insert("arguments".into(), given)),
-            Params::Any(_) => {}
+            Params::Named(named) => *self = Params::named(&named.name().unwrap_or_default(), given),
+            Params::Any(params) => match (params.as_object_mut(), serde_json::to_value(given)) {
+                (Some(params), Ok(given)) => drop(params.insert("arguments".into(), given)),
+                (Some(_), Err(error)) => *self = Params::Bad(error),
+                (None, _) => {}
+            },
+            Params::Bad(_) => {}
         }
     }
 
     /// What is called.
-    pub(super) fn name(&self) -> Option<&str> {
+    pub(super) fn name(&self) -> Option<String> {
         match self {
-            Params::Named { name, .. } => Some(name),
-            Params::Any(params) => params.get("name")?.as_str(),
+            Params::Named(named) => named.name(),
+            Params::Any(params) => params.get("name")?.as_str().map(str::to_owned),
+            Params::Bad(_) => None,
         }
     }
 
     /// As an object that can be added to.
     pub(super) fn as_object_mut(&mut self) -> Option<&mut Map<String, Value>> {
-        if let Params::Named { name, arguments } = self {
-            *self = Params::Any(json!({"name": name, "arguments": arguments.take()}));
+        if let Params::Named(named) = self {
+            *self = named.value().map_or_else(Params::Bad, |value| Params::Any(Box::new(value)));
         }
         match self {
-            Params::Any(Value::Object(params)) => Some(params),
-            Params::Any(_) | Params::Named { .. } => None,
+            Params::Any(params) => params.as_object_mut(),
+            Params::Named(_) | Params::Bad(_) => None,
         }
     }
 }
@@ -52,35 +91,36 @@ impl Params {
 /// One of our fields of `_meta`.
 pub(super) type MetaField<'a> = (&'static str, Cow<'a, RawValue>);
 
+/// Our `_meta` as it stands behind other fields: `,"_meta":{…}`, or nothing.
+pub(super) fn written(meta: &[MetaField<'_>]) -> Result<Vec<u8>, serde_json::Error> {
+    let mut text = Vec::new();
+    if !meta.is_empty() {
+        text.extend_from_slice(b",\"_meta\":");
+        serde_json::to_writer(&mut text, &Meta { ours: meta, theirs: None })?;
+    }
+    Ok(text)
+}
+
 /// The caller's params with our `_meta`; what the caller put there counts.
 pub(super) struct WithMeta<'a> {
-    pub(super) params: &'a Params,
+    pub(super) params: &'a Value,
     pub(super) meta: Vec<MetaField<'a>>,
 }
 
 impl WithMeta<'_> {
     /// Whether there is anything to write.
     pub(super) fn is_some(&self) -> bool {
-        !matches!(self.params, Params::Any(Value::Null)) || !self.meta.is_empty()
+        !self.params.is_null() || !self.meta.is_empty()
     }
 }
 
 impl Serialize for WithMeta<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let params = match self.params {
-            Params::Named { name, arguments } => {
-                let mut map = serializer.serialize_map(None)?;
-                map.serialize_entry("name", name)?;
-                map.serialize_entry("arguments", arguments)?;
-                if !self.meta.is_empty() {
-                    map.serialize_entry("_meta", &Meta { ours: &self.meta, theirs: None })?;
-                }
-                return map.end();
-            }
-            Params::Any(Value::Object(params)) if !self.meta.is_empty() => Some(params),
-            Params::Any(Value::Null) => None,
+            Value::Object(params) if !self.meta.is_empty() => Some(params),
+            Value::Null => None,
             // Nothing to add, or nothing that could be added to.
-            Params::Any(other) => return other.serialize(serializer),
+            other => return other.serialize(serializer),
         };
         let mut map = serializer.serialize_map(None)?;
         let theirs = params.and_then(|params| params.get("_meta")).and_then(Value::as_object);

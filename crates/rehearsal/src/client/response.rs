@@ -1,9 +1,10 @@
 //! What a server answered.
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use memchr::memmem::Finder;
 use rehearsal_core::exchange::{Exchange, Stamped};
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply};
 use rehearsal_core::protocol::Content;
@@ -18,13 +19,13 @@ use super::conversation::Answered;
 /// [success](Response::success).
 #[derive(Debug)]
 pub struct Response {
-    answered: Box<Answered>,
+    answered: Answered,
     /// `Err` where a `Value` cannot hold it.
     result: OnceLock<Result<Value, String>>,
 }
 
 impl Response {
-    pub(super) fn new(answered: Box<Answered>) -> Response {
+    pub(super) fn new(answered: Answered) -> Response {
         Response { answered, result: OnceLock::new() }
     }
 
@@ -85,6 +86,11 @@ impl Response {
     pub fn is_input_required(&self) -> bool {
         // Every call of the stateless era asks this, so it must not cost reading the whole result.
         let Some(Reply::Result(result)) = self.reply() else { return false };
+        static WORD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("input_required"));
+        // With escapes it could be written in many ways.
+        if WORD.find(result.bytes()).is_none() && memchr::memchr(b'\\', result.bytes()).is_none() {
+            return false;
+        }
         result.field("resultType").and_then(|kind| kind.text()).is_some_and(|kind| kind == "input_required")
     }
 
@@ -227,7 +233,7 @@ mod tests {
         pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, ask);
         let message = Message::parse(answer.to_string());
         match pairing.step(Side::Server, Channel::MAIN, Duration::from_millis(7), message) {
-            Step::Settled { exchange, .. } => Response::new(Box::new(Answered { exchange: *exchange, status: None })),
+            Step::Settled { exchange, .. } => Response::new(Answered { exchange, status: None }),
             other => panic!("{other:?}"),
         }
     }
@@ -265,7 +271,7 @@ mod tests {
         let Step::Settled { exchange, .. } = pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, message) else {
             panic!("not settled")
         };
-        let response = Response::new(Box::new(Answered { exchange: *exchange, status: None }));
+        let response = Response::new(Answered { exchange, status: None });
         assert!(!response.success());
         let told = response.error_message().unwrap();
         assert!(told.starts_with("the result cannot be read, though it is JSON: number out of range"), "{told}");

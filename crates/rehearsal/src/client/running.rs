@@ -1,17 +1,21 @@
 //! A request whose answer is waited for.
 
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rehearsal_core::exchange::{Channel, Key, Side, Step};
 use rehearsal_core::message::{Message, Method, Reason};
 use rehearsal_wire::http::client::refusal;
-use rehearsal_wire::{ChannelEnd, Ending, Outgoing, SendError};
+use rehearsal_wire::{ChannelEnd, Outgoing, SendError};
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::time::{Instant, Sleep};
 
-use super::conversation::{Answered, Conversation, EVIDENCE_WIDTH, Settled};
+use super::conversation::{Answered, Conversation, EVIDENCE_WIDTH};
 use super::error::ClientError;
+use super::slot::{Pace, Settled, Slot, Standing};
 
 /// How long a cancellation may take to be sent.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -35,39 +39,101 @@ pub(super) enum GiveUp {
     CloseStream,
 }
 
+/// A request that is not with the server yet.
+pub(super) enum Unsent {
+    /// The transport would have had to wait. Boxed, like everything large that a future would carry along.
+    Waiting(Box<Outgoing>),
+    /// The transport would not take it.
+    Refused(SendError),
+}
+
 /// A request whose answer is waited for; dropping it gives up.
 pub(super) struct Running {
-    pub(super) conversation: Arc<Conversation>,
+    conversation: Arc<Conversation>,
     pub(super) key: Key,
-    pub(super) method: Method,
-    /// `None` once it was sent. Boxed, like everything large that a future would carry along.
-    pub(super) outgoing: Option<Box<Outgoing>>,
-    pub(super) settled: oneshot::Receiver<Settled>,
-    pub(super) limit: Duration,
-    pub(super) on_give_up: GiveUp,
+    method: Method,
+    /// `None` once it was sent.
+    unsent: Option<Unsent>,
+    slot: Arc<Slot>,
+    limit: Duration,
+    /// `None` where no clock goes that far.
+    deadline: Option<Instant>,
+    /// Set when it takes long.
+    timer: Option<Pin<Box<Sleep>>>,
+    /// Whether it may never have reached the server.
+    lost: bool,
+    on_give_up: GiveUp,
     /// Whether there is nothing left to give up.
-    pub(super) over: bool,
+    over: bool,
 }
 
 impl Running {
-    /// Sends the request, if that has not been done; a server that reads nothing runs into the time-out.
-    pub(super) async fn started(mut self) -> Result<Running, ClientError> {
-        let limit = self.limit;
-        match tokio::time::timeout(limit, self.sent()).await {
-            Ok(sent) => sent.map(|_| self),
-            Err(_) => Err(self.timed_out()),
+    #[expect(clippy::too_many_arguments, reason = "its fields, from the one place that makes it")]
+    pub(super) fn new(
+        conversation: Arc<Conversation>,
+        key: Key,
+        method: Method,
+        unsent: Option<Unsent>,
+        slot: Arc<Slot>,
+        limit: Duration,
+        deadline: Option<Instant>,
+        on_give_up: GiveUp,
+    ) -> Running {
+        Running {
+            conversation,
+            key,
+            method,
+            unsent,
+            slot,
+            limit,
+            deadline,
+            timer: None,
+            lost: false,
+            on_give_up,
+            over: false,
         }
     }
 
+    /// Sends the request, if that has not been done; a server that reads nothing runs into the time-out.
+    pub(super) async fn started(mut self) -> Result<Running, ClientError> {
+        self.sent().await?;
+        Ok(self)
+    }
+
+    /// Gives the answer the whole time from now on.
+    pub(super) fn counted_anew(mut self) -> Running {
+        self.deadline = Instant::now().checked_add(self.limit);
+        self.timer = None;
+        self
+    }
+
     fn timed_out(&self) -> ClientError {
-        let evidence = self.conversation.evidence();
+        let mut evidence = self.conversation.evidence();
+        evidence.trouble = self.conversation.sender.trouble(self.key.channel);
+        if self.lost {
+            return ClientError::NotSent { method: self.method.clone(), cause: SendError::Closed, evidence };
+        }
         ClientError::TimedOut { method: self.method.clone(), after: self.limit, evidence }
     }
 
     async fn sent(&mut self) -> Result<Sent, ClientError> {
-        let Some(outgoing) = self.outgoing.take() else { return Ok(Sent::Yes) };
-        self.conversation.tapped(Side::Client, &outgoing.message);
-        match self.conversation.sender.send(*outgoing).await {
+        let sent = match self.unsent.take() {
+            None => return Ok(Sent::Yes),
+            Some(Unsent::Refused(cause)) => Err(cause),
+            Some(Unsent::Waiting(outgoing)) => {
+                let sender = self.conversation.sender.clone();
+                let mut sending = sender.send(*outgoing);
+                let in_time = poll_fn(|context| match sending.as_mut().poll(context) {
+                    Poll::Ready(sent) => Poll::Ready(Some(sent)),
+                    Poll::Pending => {
+                        let pace = self.slot.poll_pace(context);
+                        self.poll_deadline(pace, context).map(|()| None)
+                    }
+                });
+                in_time.await.ok_or_else(|| self.timed_out())?
+            }
+        };
+        match sent {
             Ok(()) => Ok(Sent::Yes),
             Err(SendError::Closed) => Ok(Sent::Closed),
             Err(cause) => {
@@ -77,24 +143,53 @@ impl Running {
         }
     }
 
+    /// Ready when there is no time left.
+    fn poll_deadline(&mut self, pace: Pace, context: &mut Context<'_>) -> Poll<()> {
+        if self.timer.is_none() && pace == Pace::Slow {
+            if self.unsent.is_none() && self.conversation.sender.is_closed() {
+                // The reader will say how the server ended, which is the better news; but it may only have closed its
+                // stdin, and with it what was on its way.
+                self.lost = true;
+                let soon = Instant::now().checked_add(LAST_WORDS);
+                self.deadline = [self.deadline, soon].into_iter().flatten().min();
+            }
+            self.timer = self.deadline.map(|deadline| Box::pin(tokio::time::sleep_until(deadline)));
+        }
+        match &mut self.timer {
+            Some(timer) => timer.as_mut().poll(context),
+            None => Poll::Pending,
+        }
+    }
+
+    /// The answer, or `None` when there is no time left.
+    fn poll_settled(&mut self, context: &mut Context<'_>) -> Poll<Option<Settled>> {
+        match self.slot.poll(context) {
+            Standing::Settled(settled) => Poll::Ready(Some(settled)),
+            Standing::Waiting(pace) => self.poll_deadline(pace, context).map(|()| None),
+        }
+    }
+
     /// Sends the request, if that has not been done, and waits for the answer, as long as it may take.
     #[expect(clippy::manual_async_fn, reason = "an `async fn` keeps two places for `self`, and moves it between them")]
-    pub(super) fn answered(mut self) -> impl Future<Output = Result<Box<Answered>, ClientError>> + Send {
+    pub(super) fn answered(mut self) -> impl Future<Output = Result<Answered, ClientError>> + Send {
         async move {
-            let limit = self.limit;
-            match tokio::time::timeout(limit, self.settle()).await {
-                Ok(settled) => {
-                    let settled = settled?;
+            let settled = match self.unsent {
+                None => poll_fn(|context| self.poll_settled(context)).await,
+                // Boxed, because it is large and rare.
+                Some(_) => Box::pin(self.send_and_settle()).await?,
+            };
+            match settled {
+                Some(settled) => {
                     self.over = true;
                     self.outcome(settled)
                 }
-                Err(_) => Err(self.timed_out()),
+                None => Err(self.timed_out()),
             }
         }
     }
 
     /// What that means for whoever waits.
-    fn outcome(&self, settled: Settled) -> Result<Box<Answered>, ClientError> {
+    fn outcome(&self, settled: Settled) -> Result<Answered, ClientError> {
         let (method, evidence) = (self.method.clone(), || self.conversation.evidence());
         match settled {
             Settled::Answered(answered) => match answered.exchange.answer().map(|answer| &answer.message) {
@@ -106,6 +201,10 @@ impl Running {
                 }
                 _ => Ok(answered),
             },
+            Settled::Repeated => {
+                let why = "the server sends back what it is told, as `cat` does; is that an MCP server?".to_owned();
+                Err(ClientError::Lost { method, why, evidence: evidence() })
+            }
             Settled::ChannelEnded(ChannelEnd::Refused { head, body }) => {
                 let status = head.status.map_or(0, |status| status.as_u16());
                 Err(ClientError::Refused { method, status, said: refusal(&head, &body), evidence: evidence() })
@@ -121,10 +220,9 @@ impl Running {
         }
     }
 
-    async fn settle(&mut self) -> Result<Settled, ClientError> {
+    async fn send_and_settle(&mut self) -> Result<Option<Settled>, ClientError> {
         let sent = self.sent().await?;
-        // The waiter is dropped without a word only when the reader itself is gone.
-        let settled = async { (&mut self.settled).await.unwrap_or(Settled::Ended(Ending::Closed)) };
+        let settled = poll_fn(|context| self.poll_settled(context));
         match sent {
             Sent::Yes => Ok(settled.await),
             // The reader will say how the server ended, which is the better news; but it may only have closed its stdin.
@@ -145,7 +243,7 @@ impl Running {
 
     /// Ends the exchange; what must be said about that, if anything.
     fn give_up(&mut self, reason: Option<&str>) -> Option<Message> {
-        let unsent = self.outgoing.is_some();
+        let unsent = self.unsent.is_some();
         let has_stream = self.key.channel != Channel::MAIN;
         match self.on_give_up {
             GiveUp::CloseStream if has_stream => {

@@ -1,5 +1,6 @@
 //! A client that is connected.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +20,7 @@ use super::call::Call;
 use super::conversation::Conversation;
 use super::error::{ClientError, Evidence};
 use super::handshake::Begun;
-use super::params::Params;
+use super::params::{Params, written};
 use super::response::Response;
 use super::subscription::Subscription;
 
@@ -40,6 +41,8 @@ pub(super) struct Inner {
     pub(super) answers: Answers,
     /// The `_meta` that every request carries in the stateless era; empty before that.
     pub(super) meta: Vec<(&'static str, Box<RawValue>)>,
+    /// The same as it stands behind the other params.
+    pub(super) written_meta: Vec<u8>,
     /// The input schemas of the tools that were listed, for the headers that repeat arguments.
     pub(super) schemas: Mutex<HashMap<String, Arc<Value>>>,
     /// In the stateless era every request says which log messages it wants.
@@ -83,6 +86,8 @@ impl Client {
                 (meta::CLIENT_INFO, text(client_info)),
             ],
         };
+        let fields: Vec<_> = meta.iter().map(|(key, text)| (*key, Cow::Borrowed(&**text))).collect();
+        let written_meta = written(&fields).expect("JSON can always be written");
         let (schemas, log_level, subscriptions) = Default::default();
         let inner = Inner {
             conversation: begun.conversation.clone(),
@@ -91,6 +96,7 @@ impl Client {
             timeout,
             answers,
             meta,
+            written_meta,
             schemas,
             log_level,
             subscriptions,
@@ -120,21 +126,26 @@ impl Client {
 
     /// Any request; valid in the agreed version as far as the envelope goes.
     pub fn request(&self, method: impl Into<Method>, params: Value) -> Call {
-        Call::new(self.clone(), method.into(), Params::Any(params))
+        Call::new(self.clone(), method.into(), Params::Any(Box::new(params)))
     }
 
-    fn named(&self, method: Method, name: &str, arguments: Value) -> Call {
-        Call::new(self.clone(), method, Params::Named { name: name.to_owned(), arguments })
+    fn named(&self, method: Method, name: &str, arguments: &impl Serialize) -> Call {
+        Call::new(self.clone(), method, Params::named(name, arguments))
     }
 
     /// A tool call to say more about: a time-out of its own, who sees its progress, and so on.
     pub fn call(&self, tool: &str) -> Call {
-        self.named(Method::TOOLS_CALL, tool, json!({}))
+        self.named(Method::TOOLS_CALL, tool, &json!({}))
     }
 
     /// Calls a tool.
-    pub async fn call_tool(&self, tool: &str, arguments: Value) -> Result<Response, ClientError> {
-        self.named(Method::TOOLS_CALL, tool, arguments).await
+    pub fn call_tool<A: Serialize>(
+        &self,
+        tool: &str,
+        arguments: A,
+    ) -> impl Future<Output = Result<Response, ClientError>> + Send + use<A> {
+        let mut call = self.named(Method::TOOLS_CALL, tool, &arguments);
+        async move { call.run().await }
     }
 
     /// Reads a resource.
@@ -143,8 +154,13 @@ impl Client {
     }
 
     /// Gets a prompt.
-    pub async fn get_prompt(&self, name: &str, arguments: Value) -> Result<Response, ClientError> {
-        self.named(Method::PROMPTS_GET, name, arguments).await
+    pub fn get_prompt<A: Serialize>(
+        &self,
+        name: &str,
+        arguments: A,
+    ) -> impl Future<Output = Result<Response, ClientError>> + Send + use<A> {
+        let mut call = self.named(Method::PROMPTS_GET, name, &arguments);
+        async move { call.run().await }
     }
 
     /// Asks how an argument of a prompt, or a variable of a resource template, may go on.

@@ -1,7 +1,7 @@
 //! What to connect to, and how.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,8 +10,10 @@ use rehearsal_core::protocol::Revision;
 use rehearsal_wire::http::client as http_client;
 use rehearsal_wire::stdio::{self, ServerCommand};
 use rehearsal_wire::{Connection, container};
+use tokio::sync::OnceCell;
 
 use super::error::ClientError;
+use super::listening::Listening;
 
 /// Which era and version a client speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,16 +57,27 @@ pub enum HttpTransport {
     Sse,
 }
 
+/// What HTTP needs.
+#[derive(Debug, Default)]
+pub(super) struct Endpoint {
+    pub(super) url: String,
+    pub(super) headers: BTreeMap<String, String>,
+    pub(super) transport: HttpTransport,
+    pub(super) root_certificates: Vec<Bytes>,
+}
+
 /// What to connect to.
 #[derive(Debug)]
 pub(super) enum Target {
     Command(ServerCommand),
     Container(container::Container),
-    Url {
-        url: String,
-        headers: BTreeMap<String, String>,
-        transport: HttpTransport,
-        root_certificates: Vec<Bytes>,
+    Url(Endpoint),
+    /// A server to start that is reached over HTTP; `endpoint.url` is empty, or the path.
+    Listening {
+        command: ServerCommand,
+        endpoint: Endpoint,
+        /// Started with the first connection, and kept for those that the handshake may need beside it.
+        started: OnceCell<Arc<Listening>>,
     },
     /// `None` once it was taken.
     Connection(Mutex<Option<Connection>>),
@@ -74,41 +87,55 @@ impl Target {
     /// Whether a second connection can be made where the first one broke.
     pub(super) fn can_reopen(&self) -> bool {
         match self {
-            Target::Command(_) | Target::Container(_) | Target::Url { .. } => true,
-            Target::Connection(_) => false,
+            Target::Command(_) | Target::Container(_) | Target::Url(_) => true,
+            // What died of the first one does not take a second.
+            Target::Listening { .. } | Target::Connection(_) => false,
         }
     }
 
     /// Whether HTTP+SSE should be tried where Streamable HTTP was refused.
     pub(super) fn may_be_sse(&self) -> bool {
-        matches!(self, Target::Url { transport: HttpTransport::Auto, .. })
+        match self {
+            Target::Url(endpoint) | Target::Listening { endpoint, .. } => endpoint.transport == HttpTransport::Auto,
+            Target::Command(_) | Target::Container(_) | Target::Connection(_) => false,
+        }
     }
 
     /// Connects; `sse` asks for HTTP+SSE where Streamable HTTP was refused.
     pub(super) async fn open(&self, sse: bool, limit: Duration) -> Result<Connection, ClientError> {
         match self {
             Target::Command(command) => stdio::spawn(command).await.map_err(ClientError::Start),
-            Target::Container(container) => container::spawn(container).await.map_err(ClientError::Start),
-            Target::Url { url, headers, transport, root_certificates } => {
-                let bad = |what: String| ClientError::BadTarget { what };
-                let mut options = http_client::Options::new(url).map_err(|error| bad(error.to_string()))?;
-                options.headers = header_map(headers)?;
-                options.connect_timeout = limit;
-                options.accept_timeout = limit;
-                options.endpoint_timeout = limit;
-                options.root_certificates = root_certificates.clone();
-                let connection = if sse || *transport == HttpTransport::Sse {
-                    http_client::connect_sse(options).await
-                } else {
-                    http_client::connect(options)
-                };
-                connection.map_err(|error| bad(http_client::in_words(&error)))
+            Target::Container(container) => container::spawn(container).await.map_err(ClientError::Engine),
+            Target::Url(endpoint) => endpoint.open(&endpoint.url, sse, limit).await,
+            Target::Listening { command, endpoint, started } => {
+                let path = Some(endpoint.url.as_str()).filter(|path| !path.is_empty());
+                let start = || async { Listening::start(command, path, limit).await.map(Arc::new) };
+                let listening = started.get_or_try_init(start).await?;
+                Ok(listening.behind(endpoint.open(listening.url(), sse, limit).await?))
             }
             Target::Connection(connection) => {
                 let taken = connection.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
                 taken.ok_or_else(|| ClientError::BadTarget { what: "this connection was already used".to_owned() })
             }
         }
+    }
+}
+
+impl Endpoint {
+    async fn open(&self, url: &str, sse: bool, limit: Duration) -> Result<Connection, ClientError> {
+        let bad = |what: String| ClientError::BadTarget { what };
+        let mut options = http_client::Options::new(url).map_err(|error| bad(error.to_string()))?;
+        options.headers = header_map(&self.headers)?;
+        options.connect_timeout = limit;
+        options.accept_timeout = limit;
+        options.endpoint_timeout = limit;
+        options.root_certificates = self.root_certificates.clone();
+        let connection = if sse || self.transport == HttpTransport::Sse {
+            http_client::connect_sse(options).await
+        } else {
+            http_client::connect(options)
+        };
+        connection.map_err(|error| bad(http_client::in_words(&error)))
     }
 }
 

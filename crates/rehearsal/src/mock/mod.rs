@@ -20,6 +20,8 @@ mod http;
 mod load;
 mod mock_server;
 mod perform;
+#[cfg(test)]
+mod plays;
 mod queues;
 mod serve;
 mod server;

@@ -1,6 +1,6 @@
 //! Acts of a play, carried out.
 
-use rehearsal_core::answer::{Act, Answer, Play, Provenance};
+use rehearsal_core::answer::{Act, Answer, Play};
 use rehearsal_core::protocol::Era;
 
 use super::call::Call;
@@ -21,13 +21,11 @@ pub(super) async fn perform(call: &Call, mut play: Box<Play>, mut act: Act) -> O
             }
             Act::CloseStream { .. } => call.session.close_stream(call.channel),
             Act::Detach(terms) => {
-                let (mock, asked) = (play.mock().clone(), play.asked().clone());
-                let heard_by = (asked.terms.era() == Era::Legacy).then(|| call.session.clone());
-                let task = server.tasks.begin(terms, &asked.params);
-                let reply = task.task().begun(&mock, &asked.terms);
+                let heard_by = (play.asked().terms.era() == Era::Legacy).then(|| call.session.clone());
+                let task = server.tasks.begin(terms, &play.asked().params);
+                let reply = task.task().begun(play.mock(), &play.asked().terms);
+                let provenance = play.provenance();
                 server.tasks.run(server.clone(), task, play, heard_by);
-                let target = format!("{} {}", asked.method, asked.params["name"].as_str().unwrap_or_default());
-                let provenance = Provenance::Script { target: target.into(), rule: "a task".into() };
                 return Some(Answer { reply, provenance, delay: None, fault: None, remarks: Vec::new() });
             }
             Act::Reply(answer) => return Some(answer),

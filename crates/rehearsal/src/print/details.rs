@@ -10,9 +10,12 @@ use super::lists::Lists;
 use super::parameter::{Parameter, parameters, prompt_parameters};
 use super::screen::Screen;
 use super::visible::{lines, one_line};
+use super::wrap::wrapped;
 
 /// How far everything about an entry is from the edge.
 const INDENT: usize = 2;
+/// How narrow a description beside its argument may be.
+const NARROWEST: usize = 24;
 
 impl Lists {
     /// Prints everything with its whole description and what each argument is for:
@@ -67,20 +70,14 @@ impl Page<'_> {
 
     /// Prints a line, broken between words where a terminal would break it anywhere.
     fn prose(&mut self, line: &str) -> io::Result<()> {
-        let Some(width) = self.screen.width.filter(|width| line.width() + INDENT > *width) else {
-            return writeln!(self.out, "{}", indented(line));
-        };
-        let mut shown = String::new();
-        for word in line.split(' ') {
-            if !shown.is_empty() && INDENT + shown.width() + 1 + word.width() > width {
-                writeln!(self.out, "{}", indented(&std::mem::take(&mut shown)))?;
-            }
-            if !shown.is_empty() {
-                shown.push(' ');
-            }
-            shown.push_str(word);
+        match self.screen.width.filter(|width| line.width() + INDENT > *width) {
+            Some(width) => self.lines(&wrapped(line.split(' '), width - INDENT.min(width))),
+            None => self.lines(&[line.to_owned()]),
         }
-        writeln!(self.out, "{}", indented(&shown))
+    }
+
+    fn lines(&mut self, lines: &[String]) -> io::Result<()> {
+        lines.iter().try_for_each(|line| writeln!(self.out, "{}", indented(line)))
     }
 
     fn parameters(&mut self, parameters: &[Parameter]) -> io::Result<()> {
@@ -97,10 +94,28 @@ impl Page<'_> {
                 let gap = if description.is_empty() { "" } else { "; " };
                 description = format!("{description}{gap}one of {}", parameter.choices().join(", "));
             }
-            let line = format!("{usage:width$}  {description}");
-            writeln!(self.out, "{}", indented(&one_line(&line)))?;
+            self.parameter(&one_line(&usage), width, &one_line(&description))?;
         }
         Ok(())
+    }
+
+    /// The description beside the usage, or below it where a terminal has no room for both.
+    fn parameter(&mut self, usage: &str, width: usize, description: &str) -> io::Result<()> {
+        let (beside, below) = (width + 2, 4);
+        let Some(screen) = self.screen.width.filter(|screen| INDENT + beside + description.width() > *screen) else {
+            return self.lines(&[format!("{usage:width$}  {description}")]);
+        };
+        let room = |at: usize| screen.saturating_sub(INDENT + at);
+        let words = description.split(' ');
+        if room(beside) < NARROWEST {
+            self.lines(&[usage.to_owned()])?;
+            let lines = wrapped(words, room(below));
+            return self.lines(&lines.iter().map(|line| format!("{:below$}{line}", "")).collect::<Vec<_>>());
+        }
+        let first = std::iter::once(usage).chain(std::iter::repeat(""));
+        let lines = wrapped(words, room(beside));
+        let lines = first.zip(&lines).map(|(left, line)| format!("{left:width$}  {line}"));
+        self.lines(&lines.collect::<Vec<_>>())
     }
 }
 

@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 
 use super::parameter::{Parameter, parameters};
 use super::screen::Screen;
-use super::table::Table;
+use super::table::{Cell, Table};
 
-/// How wide the column of arguments may become before they go on another line.
-const ARGUMENTS_WIDTH: usize = 44;
+/// How much of a description has room.
+const DESCRIPTION: usize = 100;
 
 /// The lists of a server; `None` where one was not asked for.
 #[derive(Debug, Default)]
@@ -80,7 +80,7 @@ impl Lists {
                 let usage = arguments.iter().map(|argument| {
                     if argument.required { argument.name.clone() } else { format!("[{}]", argument.name) }
                 });
-                table.row([cell(Some(name)), wrapped(usage), description(raw)]);
+                table.row([cell(Some(name)), Cell::Words(usage.collect()), description(raw)]);
             }
             table.print(screen, out)?;
         }
@@ -102,8 +102,8 @@ impl Lists {
 fn print_tools(tools: &[Tool], screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]);
     for tool in tools {
-        let usage = wrapped(parameters(&tool.input_schema).iter().map(Parameter::usage));
-        table.row([cell(Some(&tool.name)), usage, description(&tool.raw)]);
+        let usage = parameters(&tool.input_schema).iter().map(Parameter::usage).collect();
+        table.row([cell(Some(&tool.name)), Cell::Words(usage), description(&tool.raw)]);
     }
     table.print(screen, out)
 }
@@ -119,28 +119,35 @@ impl Between {
     }
 }
 
-fn cell(text: Option<&String>) -> Vec<String> {
-    text.cloned().into_iter().collect()
+fn cell(text: Option<&String>) -> Cell {
+    text.map_or_else(Cell::empty, |text| Cell::Name(text.clone()))
 }
 
-/// The first line of what something says about itself.
-fn description(raw: &Value) -> Vec<String> {
-    let text = |key: &str| raw.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
-    let text = text("description").or_else(|| text("title"));
-    text.and_then(|text| text.trim().lines().next()).map(|line| line.trim_end().to_owned()).into_iter().collect()
+/// The first line of what something says about itself; of a long line its first sentence.
+fn description(raw: &Value) -> Cell {
+    let text = |key: &str| raw.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+    let text = text("description").or_else(|| text("title")).unwrap_or_default();
+    let line = text.lines().next().unwrap_or_default();
+    Cell::Prose(if line.len() > DESCRIPTION { first_sentence(line) } else { line }.trim_end().to_owned())
 }
 
-/// Words on as few lines as they need.
-fn wrapped(words: impl Iterator<Item = String>) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in words {
-        match lines.last_mut() {
-            Some(line) if line.len() + 1 + word.len() <= ARGUMENTS_WIDTH => {
-                line.push(' ');
-                line.push_str(&word);
-            }
-            _ => lines.push(word),
-        }
+fn first_sentence(text: &str) -> &str {
+    let begins = |rest: &str| rest.trim_start().starts_with(char::is_uppercase);
+    // A dot inside of the last word is an abbreviation, such as `e.g.`.
+    let ends = |until: &str| until.rsplit(' ').next().is_some_and(|word| !word.contains('.'));
+    let mut ends = text.match_indices(". ").filter(|&(at, _)| begins(&text[at + 1..]) && ends(&text[..at]));
+    ends.next().map_or(text, |(at, _)| &text[..=at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_ends_before_the_next_one_begins() {
+        assert_eq!(first_sentence("Read a whole file. Handles encodings."), "Read a whole file.");
+        assert_eq!(first_sentence("Reads files, e.g. Markdown"), "Reads files, e.g. Markdown");
+        assert_eq!(first_sentence("Takes version 1. 2 is not known"), "Takes version 1. 2 is not known");
+        assert_eq!(first_sentence(""), "");
     }
-    lines
 }

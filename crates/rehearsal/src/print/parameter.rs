@@ -88,7 +88,13 @@ impl Parameter {
     /// As it is written on a command line: `city=string`, or `[days=integer]` where it may be left out.
     pub(crate) fn usage(&self) -> String {
         let Parameter { name, label, .. } = self;
-        if self.required { format!("{name}={label}") } else { format!("[{name}={label}]") }
+        if self.required {
+            return format!("{name}={label}");
+        }
+        // What may be left out may as well be null; that need not be said.
+        let without_null = || label.split('|').filter(|kind| *kind != "null").collect::<Vec<_>>().join("|");
+        let label = if self.kinds.len() > 1 && self.choices.is_empty() { without_null() } else { label.clone() };
+        format!("[{name}={label}]")
     }
 
     /// What it may be, in one word: `integer`, `string[]`, `metric|imperial`, `integer|null`.
@@ -217,8 +223,8 @@ mod tests {
     fn types_are_shown_as_people_would_say_them() {
         let table = [
             (json!({"type": "integer"}), "[x=integer]"),
-            (json!({"type": ["string", "null"]}), "[x=string|null]"),
-            (json!({"anyOf": [{"type": "integer"}, {"type": "null"}]}), "[x=integer|null]"),
+            (json!({"type": ["string", "null"]}), "[x=string]"),
+            (json!({"anyOf": [{"type": "integer"}, {"type": "null"}]}), "[x=integer]"),
             (json!({"type": "array", "items": {"type": "string"}}), "[x=string[]]"),
             (json!({"type": "array"}), "[x=array]"),
             (json!({"$ref": "#/$defs/Units"}), "[x=metric|imperial]"),

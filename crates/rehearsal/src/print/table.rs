@@ -2,56 +2,127 @@
 
 use std::io::{self, Write};
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 use super::screen::Screen;
 use super::visible::one_line;
+use super::wrap::{shortened, wrapped};
 
 /// Space between two columns.
 const GAP: usize = 2;
-/// How narrow the last column may become before it is left to the terminal to wrap.
-const NARROWEST: usize = 16;
+/// How wide a column of words may become where there is room for all.
+const WORDS: usize = 44;
+/// How narrow prose may become before it goes below its row instead.
+const NARROWEST: usize = 24;
+/// How many lines prose may take beside a row, and below it.
+const TALLEST: usize = 3;
+/// How far prose below its row is from the edge.
+const INDENT: usize = 4;
 
-/// Rows of cells under a heading. The first column holds names, the last one prose that may be cut.
+/// Rows of cells under a heading. The first column holds names, the last one prose.
 #[derive(Debug)]
 pub(super) struct Table<const COLUMNS: usize> {
     heading: [&'static str; COLUMNS],
     rows: Vec<[Cell; COLUMNS]>,
 }
 
-/// The lines of one cell.
-type Cell = Vec<String>;
+/// What is in a cell, and so how it gives way.
+#[derive(Clone, Debug)]
+pub(super) enum Cell {
+    /// A name, which does not.
+    Name(String),
+    /// Words that may go on several lines.
+    Words(Vec<String>),
+    /// Prose that may go on several lines and may be cut.
+    Prose(String),
+}
+
+impl Cell {
+    pub(super) fn empty() -> Cell {
+        Cell::Name(String::new())
+    }
+
+    /// Without control characters: they come from the server and would move our cursor.
+    fn harmless(self) -> Cell {
+        let harmless = |text: String| one_line(&text).into_owned();
+        match self {
+            Cell::Name(text) => Cell::Name(harmless(text)),
+            Cell::Words(words) => Cell::Words(words.into_iter().map(harmless).collect()),
+            Cell::Prose(text) => Cell::Prose(harmless(text)),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Cell::Name(text) | Cell::Prose(text) => text.is_empty(),
+            Cell::Words(words) => words.is_empty(),
+        }
+    }
+
+    /// How wide it would like to be.
+    fn width(&self) -> usize {
+        match self {
+            Cell::Name(text) | Cell::Prose(text) => text.width(),
+            Cell::Words(words) => wrapped(words.iter().map(String::as_str), WORDS)
+                .iter()
+                .map(|line| line.width())
+                .max()
+                .unwrap_or_default(),
+        }
+    }
+
+    /// How narrow it may be.
+    fn narrowest(&self) -> usize {
+        match self {
+            Cell::Name(text) => text.width(),
+            Cell::Words(words) => words.iter().map(|word| word.width()).max().unwrap_or_default(),
+            Cell::Prose(text) => text.width().min(NARROWEST),
+        }
+    }
+
+    fn lines(&self, room: usize) -> Vec<String> {
+        match self {
+            Cell::Name(text) => vec![text.clone()],
+            Cell::Words(words) => wrapped(words.iter().map(String::as_str), room),
+            Cell::Prose(text) => shortened(text, room, TALLEST),
+        }
+    }
+}
+
+/// Where everything goes.
+struct Layout {
+    /// The columns that are used, and how wide each is.
+    columns: Vec<(usize, usize)>,
+    /// The column of prose that goes below its row, and how wide it is there.
+    below: Option<(usize, usize)>,
+}
 
 impl<const COLUMNS: usize> Table<COLUMNS> {
     pub(super) fn new(heading: [&'static str; COLUMNS]) -> Table<COLUMNS> {
         Table { heading, rows: Vec::new() }
     }
 
-    /// Adds a row. Control characters become `�`: they come from the server and would move our cursor.
+    /// Adds a row.
     pub(super) fn row(&mut self, cells: [Cell; COLUMNS]) {
-        self.rows.push(cells.map(|cell| cell.iter().map(|line| one_line(line).into_owned()).collect()));
+        self.rows.push(cells.map(Cell::harmless));
     }
 
-    /// Prints the table without the columns that are empty:
+    /// Prints the table without the columns that are empty, as wide as the screen at most, if names do not need more:
     ///
     /// ```text
     /// TOOL  ARGUMENTS       DESCRIPTION
     /// echo  message=string  Says what you say
     /// ```
     pub(super) fn print(&self, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
-        let columns: Vec<usize> = (0..COLUMNS).filter(|&column| self.is_used(column)).collect();
-        let widths: Vec<usize> = columns.iter().map(|&column| self.width(column)).collect();
-        let before: usize = widths.iter().rev().skip(1).map(|width| width + GAP).sum();
-        let room = screen.width.map(|width| width.saturating_sub(before).max(NARROWEST));
-        let heading = self.heading.map(|title| vec![title.to_owned()]);
+        let Layout { columns, below } = self.layout(screen.columns());
+        let heading = self.heading.map(|title| Cell::Name(title.to_owned()));
         for (number, row) in std::iter::once(&heading).chain(&self.rows).enumerate() {
-            let height = row.iter().map(Vec::len).max().unwrap_or_default();
+            let cells: Vec<Vec<String>> = columns.iter().map(|&(column, width)| row[column].lines(width)).collect();
+            let height = cells.iter().map(Vec::len).max().unwrap_or_default();
             for line in 0..height {
                 let mut pending = 0;
-                for (at, (&column, &width)) in columns.iter().zip(&widths).enumerate() {
-                    let text = row[column].get(line).map_or("", String::as_str);
-                    let last = at + 1 == columns.len();
-                    let text = if last { cut(text, room) } else { text.to_owned() };
+                for (at, (cell, (_, width))) in cells.iter().zip(&columns).enumerate() {
+                    let text = cell.get(line).map_or("", String::as_str);
                     let style = match (number, at) {
                         (0, _) => screen.palette.heading,
                         (_, 0) => screen.palette.name,
@@ -65,32 +136,39 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
                 }
                 writeln!(out)?;
             }
+            if let (Some((column, width)), true) = (below, number > 0) {
+                row[column].lines(width).iter().try_for_each(|line| writeln!(out, "{:INDENT$}{line}", ""))?;
+            }
         }
         Ok(())
     }
 
-    fn is_used(&self, column: usize) -> bool {
-        column == 0 || self.rows.iter().any(|row| row[column].iter().any(|line| !line.is_empty()))
+    fn layout(&self, room: usize) -> Layout {
+        let used = (0..COLUMNS).filter(|&column| column == 0 || self.rows.iter().any(|row| !row[column].is_empty()));
+        let mut columns: Vec<(usize, usize)> = used.map(|column| (column, self.widest(column, Cell::width))).collect();
+        let total = |columns: &[(usize, usize)]| columns.iter().map(|(_, width)| width + GAP).sum::<usize>() - GAP;
+        // Prose gives way first, then words; names never do.
+        let is_prose = |column: usize| self.rows.iter().any(|row| matches!(row[column], Cell::Prose(_)));
+        let (mut prose, mut rest): (Vec<_>, Vec<_>) = (0..columns.len()).partition(|&at| is_prose(columns[at].0));
+        prose.append(&mut rest);
+        for at in prose {
+            let excess = total(&columns).saturating_sub(room);
+            let (column, width) = columns[at];
+            columns[at].1 = width.saturating_sub(excess).max(self.widest(column, Cell::narrowest));
+        }
+        match columns.last() {
+            Some(&(column, _)) if total(&columns) > room && columns.len() > 1 && is_prose(column) => {
+                columns.pop();
+                Layout { columns, below: Some((column, room.saturating_sub(INDENT).max(NARROWEST))) }
+            }
+            _ => Layout { columns, below: None },
+        }
     }
 
-    fn width(&self, column: usize) -> usize {
-        let lines = self.rows.iter().flat_map(|row| &row[column]).map(|line| line.width());
-        lines.chain([self.heading[column].width()]).max().unwrap_or_default()
+    fn widest(&self, column: usize, width: impl Fn(&Cell) -> usize) -> usize {
+        let cells = self.rows.iter().map(|row| width(&row[column]));
+        cells.chain([self.heading[column].width()]).max().unwrap_or_default()
     }
-}
-
-/// As much of a text as fits, ended with `…` where that is not all.
-pub(super) fn cut(text: &str, room: Option<usize>) -> String {
-    let Some(room) = room.filter(|room| text.width() > *room) else { return text.to_owned() };
-    let mut used = 1;
-    let fits = |c: &char| {
-        used += c.width().unwrap_or_default();
-        used <= room
-    };
-    let mut kept: String = text.chars().take_while(fits).collect();
-    kept.truncate(kept.trim_end().len());
-    kept.push('…');
-    kept
 }
 
 #[cfg(test)]
@@ -98,51 +176,82 @@ mod tests {
     use super::*;
     use crate::print::Palette;
 
-    fn printed(table: &Table<3>, width: Option<usize>) -> String {
+    fn printed<const COLUMNS: usize>(table: &Table<COLUMNS>, width: usize) -> String {
         let mut out = Vec::new();
-        table.print(&Screen { palette: Palette::PLAIN, width }, &mut out).unwrap();
+        table.print(&Screen { palette: Palette::PLAIN, width: Some(width) }, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
-    fn cell(text: &str) -> Vec<String> {
-        text.lines().map(str::to_owned).collect()
+    fn name(text: &str) -> Cell {
+        Cell::Name(text.to_owned())
     }
 
     fn weather() -> Table<3> {
         let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]);
-        table.row([cell("天気"), cell("city=string\ndays=integer"), cell("Forecast for a city of your choice")]);
-        table.row([cell("now"), cell(""), cell("The time")]);
+        let words = Cell::Words(vec!["city=string".to_owned(), "[days=integer]".to_owned()]);
+        table.row([
+            name("天気"),
+            words,
+            Cell::Prose("Forecast for a city of your choice and for some days".to_owned()),
+        ]);
+        table.row([name("now"), Cell::Words(Vec::new()), Cell::Prose("The time".to_owned())]);
         table
     }
 
     #[test]
     fn columns_are_aligned_by_what_the_eye_sees() {
         let expected = "\
-TOOL  ARGUMENTS     DESCRIPTION
-天気  city=string   Forecast for a city of your choice
-      days=integer
-now                 The time
+TOOL  ARGUMENTS                   DESCRIPTION
+天気  city=string [days=integer]  Forecast for a city of your choice and for some days
+now                               The time
 ";
-        assert_eq!(printed(&weather(), None), expected);
+        assert_eq!(printed(&weather(), 120), expected);
     }
 
     #[test]
-    fn only_a_terminal_cuts_the_last_column() {
-        let shown = printed(&weather(), Some(40));
-        assert!(shown.contains("\n天気  city=string   Forecast for a city…\n"), "{shown}");
+    fn prose_gives_way_first_then_words() {
+        let expected = "\
+TOOL  ARGUMENTS                   DESCRIPTION
+天気  city=string [days=integer]  Forecast for a city of your
+                                  choice and for some days
+now                               The time
+";
+        assert_eq!(printed(&weather(), 61), expected);
+        let expected = "\
+TOOL  ARGUMENTS       DESCRIPTION
+天気  city=string     Forecast for a city of
+      [days=integer]  your choice and for some
+                      days
+now                   The time
+";
+        assert_eq!(printed(&weather(), 46), expected);
+    }
+
+    #[test]
+    fn where_names_leave_no_room_prose_goes_below() {
+        let expected = "\
+TOOL  ARGUMENTS
+天気  city=string
+      [days=integer]
+    Forecast for a city of your
+    choice and for some days
+now
+    The time
+";
+        assert_eq!(printed(&weather(), 32), expected);
     }
 
     #[test]
     fn a_column_that_nobody_uses_is_left_out() {
         let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]);
-        table.row([cell("now"), cell(""), cell("The time")]);
-        assert_eq!(printed(&table, None), "TOOL  DESCRIPTION\nnow   The time\n");
+        table.row([name("now"), Cell::Words(Vec::new()), Cell::Prose("The time".to_owned())]);
+        assert_eq!(printed(&table, 80), "TOOL  DESCRIPTION\nnow   The time\n");
     }
 
     #[test]
     fn a_server_cannot_move_our_cursor() {
         let mut table = Table::new(["TOOL", "ARGUMENTS", "DESCRIPTION"]);
-        table.row([cell("a\u{1b}[2Jb"), cell(""), cell("")]);
-        assert_eq!(printed(&table, None), "TOOL\na\u{fffd}[2Jb\n");
+        table.row([name("a\u{1b}[2Jb"), Cell::empty(), Cell::empty()]);
+        assert_eq!(printed(&table, 80), "TOOL\na\u{fffd}[2Jb\n");
     }
 }

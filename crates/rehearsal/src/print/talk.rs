@@ -11,8 +11,8 @@ use anstyle::Style;
 use rehearsal::core::script::Problem;
 
 use super::screen::Screen;
-use super::table::cut;
 use super::visible::lines;
+use super::wrap::cut;
 
 /// Back to the first column, and away with everything on the line.
 const WIPE: &str = "\r\u{1b}[K";
@@ -62,7 +62,7 @@ impl Talk {
     /// Shows how things stand, on a terminal: a line that whatever comes next replaces.
     pub(crate) fn status(&self, what: &str) {
         if let Some(width) = self.screen.width {
-            self.line(format_args!("{}", cut(what, Some(width.saturating_sub(1)))));
+            self.line(format_args!("{}", cut(what, width.saturating_sub(1))));
             self.status.store(true, Ordering::Relaxed);
         }
     }

@@ -5,12 +5,12 @@ use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::{Message, Reason};
 use rehearsal_core::trace::What;
 
-use super::unfinished::finished_part;
+use super::unfinished::{closed, finished};
 
 /// How much of a line that is too long is kept.
 const KEPT: usize = 64 * 1024;
 /// How much of a line that has not ended is kept while it is redacted.
-const UNFINISHED: usize = 1024 * 1024;
+const UNFINISHED: usize = 64 * 1024;
 
 /// What is kept of a line that has not ended when it is passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,13 +29,15 @@ pub(super) struct Lines {
     pieces: Pieces,
     /// What has come of a line that has not ended.
     rest: Vec<u8>,
+    /// How much of it was whole when it was kept last.
+    kept: usize,
     /// Whether the line was too long, and the rest of it is not kept.
     skipping: bool,
 }
 
 impl Lines {
     pub(super) fn new(from: Side, limit: usize, pieces: Pieces) -> Lines {
-        Lines { from, limit, pieces, rest: Vec::new(), skipping: false }
+        Lines { from, limit, pieces, rest: Vec::new(), kept: 0, skipping: false }
     }
 
     /// Takes what was read, all of which is passed on after this.
@@ -68,6 +70,7 @@ impl Lines {
         if std::mem::take(&mut self.skipping) {
             return;
         }
+        self.kept = 0;
         let line = match self.rest.is_empty() {
             true => end,
             false => {
@@ -88,16 +91,26 @@ impl Lines {
         self.rest.extend_from_slice(rest);
         if self.rest.len() > self.limit {
             let line = std::mem::take(&mut self.rest);
-            self.skipping = true;
+            (self.kept, self.skipping) = (0, true);
             whats.push(self.said(too_long(&line, self.limit)));
             return;
         }
         let piece = match self.pieces {
             Pieces::Raw => Some((offset, Bytes::copy_from_slice(rest))),
-            Pieces::Redacted if offset < UNFINISHED => Some((0, finished_part(&self.rest).into())),
-            Pieces::Redacted => None,
+            Pieces::Redacted => self.redactable(offset).map(|bytes| (0, bytes)),
         };
         whats.extend(piece.map(|(offset, bytes)| What::Piece { from: self.from, offset, bytes }));
+    }
+
+    /// What is whole of the line so far, where that is more than before.
+    fn redactable(&mut self, offset: usize) -> Option<Bytes> {
+        let head = &self.rest[..self.rest.len().min(UNFINISHED)];
+        let end = if offset < UNFINISHED { finished(head) } else { 0 };
+        if end <= self.kept {
+            return None;
+        }
+        self.kept = end;
+        Some(closed(&head[..end]).into())
     }
 
     fn said(&self, message: Message) -> What {
@@ -159,7 +172,8 @@ mod tests {
         assert!(found[2].contains("{\"a\":\"bc\"}"), "{found:?}");
         assert!(found[4].starts_with("garbled (half a line"), "{found:?}");
         let redacted = cut(&[b"{\"a\":1,\"b\":\"secr", b"et\""], 1000, Pieces::Redacted);
-        assert_eq!(redacted[..2], [r#"0+{"a":1}"#, r#"0+{"a":1}"#]);
+        assert_eq!(redacted[0], r#"0+{"a":1}"#);
+        assert!(redacted[1].starts_with("garbled"), "nothing more is whole: {redacted:?}");
     }
 
     #[test]

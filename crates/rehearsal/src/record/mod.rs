@@ -17,6 +17,9 @@ mod append;
 mod clock;
 mod fold;
 mod hooks;
+mod http;
+#[cfg(feature = "rmcp")]
+mod intercept;
 mod lines;
 mod log;
 mod notice;
@@ -31,6 +34,9 @@ mod tape;
 mod unfinished;
 
 pub use hooks::{RequestHook, ResponseHook};
+pub use http::HttpRecording;
+#[cfg(feature = "rmcp")]
+pub use intercept::{Intercepted, intercept};
 pub use notice::Notice;
 pub use recorder::{Recorder, RecorderBuilder};
 pub use recover::{Fate, Recovered, journals, recover};

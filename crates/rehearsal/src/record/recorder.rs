@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Method, Reply};
+use rehearsal_core::redact::Redaction;
 use serde_json::{Map, Value};
 
 use super::hooks::Hooks;
@@ -38,6 +39,7 @@ pub struct Recorder {
 pub(super) struct Settings {
     pub(super) trace: Option<PathBuf>,
     pub(super) log: Option<PathBuf>,
+    pub(super) redaction: Redaction,
     pub(super) metadata: Map<String, Value>,
     pub(super) hooks: Hooks,
     listener: Listener,
@@ -56,6 +58,7 @@ impl Recorder {
         let settings = Settings {
             trace: None,
             log: None,
+            redaction: Redaction::standard(),
             metadata: Map::new(),
             hooks: Hooks::default(),
             listener: on_stderr(),
@@ -110,6 +113,12 @@ impl RecorderBuilder {
         self
     }
 
+    /// What is taken out before anything is written; [`Redaction::standard`] unless given.
+    pub fn redaction(mut self, redaction: Redaction) -> RecorderBuilder {
+        self.settings.redaction = redaction;
+        self
+    }
+
     /// Remembers something with every session.
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> RecorderBuilder {
         self.settings.metadata.insert(key.into(), value.into());
@@ -118,7 +127,7 @@ impl RecorderBuilder {
 
     /// Shows the method and the params of every request, of either side, once it is recorded and before it goes on.
     ///
-    /// The conversation waits for the hook; if the hook panics, the conversation goes on.
+    /// The conversation waits for the hook; if the hook panics, the conversation goes on. What it sees is not redacted.
     pub fn on_request(mut self, hook: impl Fn(&Method, Option<&RawJson>) + Send + Sync + 'static) -> RecorderBuilder {
         self.settings.hooks.request.push(Arc::new(hook));
         self

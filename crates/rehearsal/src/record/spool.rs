@@ -57,20 +57,25 @@ impl Spool {
         std::fs::remove_file(&self.path)
     }
 
-    /// Appends whole lines: all of them, or none.
+    /// Appends whole lines: all of them, or as many as there is room for.
     pub(super) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
-        match self.file.write_all(lines) {
-            Ok(()) => {
+        let mut rest = lines;
+        let failed = loop {
+            if rest.is_empty() {
                 self.length += lines.len() as u64;
-                Ok(())
+                return Ok(());
             }
-            Err(error) => {
-                // Half a line must not be taken for the end of somebody who was killed.
-                let cut = self.file.set_len(self.length).and_then(|()| self.file.seek(SeekFrom::Start(self.length)));
-                // A torn end is ignored by whoever reads it, so it does no harm where it cannot be cut off.
-                drop(cut);
-                Err(error)
+            match self.file.write(rest) {
+                Ok(0) => break io::ErrorKind::WriteZero.into(),
+                Ok(count) => rest = &rest[count..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break error,
             }
-        }
+        };
+        let written = &lines[..lines.len() - rest.len()];
+        self.length += memchr::memrchr(b'\n', written).map_or(0, |end| end + 1) as u64;
+        // A torn end is ignored by whoever reads it, so it does no harm where it cannot be cut off.
+        let _ = self.file.set_len(self.length).and_then(|()| self.file.seek(SeekFrom::Start(self.length)));
+        Err(failed)
     }
 }

@@ -5,6 +5,8 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rehearsal_core::message::Message;
+use rehearsal_core::redact::{Hit, Redaction};
 use rehearsal_core::trace::{End, Entry, InLog, Start, What, write_entry, write_start};
 use serde_json::{Map, Value};
 
@@ -83,7 +85,10 @@ impl Tape {
 
     /// What is kept of a line that has not ended when it is passed on.
     pub(super) fn pieces(&self) -> Pieces {
-        Pieces::Raw
+        match self.session.recorder.settings.redaction.is_none() {
+            true => Pieces::Raw,
+            false => Pieces::Redacted,
+        }
     }
 
     /// Keeps what happened, in this order and with the same time. The kernel has all of it when this returns, so what
@@ -163,6 +168,10 @@ impl Running {
             started_at: Some(clock.began_at),
             metadata: settings.metadata.clone(),
         };
+        let (start, hits) = settings.redaction.start(start);
+        if !hits.is_empty() {
+            recorder.count(|summary| summary.redacted.add(hits));
+        }
         let mut lines = Vec::with_capacity(4096);
         write_start(&mut lines, &start);
         let spool = settings.trace.as_deref().and_then(|trace| {
@@ -183,17 +192,26 @@ impl Running {
         self.log_lines.clear();
         for what in whats {
             let seq = self.next;
-            match &what {
-                What::Piece { .. } => {}
+            let (what, hits) = redacted(&recorder.settings.redaction, what);
+            let hits = match &what {
+                // The whole line has the same secrets.
+                What::Piece { .. } => Vec::new(),
                 What::Message { .. } => {
                     messages += 1;
                     self.next += 1;
+                    hits
                 }
                 What::Http { .. }
                 | What::Event { .. }
                 | What::ChannelEnded { .. }
                 | What::Stderr { .. }
-                | What::Ended(_) => self.next += 1,
+                | What::Ended(_) => {
+                    self.next += 1;
+                    hits
+                }
+            };
+            if !hits.is_empty() {
+                recorder.count(|summary| summary.redacted.add(hits));
             }
             let entry = Entry::new(seq, at, what);
             if self.spool.is_some() {
@@ -245,6 +263,20 @@ impl Running {
             recorder.tell(&Notice::NotFolded { trace: trace.clone(), journal, why: error.to_string() });
         }
     }
+}
+
+/// What happened, without its secrets. The beginning of a message was closed, so that it is judged as a message.
+fn redacted(redaction: &Redaction, what: What) -> (What, Vec<Hit>) {
+    if let What::Piece { from, offset: 0, bytes } = &what
+        && !redaction.is_none()
+    {
+        let message = Message::parse(bytes.clone());
+        if message.as_garbled().is_none() {
+            let bytes = redaction.message(&message).map_or(bytes.clone(), |message| message.raw().clone());
+            return (What::Piece { from: *from, offset: 0, bytes }, Vec::new());
+        }
+    }
+    redaction.what(what)
 }
 
 /// Whether sessions can be appended to a trace: better said before than after the conversation.

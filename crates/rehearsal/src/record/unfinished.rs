@@ -1,21 +1,26 @@
 //! A message that has only half arrived.
 
-/// The part of a message that is whole: up to the last value that has ended, with what is still open closed.
+/// How much of a message is whole: up to the last value that has ended. What is not JSON is whole up to its last white
+/// space.
+pub(super) fn finished(half: &[u8]) -> usize {
+    match is_json(half) {
+        true => scan(half).end,
+        false => half.iter().rposition(u8::is_ascii_whitespace).unwrap_or_default(),
+    }
+}
+
+/// The part of a message that is whole, with what is still open closed.
 ///
 /// ```text
 /// {"method":"x","params":{"a":1,"password":"hun   ──►   {"method":"x","params":{"a":1}}
 /// ```
-///
-/// What is not JSON is kept up to its last white space.
-pub(super) fn finished_part(half: &[u8]) -> Vec<u8> {
-    let begins = half.iter().find(|byte| !byte.is_ascii_whitespace());
-    if !matches!(begins, Some(b'{' | b'[')) {
-        let end = half.iter().rposition(u8::is_ascii_whitespace).unwrap_or_default();
-        return half[..end].to_vec();
-    }
-    let end = scan(half, half.len()).end;
-    let open = scan(half, end).open;
-    half[..end].iter().copied().chain(open.into_iter().rev()).collect()
+pub(super) fn closed(whole: &[u8]) -> Vec<u8> {
+    let open = if is_json(whole) { scan(whole).open } else { Vec::new() };
+    whole.iter().copied().chain(open.into_iter().rev()).collect()
+}
+
+fn is_json(text: &[u8]) -> bool {
+    matches!(text.iter().find(|byte| !byte.is_ascii_whitespace()), Some(b'{' | b'['))
 }
 
 struct Scanned {
@@ -25,10 +30,10 @@ struct Scanned {
     open: Vec<u8>,
 }
 
-fn scan(text: &[u8], length: usize) -> Scanned {
+fn scan(text: &[u8]) -> Scanned {
     let mut scanned = Scanned { end: 0, open: Vec::new() };
     let (mut in_string, mut escaped) = (false, false);
-    for (at, byte) in text[..length].iter().enumerate() {
+    for (at, byte) in text.iter().enumerate() {
         if in_string {
             match byte {
                 _ if escaped => escaped = false,
@@ -77,8 +82,9 @@ mod tests {
             ("", ""),
         ];
         for (half, expected) in table {
-            let found = finished_part(half.as_bytes());
-            assert_eq!(String::from_utf8_lossy(&found), expected, "{half}");
+            let half = half.as_bytes();
+            let found = closed(&half[..finished(half)]);
+            assert_eq!(String::from_utf8_lossy(&found), expected);
             if expected.starts_with('{') {
                 serde_json::from_slice::<serde_json::Value>(&found).unwrap();
             }

@@ -36,6 +36,18 @@ pub fn assert_failure(response: &Response) {
     }
 }
 
+/// Fails unless the response failed, in whichever way, and says `text`, exactly as it is written here.
+#[track_caller]
+pub fn assert_failure_contains(response: &Response, text: &str) {
+    let expected = format!("a failure that says {text:?}");
+    if response.success() {
+        fail(expected, "a success", response);
+    }
+    if !response.error_message().is_some_and(|message| message.contains(text)) {
+        fail(expected, outcome(response), response);
+    }
+}
+
 /// Fails unless the response is a success whose text contains `text`, exactly as it is written here.
 #[track_caller]
 pub fn assert_contains(response: &Response, text: &str) {

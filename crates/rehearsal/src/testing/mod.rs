@@ -22,13 +22,16 @@ mod blocking;
 mod content;
 mod project;
 mod shared;
+mod shared_container;
 mod snapshot;
 
 pub use assertions::{
-    assert_contains, assert_error_code, assert_failure, assert_matches, assert_success, assert_tool_exists,
+    assert_contains, assert_error_code, assert_failure, assert_failure_contains, assert_matches, assert_success,
+    assert_tool_exists,
 };
 pub use blocking::BlockingClient;
 pub use content::{Case, ContentMatcher, Pattern};
 pub use project::{Project, RunningServer};
 pub use shared::SharedServer;
+pub use shared_container::SharedContainer;
 pub use snapshot::Snapshot;

@@ -20,8 +20,9 @@ use crate::client::{Client, ClientBuilder};
 /// }
 /// ```
 ///
-/// It has a runtime of its own, because that of a `#[tokio::test]` ends with its test. It ends with the test program: a
-/// `static` is never dropped, but the operating system closes the server's stdin and kills it.
+/// It may as well be in a container, or listen on a port. It has a runtime of its own, because that of a `#[tokio::test]`
+/// ends with its test. It ends with the test program: a `static` is never dropped, but the operating system closes the
+/// server's stdin and kills it, and a container is removed.
 #[derive(Debug)]
 pub struct SharedServer {
     server: fn() -> ClientBuilder,

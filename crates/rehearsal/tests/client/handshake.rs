@@ -1,11 +1,17 @@
 //! How the client finds out what the server speaks.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use rehearsal::Client;
 use rehearsal::client::ClientError;
+use rehearsal::core::exchange::Channel;
+use rehearsal::core::message::Method;
 use rehearsal::core::protocol::Revision;
+use rehearsal::wire::{BoxFuture, Outgoing, SendError, Sender, Stopped};
 
-use crate::peer::{HANDSHAKE, connect, discovery, stage};
+use crate::peer::{HANDSHAKE, connect, discovery, meanwhile, stage, stage_through};
 
 #[tokio::test]
 async fn a_chosen_version_is_offered_and_nothing_is_probed() {
@@ -90,4 +96,64 @@ async fn a_server_that_never_says_anything_runs_into_the_time_out() {
     let (builder, _peer) = stage();
     let error = builder.timeout(Duration::from_secs(5)).connect().await.unwrap_err();
     assert!(matches!(error, ClientError::TimedOut { .. }), "{error}");
+}
+
+/// Takes everything but `notifications/initialized`.
+#[derive(Debug)]
+struct Stubborn(Arc<dyn Sender>);
+
+impl Sender for Stubborn {
+    fn open_channel(&self) -> Channel {
+        self.0.open_channel()
+    }
+
+    fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>> {
+        match outgoing.message.method() {
+            Some(method) if *method == Method::INITIALIZED => Box::pin(std::future::pending()),
+            _ => self.0.send(outgoing),
+        }
+    }
+
+    fn send_bytes(&self, channel: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {
+        self.0.send_bytes(channel, bytes)
+    }
+
+    fn close(&self) -> BoxFuture<'_, Stopped> {
+        self.0.close()
+    }
+
+    fn abort(&self) {
+        self.0.abort();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_take_the_end_of_the_handshake_is_said_not_to() {
+    let (builder, mut peer) = stage_through(|sender| Arc::new(Stubborn(sender)));
+    let builder = builder.legacy(Revision::V2025_11_25).timeout(Duration::from_secs(5));
+    let script: Vec<&str> = HANDSHAKE.lines().filter(|line| !line.contains("initialized")).collect();
+    let error = connect(builder, &mut peer, &script.join("\n")).await.unwrap_err();
+    assert_eq!(error.to_string(), "the server did not take notifications/initialized within 5 s");
+}
+
+#[tokio::test]
+async fn a_program_that_repeats_what_it_is_told_is_recognised() {
+    for builder in [Client::command("cat"), Client::command("cat").legacy(Revision::V2025_11_25)] {
+        let error = builder.connect().await.unwrap_err().to_string();
+        assert!(
+            error.ends_with("the server sends back what it is told, as `cat` does; is that an MCP server?"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn whoever_waits_when_the_client_is_dropped_is_told() {
+    let (builder, mut peer) = stage();
+    let client = connect(builder, &mut peer, &discovery()).await.unwrap();
+    let in_flight = client.call("slow").start().await.unwrap();
+    let waiting = meanwhile(async move { in_flight.await });
+    drop(client);
+    let error = waiting.await.unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "the server was closed by us before it answered tools/call");
 }

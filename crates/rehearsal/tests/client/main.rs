@@ -7,6 +7,7 @@ mod calls;
 mod faults;
 mod handshake;
 mod harness;
+mod http;
 mod peer;
 mod processes;
 mod questions;

@@ -1,10 +1,12 @@
 //! The other end of the conversation, played line by line.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use rehearsal::Client;
 use rehearsal::client::{ClientBuilder, ClientError};
 use rehearsal::core::exchange::Channel;
-use rehearsal::wire::{Connection, Event, memory};
+use rehearsal::wire::{Connection, Event, Sender, memory};
 use tokio::task::JoinHandle;
 
 /// The peer of a client in the same process.
@@ -15,6 +17,13 @@ pub(crate) struct Peer {
 /// A client that is not connected yet, and its peer.
 pub(crate) fn stage() -> (ClientBuilder, Peer) {
     let (near, far) = memory::pair();
+    (Client::connection(near), Peer { connection: far })
+}
+
+/// The same, where the client speaks through another sender.
+pub(crate) fn stage_through(through: impl FnOnce(Arc<dyn Sender>) -> Arc<dyn Sender>) -> (ClientBuilder, Peer) {
+    let (near, far) = memory::pair();
+    let near = Connection { sender: through(near.sender), receiver: near.receiver };
     (Client::connection(near), Peer { connection: far })
 }
 

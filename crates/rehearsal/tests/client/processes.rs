@@ -75,7 +75,7 @@ async fn a_container_without_an_engine_says_what_was_looked_for() {
     use rehearsal::wire::container::Container;
     let container = Container { engine: Some("no-such-engine".into()), ..Container::image("scratch") };
     let error = Client::container(container).connect().await.unwrap_err();
-    assert_eq!(error.to_string(), "the server could not be started: there is no program \"no-such-engine\" in PATH");
+    assert_eq!(error.to_string(), "there is no container engine: looked for no-such-engine in PATH");
 }
 
 fn is_alive(pid: &str) -> bool {

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use rehearsal::client::Response;
 use rehearsal::core::matcher::Matcher;
 use rehearsal::testing::{
-    ContentMatcher, assert_contains, assert_error_code, assert_failure, assert_matches, assert_success,
-    assert_tool_exists,
+    ContentMatcher, assert_contains, assert_error_code, assert_failure, assert_failure_contains, assert_matches,
+    assert_success, assert_tool_exists,
 };
 use serde_json::json;
 
@@ -48,6 +48,10 @@ async fn a_failed_assertion_shows_expected_got_and_the_response() {
     );
     assert_eq!(said(|| assert_failure(&response)), "expected: a failure\n     got: a success");
     assert_eq!(
+        said(|| assert_failure_contains(&response, "bye")),
+        "expected: a failure that says \"bye\"\n     got: a success"
+    );
+    assert_eq!(
         said(|| assert_error_code(&response, -32602)),
         "expected: the protocol error -32602\n     got: a success"
     );
@@ -64,9 +68,15 @@ async fn the_two_kinds_of_failure_are_told_apart() {
     let client = tiny_server().connect().await.unwrap();
     let failed = client.call_tool("fail", json!({"message": "no"})).await.unwrap();
     assert_failure(&failed);
+    assert_failure_contains(&failed, "no");
+    assert_eq!(
+        said(|| assert_failure_contains(&failed, "yes")),
+        "expected: a failure that says \"yes\"\n     got: a tool that failed: no"
+    );
     assert_eq!(said(|| assert_success(&failed)), "expected: a success\n     got: a tool that failed: no");
     let unknown = client.call_tool("no_such_tool", json!({})).await.unwrap();
     assert_error_code(&unknown, -32602);
+    assert_failure_contains(&unknown, "no_such_tool");
     let told = said(|| assert_success(&unknown));
     assert!(told.starts_with("expected: a success\n     got: the protocol error -32602: "), "{told}");
     assert!(!GREETING.matches(&unknown));

@@ -4,6 +4,8 @@
 
 mod assertions;
 mod fixtures;
+mod listening;
+mod mocks;
 mod snapshots;
 
 use rehearsal::Client;

@@ -15,18 +15,18 @@ fn stage_with_engine() -> Stage {
 #[test]
 fn without_an_engine_what_was_looked_for_is_named() {
     let line = r#"PATH=$(dirname "$(command -v rehearse)") rehearse list --container my-server"#;
-    rehearse!(Stage::new(), line, @r#"
-exit: 3
------ stderr -----
-error: the server could not be started: there is no program "docker or podman or nerdctl" in PATH
-hint: install one of them, or name the engine that you have: --engine NAME
-"#);
-    rehearse!(Stage::new(), "rehearse list --container my-server --engine no-such-engine", @r#"
-exit: 3
------ stderr -----
-error: the server could not be started: there is no program "no-such-engine" in PATH
-hint: check how it is spelled, and that its directory is in PATH
-"#);
+    rehearse!(Stage::new(), line, @"
+    exit: 3
+    ----- stderr -----
+    error: there is no container engine: looked for docker, podman, nerdctl in PATH
+    hint: install one of them, or name the engine that you have: --engine NAME
+    ");
+    rehearse!(Stage::new(), "rehearse list --container my-server --engine no-such-engine", @"
+    exit: 3
+    ----- stderr -----
+    error: there is no container engine: looked for no-such-engine in PATH
+    hint: check how it is spelled, and that its directory is in PATH
+    ");
 }
 
 #[test]

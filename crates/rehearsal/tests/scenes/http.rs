@@ -32,13 +32,13 @@ tiny-server [VERSION], protocol 2025-11-25
 fn a_server_that_does_not_listen_is_told_apart_from_one_that_says_no() {
     let stage = Stage::with_http_server();
     rehearse!(stage, "rehearse list --url http://$ADDRESS/elsewhere", @r#"
-exit: 3
------ stderr -----
-error: the server speaks neither Streamable HTTP nor HTTP+SSE
-  Streamable HTTP: initialize was refused with HTTP status 404: -32000: Not Found: /elsewhere
-  HTTP+SSE: the server answered 404 Not Found: {"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Not Found: /elsewhere"}}
-hint: is the server running, and is its URL right?
-"#);
+    exit: 3
+    ----- stderr -----
+    error: the server speaks neither Streamable HTTP nor HTTP+SSE
+      Streamable HTTP: initialize was refused with HTTP status 404: -32000: Not Found: /elsewhere
+      HTTP+SSE: the server answered 404 Not Found: {"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Not Found: /elsewhere"}}
+    hint: is the path of the URL right? Many servers are at /mcp, older ones at /sse
+    "#);
     rehearse!(stage, "rehearse list --url http://127.0.0.1:1/mcp", @r"
 exit: 3
 ----- stderr -----

@@ -4,34 +4,42 @@ use crate::stage::{Stage, rehearse};
 
 #[test]
 fn everything_that_a_server_declares_is_listed() {
-    rehearse!(Stage::new(), "rehearse list -- tiny-server", @r"
-exit: 0
------ stdout -----
-TOOL     ARGUMENTS                                DESCRIPTION
-echo     message=string                           Says what you say
-add      a=number b=number                        Adds two numbers
-slow     steps=integer [delay_ms=integer]         Takes its time and tells how far it is; can be cancelled
-log      level=debug|info|notice|warning|error|…  Sends you a log message, if you want to hear messages of that level
-         message=string
-fail     message=string                           Fails, with your words
-ask      question=string                          Asks the person at your end for a name (elicitation)
-sample   prompt=string                            Asks the model at your end (sampling)
-roots                                             Asks which folders it may see (roots)
-picture                                           Shows a picture, links to it, and embeds a text
-touch                                             Tells subscribers that tiny://greeting was updated and that the tools changed
+    rehearse!(Stage::new(), "rehearse list -- tiny-server", @"
+    exit: 0
+    ----- stdout -----
+    TOOL     ARGUMENTS                                DESCRIPTION
+    echo     message=string                           Says what you say
+    add      a=number b=number                        Adds two numbers
+    slow     steps=integer [delay_ms=integer]         Takes its time and tells how
+                                                      far it is; can be cancelled
+    log      level=debug|info|notice|warning|error|…  Sends you a log message, if
+             message=string                           you want to hear messages of
+                                                      that level
+    fail     message=string                           Fails, with your words
+    ask      question=string                          Asks the person at your end
+                                                      for a name (elicitation)
+    sample   prompt=string                            Asks the model at your end
+                                                      (sampling)
+    roots                                             Asks which folders it may see
+                                                      (roots)
+    picture                                           Shows a picture, links to it,
+                                                      and embeds a text
+    touch                                             Tells subscribers that
+                                                      tiny://greeting was updated
+                                                      and that the tools changed
 
-RESOURCE         NAME      TYPE        DESCRIPTION
-tiny://greeting  greeting  text/plain  A line of text
-tiny://pixel     pixel     image/png   A PNG of one green pixel
+    RESOURCE         NAME      TYPE        DESCRIPTION
+    tiny://greeting  greeting  text/plain  A line of text
+    tiny://pixel     pixel     image/png   A PNG of one green pixel
 
-TEMPLATE                NAME                 DESCRIPTION
-tiny://greeting/{name}  greeting for a name  A line of text for somebody
+    TEMPLATE                NAME                 DESCRIPTION
+    tiny://greeting/{name}  greeting for a name  A line of text for somebody
 
-PROMPT  ARGUMENTS  DESCRIPTION
-greet   who        Says hello
------ stderr -----
-tiny-server [VERSION], protocol 2026-07-28
-");
+    PROMPT  ARGUMENTS  DESCRIPTION
+    greet   who        Says hello
+    ----- stderr -----
+    tiny-server [VERSION], protocol 2026-07-28
+    ");
 }
 
 #[test]
@@ -89,18 +97,19 @@ tiny-server [VERSION], protocol 2026-07-28
 ");
     let on_a_terminal =
         "script -qec 'stty columns 40 rows 9; rehearse list -l --tools -- tiny-server' /dev/null | cat -v";
-    rehearse!(Stage::new(), &format!("{on_a_terminal} | sed -n '/slow/,/log/p'"), @r"
-exit: 0
------ stdout -----
-tool slow^M
-  Takes its time and tells how far it^M
-  is; can be cancelled^M
-^M
-  steps=integer       How many steps^M
-  [delay_ms=integer]  How long a step takes^M
-^M
-tool log^M
-");
+    rehearse!(Stage::new(), &format!("{on_a_terminal} | sed -n '/slow/,/log/p'"), @"
+    exit: 0
+    ----- stdout -----
+    tool slow^M
+      Takes its time and tells how far it^M
+      is; can be cancelled^M
+    ^M
+      steps=integer       How many steps^M
+      [delay_ms=integer]^M
+          How long a step takes^M
+    ^M
+    tool log^M
+    ");
 }
 
 #[test]

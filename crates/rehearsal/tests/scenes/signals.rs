@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use rehearsal::core::trace::End;
 
 use crate::stage::Stage;
+use crate::traced::sessions;
 
 /// A run of `rehearse` with a server that holds a pipe open for as long as it lives.
 struct Run {
@@ -99,4 +101,47 @@ fn a_server_that_ignores_everything_does_not_outlive_a_rehearse_that_is_killed()
     let run = Run::until(&stage, "rehearse list -v -- sh server", server, |line| line == "! ready");
     run.kill(Signal::SIGKILL);
     assert_eq!(run.end(), None);
+}
+
+#[test]
+fn a_signal_ends_a_server_that_is_recorded_and_the_session_is_kept() {
+    for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143), (Signal::SIGHUP, 129)] {
+        let stage = Stage::new();
+        let server = "echo ready >&2; sleep 600";
+        let run = Run::until(&stage, "rehearse record -- sh server", server, |line| line == "ready");
+        run.kill(signal);
+        assert_eq!(run.end(), Some(code));
+        let session = &sessions(&stage.path().join("trace.jsonl"))[0];
+        assert_eq!((session.end.clone(), &session.stderr[..]), (Some(End::Stopped), &["ready".to_owned()][..]));
+    }
+}
+
+#[test]
+fn a_recorded_server_that_ignores_everything_is_killed() {
+    let stage = Stage::new();
+    let server = "trap '' TERM INT; echo ready >&2; while :; do sleep 1; done";
+    let run = Run::until(&stage, "rehearse record -- sh server", server, |line| line == "ready");
+    run.kill(Signal::SIGTERM);
+    run.kill(Signal::SIGINT);
+    let code = run.end();
+    assert!(matches!(code, Some(130 | 143)), "{code:?}");
+}
+
+#[test]
+fn a_recorded_server_does_not_outlive_a_recorder_that_is_killed() {
+    let stage = Stage::new();
+    let server = "trap '' TERM HUP; echo ready >&2; sh -c 'trap \"\" TERM HUP; sleep 600; true'; true";
+    let run = Run::until(&stage, "rehearse record -- sh server", server, |line| line == "ready");
+    run.kill(Signal::SIGKILL);
+    assert_eq!(run.end(), None);
+}
+
+#[test]
+fn a_recorded_server_does_not_outlive_its_client() {
+    let stage = Stage::new();
+    // Neither the end of its stdin nor a signal ends this one.
+    let server = "trap '' TERM; echo ready >&2; while :; do sleep 1; done";
+    let mut run = Run::until(&stage, "rehearse record -- sh server", server, |line| line == "ready");
+    drop(run.child.stdout.take());
+    assert_eq!(run.end(), Some(137));
 }

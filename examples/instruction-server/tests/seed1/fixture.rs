@@ -1,20 +1,21 @@
-//! A client of a server that runs in a temporary project; both are gone when the test is.
+//! A client of a server that runs in a temporary project, or in a container; all are gone when the test is.
 //!
 //! ```text
 //! project/                      the server's working directory
 //!   .pongogo/instructions/      a copy of the samples, named to the server by INSTRUCTIONS_PATH
 //! ```
 
-use std::io::{BufRead, BufReader};
+use std::ffi::OsString;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rehearsal::Client;
 use rehearsal::client::{ClientBuilder, Protocol};
 use rehearsal::core::protocol::Revision;
-use rehearsal::testing::{Project, RunningServer};
+use rehearsal::testing::{Project, RunningServer, SharedContainer};
+use rehearsal::wire::container::{Detached, Engine, build};
 
 /// The program under test.
 pub(crate) const SERVER: &str = env!("CARGO_BIN_EXE_instruction-server");
@@ -30,14 +31,18 @@ pub(crate) enum Setting {
     StdioWithoutHandshake,
     Http,
     HttpWithoutHandshake,
+    Container,
+    ContainerWithoutHandshake,
 }
 
 impl Setting {
     fn protocol(self) -> Protocol {
         match self {
-            Setting::Stdio => Protocol::Legacy(Revision::V2024_11_05),
+            Setting::Stdio | Setting::Container => Protocol::Legacy(Revision::V2024_11_05),
             Setting::Http => Protocol::Legacy(Revision::LATEST_LEGACY),
-            Setting::StdioWithoutHandshake | Setting::HttpWithoutHandshake => Protocol::Modern,
+            Setting::StdioWithoutHandshake | Setting::HttpWithoutHandshake | Setting::ContainerWithoutHandshake => {
+                Protocol::Modern
+            }
         }
     }
 }
@@ -52,73 +57,52 @@ pub(crate) fn initialized_project() -> Project {
     Project::new().copy(sample_instructions(), INSTRUCTIONS)
 }
 
-/// A client of a fresh server in a fresh project.
+/// `pongogo_container`: one container for all tests, of an image that is built once, with the samples in it.
+static CONTAINER: SharedContainer = SharedContainer::new(|| {
+    // The script makes a folder with a static binary and a Dockerfile that puts it on nothing at all.
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/interop/image");
+    let output = Command::new(script).stderr(Stdio::inherit()).output().unwrap();
+    assert!(output.status.success(), "tests/interop/image failed");
+    let folder = PathBuf::from(String::from_utf8(output.stdout).unwrap().lines().last().unwrap());
+    // Which one is to be tested; whichever is found where nothing is said.
+    let engine = Engine::find(std::env::var_os("CONTAINER_ENGINE").as_deref())?;
+    let image = build(&engine, &folder.join("Dockerfile"), None)?;
+    Detached::start(&engine, &image, &["--network", "none"].map(OsString::from), &[])
+});
+
+/// A client of a fresh server, in a fresh project where there is one.
 pub(crate) async fn mock_mcp_client(setting: Setting) -> Fixture {
     start(setting, initialized_project()).await
 }
 
-/// A client of a fresh server in this project.
+/// A client of a fresh server in this project; those in the container have their own.
 pub(crate) async fn start(setting: Setting, project: Project) -> Fixture {
-    let timeout = Duration::from_secs(30);
-    let ready = |builder: ClientBuilder| builder.protocol(setting.protocol()).timeout(timeout);
+    let ready = |builder: ClientBuilder| builder.protocol(setting.protocol()).timeout(Duration::from_secs(30));
+    let here = |builder: ClientBuilder, folder: &Path| builder.env("INSTRUCTIONS_PATH", folder.join(INSTRUCTIONS));
     match setting {
         Setting::Stdio | Setting::StdioWithoutHandshake => {
-            let command =
-                |folder: &Path| ready(Client::command(SERVER).env("INSTRUCTIONS_PATH", folder.join(INSTRUCTIONS)));
-            Fixture { client: project.start(command).await, listening: None }
+            let server = |folder: &Path| ready(here(Client::command(SERVER), folder));
+            Fixture(project.start(server).await)
         }
         Setting::Http | Setting::HttpWithoutHandshake => {
-            let listening = Listening::start(project.path());
-            let client = project.start(|_| ready(Client::url(&listening.url))).await;
-            Fixture { client, listening: Some(listening) }
+            let server = |folder: &Path| ready(here(Client::listening(SERVER).arguments(["--http"]), folder));
+            Fixture(project.start(server).await)
+        }
+        Setting::Container | Setting::ContainerWithoutHandshake => {
+            let server = ready(CONTAINER.server(["/instruction-server"]).await);
+            Fixture(project.start(|_| server).await)
         }
     }
 }
 
 /// A connected client; dereferences to it.
-pub(crate) struct Fixture {
-    client: RunningServer,
-    /// The server's process, where the client did not start it.
-    pub(crate) listening: Option<Listening>,
-}
+pub(crate) struct Fixture(RunningServer);
 
 impl Deref for Fixture {
     type Target = Client;
 
     fn deref(&self) -> &Client {
-        &self.client
-    }
-}
-
-/// A server that listens on a port of its own choice until it is dropped.
-pub(crate) struct Listening {
-    pub(crate) url: String,
-    pub(crate) process: Child,
-}
-
-impl Listening {
-    pub(crate) fn start(folder: &Path) -> Listening {
-        let mut process = Command::new(SERVER)
-            .arg("--http")
-            .current_dir(folder)
-            .env("INSTRUCTIONS_PATH", folder.join(INSTRUCTIONS))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
-        let url = lines.find_map(|line| line.strip_prefix("listening on ").map(str::to_owned));
-        // Nobody reads the rest, and a server must not wait for that.
-        std::thread::spawn(move || lines.for_each(drop));
-        Listening { url: url.expect("the server ended before it listened"), process }
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        &self.0
     }
 }
 
@@ -151,6 +135,18 @@ macro_rules! in_every_setting {
             #[tokio::test]
             async fn over_http_without_handshake() {
                 test(mock_mcp_client(Setting::HttpWithoutHandshake).await).await;
+            }
+
+            #[tokio::test]
+            #[ignore = "needs a container engine: .ci/run containers"]
+            async fn in_a_container() {
+                test(mock_mcp_client(Setting::Container).await).await;
+            }
+
+            #[tokio::test]
+            #[ignore = "needs a container engine: .ci/run containers"]
+            async fn in_a_container_without_handshake() {
+                test(mock_mcp_client(Setting::ContainerWithoutHandshake).await).await;
             }
         }
     )*};

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use rehearsal_core::answer::unknown_level;
 use rehearsal_core::protocol::Revision;
+use rehearsal_core::script::mock::LogLevel;
 use serde_json::{Number, Value, json};
 
 use crate::answer::text;
@@ -10,7 +12,7 @@ use crate::arguments::Arguments;
 use crate::ask::{Question, ask};
 use crate::call::Call;
 use crate::instead::Instead;
-use crate::logging::{self, Level};
+use crate::logging;
 use crate::{resources, subscriptions};
 
 /// `tools/call`.
@@ -68,7 +70,7 @@ async fn slow(call: &Call, arguments: &Arguments<'_>) -> Result<Value, Instead> 
 
 async fn log(call: &Call, arguments: &Arguments<'_>) -> Result<Value, Instead> {
     let (level, message) = (arguments.text("level")?, arguments.text("message")?);
-    let level = Level::named(level).ok_or_else(|| Instead::ToolFailed(logging::unknown(level)))?;
+    let level = LogLevel::named(level).ok_or_else(|| Instead::ToolFailed(unknown_level(level)))?;
     logging::log(call, level, message).await;
     Ok(said("logged"))
 }

@@ -1,8 +1,7 @@
 //! What clients are told about the tools.
 
+use rehearsal_core::script::mock::LogLevel;
 use serde_json::{Value, json};
-
-use crate::logging::LEVELS;
 
 /// Every tool, as the newest version lists it.
 pub(crate) fn all() -> Vec<Value> {
@@ -46,7 +45,7 @@ pub(crate) fn all() -> Vec<Value> {
             "title": "Log",
             "description": "Sends you a log message, if you want to hear messages of that level",
             "inputSchema": object(
-                json!({"level": {"type": "string", "enum": LEVELS}, "message": {"type": "string"}}),
+                json!({"level": {"type": "string", "enum": LogLevel::ALL.map(LogLevel::name)}, "message": {"type": "string"}}),
                 &["level", "message"],
             ),
             "annotations": reads(),

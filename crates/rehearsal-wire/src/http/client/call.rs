@@ -186,7 +186,13 @@ impl Call {
                 format!("the stream ended before {unanswered}, and could not go on after event {last_event:?}: {what}");
             ChannelEnd::Broken { why }
         };
+        let trouble = self.context.in_trouble(self.channel);
         while let Some(pause) = resumption.pause() {
+            let because = why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+            trouble.is(format!(
+                "the stream of the answer broke off{because}; it was being resumed after event {last_event:?}, try {}",
+                resumption.tried()
+            ));
             tokio::time::sleep(pause).await;
             match self.context.listen(Some(&last_event)).await {
                 Listening::Stream(answer) => {

@@ -1,9 +1,11 @@
 //! What every task of a connection knows.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 
 use http::header::{ACCEPT, HeaderMap, HeaderValue};
 use http::{Method, StatusCode};
+use rehearsal_core::exchange::Channel;
 use rehearsal_core::protocol::header;
 
 use super::answer::{Answer, refusal};
@@ -19,6 +21,27 @@ pub(super) struct Context {
     pub(super) peer: Peer,
     pub(super) options: Options,
     memory: Mutex<Memory>,
+    /// The streams that broke and are being resumed, and why.
+    troubles: Mutex<HashMap<Channel, String>>,
+}
+
+/// A stream that is being resumed; it no longer is when this is dropped.
+pub(super) struct Trouble<'a> {
+    context: &'a Context,
+    channel: Channel,
+}
+
+impl Trouble<'_> {
+    /// What went wrong last.
+    pub(super) fn is(&self, what: String) {
+        self.context.troubles().insert(self.channel, what);
+    }
+}
+
+impl Drop for Trouble<'_> {
+    fn drop(&mut self) {
+        self.context.troubles().remove(&self.channel);
+    }
 }
 
 /// What became of the request for a stream.
@@ -36,11 +59,25 @@ pub(super) enum Listening {
 
 impl Context {
     pub(super) fn new(options: Options) -> Result<Context, ConnectError> {
-        Ok(Context { peer: Peer::new(&options)?, options, memory: Mutex::default() })
+        Ok(Context { peer: Peer::new(&options)?, options, memory: Mutex::default(), troubles: Mutex::default() })
     }
 
     pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn troubles(&self) -> MutexGuard<'_, HashMap<Channel, String>> {
+        self.troubles.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// What stands in the way of an answer on a channel.
+    pub(super) fn trouble(&self, channel: Channel) -> Option<String> {
+        self.troubles().get(&channel).cloned()
+    }
+
+    /// The stream of a channel is about to be resumed.
+    pub(super) fn in_trouble(&self, channel: Channel) -> Trouble<'_> {
+        Trouble { context: self, channel }
     }
 
     pub(super) fn resumption(&self) -> Resumption {

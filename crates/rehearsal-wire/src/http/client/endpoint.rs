@@ -8,7 +8,7 @@ use super::ConnectError;
 /// The address that an `endpoint` event means, seen from the address of the stream.
 ///
 /// Another origin is refused: whatever is secret in our headers would go there.
-pub(super) fn resolve(base: &Uri, endpoint: &str) -> Result<Uri, ConnectError> {
+pub fn resolve(base: &Uri, endpoint: &str) -> Result<Uri, ConnectError> {
     let endpoint = endpoint.trim();
     let bad = |why: String| ConnectError::BadEndpoint { endpoint: endpoint.to_owned(), why };
     let scheme = base.scheme_str().unwrap_or("http");

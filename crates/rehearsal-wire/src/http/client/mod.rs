@@ -31,8 +31,10 @@ mod streamable;
 mod tasks;
 
 pub use answer::refusal;
+pub use endpoint::resolve as resolve_endpoint;
 pub use error::ConnectError;
 pub use http_sse::connect_sse;
 pub use options::Options;
 pub use peer::in_words;
+pub(in crate::http) use peer::tls;
 pub use streamable::connect;

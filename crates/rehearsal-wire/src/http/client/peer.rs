@@ -38,7 +38,10 @@ impl Peer {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        let tls = HttpsConnectorBuilder::new().with_tls_config(tls(options)?).https_or_http().enable_http1();
+        let tls = HttpsConnectorBuilder::new()
+            .with_tls_config(tls(&options.url, &options.root_certificates)?)
+            .https_or_http()
+            .enable_http1();
         let client = Client::builder(TokioExecutor::new())
             .pool_idle_timeout(IDLE_CONNECTION)
             .pool_timer(TokioTimer::new())
@@ -112,13 +115,13 @@ pub fn in_words(error: &(dyn Error + 'static)) -> String {
 }
 
 /// The ring provider, for this client alone: whoever links us may have installed another for the whole process.
-fn tls(options: &Options) -> Result<ClientConfig, ConnectError> {
+pub(in crate::http) fn tls(url: &Uri, root_certificates: &[Bytes]) -> Result<ClientConfig, ConnectError> {
     let mut roots = RootCertStore::empty();
-    for (index, certificate) in options.root_certificates.iter().enumerate() {
+    for (index, certificate) in root_certificates.iter().enumerate() {
         add(&mut roots, certificate).map_err(|why| ConnectError::BadCertificate { number: index + 1, why })?;
     }
     // Reading the system's certificates takes milliseconds, which a plain connection need not spend.
-    if options.url.scheme() == Some(&http::uri::Scheme::HTTPS) {
+    if url.scheme() == Some(&http::uri::Scheme::HTTPS) {
         let system = rustls_native_certs::load_native_certs();
         roots.add_parsable_certificates(system.certs);
         if roots.is_empty() {

@@ -220,6 +220,10 @@ impl Sender for StreamableSender {
         self.tasks.stop(channel);
     }
 
+    fn trouble(&self, channel: Channel) -> Option<String> {
+        self.context.trouble(channel)
+    }
+
     fn abort(&self) {
         self.events.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         self.tasks.close();

@@ -44,7 +44,6 @@ mod extra;
 mod flow;
 mod frame;
 mod get;
-mod guard;
 mod halves;
 mod held;
 mod history;

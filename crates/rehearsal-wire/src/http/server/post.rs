@@ -9,6 +9,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use http_body_util::Either;
 use hyper::body::Incoming;
+use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Body, Message, Method, RequestId};
 use rehearsal_core::protocol::{Revision, code, header};
 
@@ -95,12 +96,18 @@ async fn take(
     let options = &registry.options;
     let requests = requests(&message);
     if requests.is_empty() {
-        let channel = session.channel_of(&message);
-        session.deliver(channel, message, head).await.map_err(|_| gone(&session))?;
+        for (channel, part) in addressed(&session, message) {
+            session.deliver(channel, part, head.clone()).await.map_err(|_| gone(&session))?;
+        }
         return Ok(whole(StatusCode::ACCEPTED, Bytes::new()));
     }
     let answers = accept::form(&head.headers, options.answers).ok_or_else(Refusal::not_acceptable)?;
     let permit = registry.stream()?;
+    let (theirs, message) = sorted(message);
+    for answer in theirs {
+        let channel = session.channel_of(&answer);
+        session.deliver(channel, answer, head.clone()).await.map_err(|_| gone(&session))?;
+    }
     let is_batch = matches!(message.body(), Body::Batch(_));
     let begins_session = session.kind == Kind::Session && message.method() == Some(&Method::INITIALIZE);
     let mut waiting = Waiting::new(&session, session.open(requests, answers));
@@ -177,6 +184,40 @@ async fn take(
     }
 }
 
+/// What wants no answer, and where it belongs: one message, unless the parts of a batch answer on different channels.
+fn addressed(session: &Session, message: Message) -> Vec<(Channel, Message)> {
+    let Body::Batch(messages) = message.body() else { return vec![(session.channel_of(&message), message)] };
+    let parts: Vec<_> = messages.iter().map(|part| (session.channel_of(part), part.clone())).collect();
+    match &parts[..] {
+        [(first, _), rest @ ..] if rest.iter().all(|(channel, _)| channel == first) => vec![(*first, message)],
+        _ => parts,
+    }
+}
+
+/// The answers in a batch that also asks something, and the rest of it. They belong to the channels of the questions, while
+/// what is asked is answered on the channel of the POST.
+fn sorted(message: Message) -> (Vec<Message>, Message) {
+    let Body::Batch(messages) = message.body() else { return (Vec::new(), message) };
+    let (answers, rest): (Vec<_>, Vec<_>) =
+        messages.iter().cloned().partition(|message| message.as_response().is_some());
+    if answers.is_empty() {
+        return (answers, message);
+    }
+    let rest = joined(rest.iter().map(Message::raw));
+    (answers, Message::parse(rest))
+}
+
+/// An array of these.
+fn joined<'a>(items: impl Iterator<Item = &'a Bytes>) -> Bytes {
+    let mut array = BytesMut::new();
+    for (at, item) in items.enumerate() {
+        array.put_u8(if at == 0 { b'[' } else { b',' });
+        array.put_slice(item);
+    }
+    array.put_u8(b']');
+    array.freeze()
+}
+
 /// The conversation ended while a request waited.
 pub(super) fn gone(session: &Session) -> Refusal {
     match session.kind {
@@ -194,15 +235,7 @@ fn body_of(frames: Vec<Frame>, is_batch: bool) -> Bytes {
         [frame] if !is_batch || frame.bytes.trim_ascii_start().starts_with(b"[") || frame.kind == frame::Kind::Raw => {
             frame.bytes.clone()
         }
-        frames => {
-            let mut array = BytesMut::new();
-            for (at, frame) in frames.iter().enumerate() {
-                array.put_u8(if at == 0 { b'[' } else { b',' });
-                array.put_slice(&frame.bytes);
-            }
-            array.put_u8(b']');
-            array.freeze()
-        }
+        frames => joined(frames.iter().map(|frame| &frame.bytes)),
     }
 }
 

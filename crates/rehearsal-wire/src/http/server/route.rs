@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, HOST, HeaderName, ORIGIN};
+use http::request::Parts;
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 
 use super::refusal::{Answer, BAD_REQUEST, HungUp, Refusal, whole};
 use super::registry::Registry;
 use super::wreck::Broken;
-use super::{extra, get, guard, post, two_endpoints};
+use super::{Options, extra, get, post, two_endpoints};
+use crate::http::guard::{self, Named};
 
 /// Answers one request, whatever it is; fails only where the socket is to be closed without a word.
 pub(super) async fn route(registry: Arc<Registry>, request: Request<Incoming>) -> Result<Answer, Broken> {
@@ -25,7 +27,7 @@ async fn find(registry: &Arc<Registry>, request: Request<Incoming>) -> Result<An
     if path == "/health" {
         return health(&parts.method);
     }
-    guard::check(&parts.uri, &parts.headers, options)?;
+    welcome(&parts, options)?;
     if path == options.path && (options.serves_legacy() || options.serves_modern()) {
         return match parts.method {
             Method::POST => post::post(registry, parts, body).await,
@@ -51,6 +53,18 @@ async fn find(registry: &Arc<Registry>, request: Request<Incoming>) -> Result<An
         return extra::answer(routes, parts, body, &options.limits).await;
     }
     Err(Refusal::new(StatusCode::NOT_FOUND, BAD_REQUEST, format!("Not Found: {path}")))
+}
+
+/// Whether the request names a host, and comes from an origin, that is welcome.
+fn welcome(parts: &Parts, options: &Options) -> Result<(), Refusal> {
+    let all = |name: HeaderName| {
+        let values = parts.headers.get_all(name).into_iter();
+        values.map(|value| value.to_str().unwrap_or_default())
+    };
+    let authority = parts.uri.authority().map(|authority| authority.as_str());
+    let named = Named { hosts: all(HOST), authority, origins: all(ORIGIN) };
+    guard::check(named, &options.hosts, &options.origins)
+        .map_err(|what| Refusal::new(StatusCode::FORBIDDEN, BAD_REQUEST, format!("Forbidden: {what}")))
 }
 
 fn health(method: &Method) -> Result<Answer, Refusal> {

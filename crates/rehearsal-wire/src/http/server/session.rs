@@ -142,15 +142,8 @@ impl Session {
 
     /// The channel on which the question was asked that a message answers; [`Channel::MAIN`] for anything else.
     pub(super) fn channel_of(&self, message: &Message) -> Channel {
-        let answered = |message: &Message| {
-            let id = message.as_response()?.id.as_ref()?;
-            self.asked().remove(id)
-        };
-        match message.body() {
-            Body::Batch(messages) => messages.iter().filter_map(answered).last(),
-            Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Garbled(_) => answered(message),
-        }
-        .unwrap_or(Channel::MAIN)
+        let id = message.as_response().and_then(|response| response.id.as_ref());
+        id.and_then(|id| self.asked().remove(id)).unwrap_or(Channel::MAIN)
     }
 
     /// A channel for a POST with these requests.

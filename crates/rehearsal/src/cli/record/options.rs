@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+use rehearsal::core::redact::{Redaction, Rule};
 use rehearsal::record::{Recorder, Summary};
 
+use super::http::{self, Listen};
 use super::stdio;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
@@ -14,6 +16,7 @@ use crate::cli::server::ServerError;
 
 const FILES: &str = "Where to";
 const WHAT: &str = "What is kept";
+const URL: &str = "A server behind a URL";
 /// Where sessions go unless somebody says otherwise.
 const TRACE: &str = "trace.jsonl";
 
@@ -33,12 +36,32 @@ pub(in crate::cli) struct Record {
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair, help_heading = WHAT)]
     metadata: Vec<(String, String)>,
 
+    /// Take out this too: a place such as $.params.arguments.iban, or a regular expression; may be repeated
+    #[arg(long, value_name = "PATH|PATTERN", value_parser = Rule::parse, help_heading = WHAT)]
+    redact: Vec<Rule>,
+
+    /// Keep credentials; without this they are taken out before anything is written
+    #[arg(long, help_heading = WHAT)]
+    no_redact: bool,
+
     /// Say nothing at the end, unless something went wrong
     #[arg(short, long)]
     quiet: bool,
 
+    /// Record the server at this URL: clients talk to --listen in its place
+    #[arg(long, value_name = "URL", help_heading = URL, value_hint = clap::ValueHint::Url)]
+    url: Option<String>,
+
+    /// Listen on this address; port 0 takes a free one, and stderr says which
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", requires = "url", help_heading = URL)]
+    listen: String,
+
+    /// Let in clients that know us by this name; may be repeated [default: only names of this machine]
+    #[arg(long, value_name = "HOST", requires = "url", help_heading = URL)]
+    allow_host: Vec<String>,
+
     /// Start this server and record it: everything after `--`
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "url")]
     command: Vec<OsString>,
 }
 
@@ -47,19 +70,27 @@ stdin, stdout and stderr are the server's: put this in front of its command in a
 or let `rehearse wrap` do it. The bytes that pass are not changed. The exit status is that of the server;
 4 says that something could not be recorded.
 
+With --url this is a reverse proxy for Streamable HTTP and HTTP+SSE, for any number of clients, until
+Ctrl-C or SIGTERM ends it. In a client's configuration only host and port change.
+
 Examples:
   rehearse record -- npx -y @modelcontextprotocol/server-everything
   rehearse record -o today.jsonl --log today.log --metadata client=desktop -- my-server --stdio
-  rehearse list -- rehearse record -- my-server";
+  rehearse list -- rehearse record -- my-server
+  rehearse record --url https://mcp.example/mcp --listen 127.0.0.1:8080";
 
 impl Record {
     /// Records until the conversation is over.
     pub(in crate::cli) fn run(&self, context: &Context) -> Result<u8, Failure> {
-        let Some((program, arguments)) = self.command.split_first() else {
-            return Err(ServerError::NothingToRecord.into());
-        };
         let recorder = self.recorder(context);
-        let ended = stdio::record(&recorder, program, arguments);
+        let ended = match (&self.url, self.command.split_first()) {
+            (Some(url), _) => {
+                let listen = Listen { address: &self.listen, hosts: &self.allow_host };
+                http::record(&recorder, url, &listen, context)
+            }
+            (None, Some((program, arguments))) => stdio::record(&recorder, program, arguments),
+            (None, None) => return Err(ServerError::NothingToRecord.into()),
+        };
         let summary = recorder.summary();
         if !self.quiet && !summary.failed && ended.is_ok() {
             context.talk.say(self.said(&summary));
@@ -79,6 +110,8 @@ impl Record {
             Some(path) => builder.log(path),
             None => builder,
         };
+        let redaction = if self.no_redact { Redaction::none() } else { Redaction::standard() };
+        let builder = builder.redaction(self.redact.iter().cloned().fold(redaction, Redaction::with));
         let metadata = self.metadata.iter();
         metadata.fold(builder, |builder, (key, value)| builder.metadata(key, value.as_str())).build()
     }
@@ -91,12 +124,16 @@ impl Record {
         }
     }
 
-    /// `recorded 1 session of 12 messages in trace.jsonl`
+    /// ```text
+    /// recorded 1 session of 12 messages in trace.jsonl; redacted: 3 × password in $.params.arguments.password
+    /// ```
     fn said(&self, summary: &Summary) -> String {
         let plural = |count: u64, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
         let files: Vec<_> = self.trace().iter().chain(&self.log).map(|path| path.display().to_string()).collect();
+        let redacted = summary.redacted.to_string().replace('\n', ", ");
+        let redacted = if redacted.is_empty() { redacted } else { format!("; redacted: {redacted}") };
         format!(
-            "recorded {} of {} in {}",
+            "recorded {} of {} in {}{redacted}",
             plural(summary.sessions, "session"),
             plural(summary.messages, "message"),
             files.join(" and ")

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use rehearsal::client::ConfigError;
+use rehearsal::wire::http::client::ConnectError;
 
 use super::which::Reached;
 use crate::cli::json_input::JsonInputError;
@@ -13,7 +14,7 @@ pub(crate) enum ServerError {
     /// No server was named.
     #[error("which server?")]
     NoServer,
-    /// No server was named, where only a command will do.
+    /// No server was named, where only a command or a URL will do.
     #[error("which server should be recorded?")]
     NothingToRecord,
     /// More than one server was named.
@@ -37,6 +38,23 @@ pub(crate) enum ServerError {
         url: String,
         /// What is wrong with it.
         why: &'static str,
+    },
+    /// The URL cannot be reached at all.
+    #[error("--url: {0}")]
+    Url(#[from] ConnectError),
+    /// The address to listen on is none.
+    #[error("--listen {address:?}: {why}")]
+    BadListen {
+        /// What was given.
+        address: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The address cannot be listened on.
+    #[error("{why}")]
+    Listen {
+        /// Why, in words.
+        why: String,
     },
     /// There is no such directory.
     #[error("{option} {}: there is no such directory", path.display())]
@@ -90,9 +108,17 @@ impl ServerError {
                 "look one up:  rehearse list --config .mcp.json --server NAME".to_owned(),
             ],
             ServerError::NothingToRecord => {
-                vec!["name its command after `--`: rehearse record -- npx -y some-server".to_owned()]
+                vec![
+                    "start one: rehearse record -- npx -y some-server".to_owned(),
+                    "reach one: rehearse record --url http://127.0.0.1:3000/mcp --listen 127.0.0.1:8080".to_owned(),
+                ]
             }
-            ServerError::BadUrl { .. } => vec!["write it like http://127.0.0.1:3000/mcp".to_owned()],
+            ServerError::BadListen { .. } => {
+                vec!["write it like 127.0.0.1:8080, or 127.0.0.1:0 for a free port".to_owned()]
+            }
+            ServerError::BadUrl { .. } | ServerError::Url(ConnectError::BadUrl { .. }) => {
+                vec!["write it like http://127.0.0.1:3000/mcp".to_owned()]
+            }
             ServerError::NoCommand { container } => {
                 vec![format!("name it after `--`: rehearse list --exec {container} -- my-server")]
             }
@@ -104,6 +130,8 @@ impl ServerError {
             ServerError::TwoServers { .. }
             | ServerError::NoDirectory { .. }
             | ServerError::NoUse { .. }
+            | ServerError::Url(_)
+            | ServerError::Listen { .. }
             | ServerError::TwoRoots
             | ServerError::Config(_) => Vec::new(),
         }

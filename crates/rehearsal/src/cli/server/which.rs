@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use rehearsal::Client;
-use rehearsal::client::{ClientBuilder, HttpTransport, ServerEntry, read_config};
+use rehearsal::client::{ClientBuilder, ServerEntry, read_config};
 
 use super::container::ContainerOptions;
 use super::error::ServerError;
@@ -82,7 +82,12 @@ impl Which {
         } else if let Some(container) = container {
             Ok((Client::container(container), Reached::InContainer))
         } else if let (Some(file), Some(name)) = (&self.config, &self.server) {
-            Ok(entry(read_config(file, name, |variable| context.variable(variable))?))
+            let entry = read_config(file, name, |variable| context.variable(variable))?;
+            let reached = match entry {
+                ServerEntry::Command { .. } => Reached::ByCommand,
+                ServerEntry::Url { .. } => Reached::ByUrl,
+            };
+            Ok((entry.into(), reached))
         } else {
             Err(ServerError::NoServer)
         }
@@ -91,24 +96,6 @@ impl Which {
     /// The first option about containers that was given.
     pub(super) fn container_option(&self) -> Option<&'static str> {
         self.container.extra()
-    }
-}
-
-fn entry(entry: ServerEntry) -> (ClientBuilder, Reached) {
-    match entry {
-        ServerEntry::Command { command, arguments, environment, working_dir } => {
-            let builder = Client::command(command).arguments(arguments);
-            let builder = environment.into_iter().fold(builder, |builder, (key, value)| builder.env(key, value));
-            let builder = match working_dir {
-                Some(path) => builder.working_dir(path),
-                None => builder,
-            };
-            (builder, Reached::ByCommand)
-        }
-        ServerEntry::Url { url, headers, sse } => {
-            let builder = headers.into_iter().fold(Client::url(url), |builder, (k, v)| builder.header(k, v));
-            (if sse { builder.transport(HttpTransport::Sse) } else { builder }, Reached::ByUrl)
-        }
     }
 }
 

@@ -1,15 +1,15 @@
 //! The text of a JSON string, and where each of its bytes stands in the escaped form.
 
 /// The text behind the escapes of a JSON string.
-pub(super) struct Unescaped {
-    pub(super) text: String,
+pub(crate) struct Unescaped {
+    pub(crate) text: String,
     /// For each byte of the text, and for its end, the place in the escaped form.
     places: Vec<usize>,
 }
 
 impl Unescaped {
     /// Reads what stands between the quotes. Never fails: a broken escape stands for itself.
-    pub(super) fn new(escaped: &str) -> Unescaped {
+    pub(crate) fn new(escaped: &str) -> Unescaped {
         let mut unescaped =
             Unescaped { text: String::with_capacity(escaped.len()), places: Vec::with_capacity(escaped.len() + 1) };
         let mut at = 0;
@@ -27,7 +27,7 @@ impl Unescaped {
     }
 
     /// Where a byte of the text, or its end, stands in the escaped form.
-    pub(super) fn place(&self, at: usize) -> usize {
+    pub(crate) fn place(&self, at: usize) -> usize {
         self.places[at]
     }
 }

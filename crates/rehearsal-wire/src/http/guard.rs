@@ -3,30 +3,37 @@
 //! A browser lets any page send requests to this machine, and a page may point its own name at 127.0.0.1. Such requests
 //! name a foreign `Origin` or `Host`.
 
-use http::header::{HOST, ORIGIN};
-use http::{HeaderMap, StatusCode, Uri};
+use super::server::Hosts;
 
-use super::options::{Hosts, Options};
-use super::refusal::{BAD_REQUEST, Refusal};
+/// What a request says about where it goes and where it comes from.
+pub(super) struct Named<'a, H, O> {
+    /// Every `Host`.
+    pub(super) hosts: H,
+    /// The host and port of a request line with a whole address; then that one counts.
+    pub(super) authority: Option<&'a str>,
+    /// Every `Origin`.
+    pub(super) origins: O,
+}
 
-/// Whether a request names a host, and comes from an origin, that is welcome.
-pub(super) fn check(uri: &Uri, headers: &HeaderMap, options: &Options) -> Result<(), Refusal> {
-    let forbidden = |what: String| Refusal::new(StatusCode::FORBIDDEN, BAD_REQUEST, format!("Forbidden: {what}"));
-    let mut hosts = headers.get_all(HOST).iter().map(|host| host.to_str().unwrap_or_default());
-    match (hosts.next(), hosts.next()) {
-        (Some(host), None) if options.hosts.allow_host(host) => {}
-        (Some(host), _) => return Err(forbidden(format!("host {host:?}"))),
-        (None, _) if options.hosts == Hosts::Any => {}
-        (None, _) => return Err(forbidden("no host".to_owned())),
+/// Whether a request names a host, and comes from an origin, that is welcome; what is not, if it does not.
+pub(super) fn check<'a>(
+    named: Named<'a, impl Iterator<Item = &'a str>, impl Iterator<Item = &'a str>>,
+    hosts: &Hosts,
+    origins: &Hosts,
+) -> Result<(), String> {
+    let Named { hosts: mut theirs, authority, origins: comes_from } = named;
+    match (theirs.next(), theirs.next()) {
+        (Some(host), None) if hosts.allow_host(host) => {}
+        (Some(host), _) => return Err(format!("host {host:?}")),
+        (None, _) if *hosts == Hosts::Any => {}
+        (None, _) => return Err("no host".to_owned()),
     }
-    // A request line with a whole address names the host too, and then that one counts.
-    if let Some(authority) = uri.authority().filter(|authority| !options.hosts.allow_host(authority.as_str())) {
-        return Err(forbidden(format!("host {:?}", authority.as_str())));
+    if let Some(authority) = authority.filter(|authority| !hosts.allow_host(authority)) {
+        return Err(format!("host {authority:?}"));
     }
-    for origin in headers.get_all(ORIGIN) {
-        let origin = origin.to_str().unwrap_or_default();
-        if !options.origins.allow_origin(origin) {
-            return Err(forbidden(format!("origin {origin:?}")));
+    for origin in comes_from {
+        if !origins.allow_origin(origin) {
+            return Err(format!("origin {origin:?}"));
         }
     }
     Ok(())

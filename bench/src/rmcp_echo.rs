@@ -1,0 +1,144 @@
+//! The same tool, hard-coded with the official Rust SDK.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use rehearsal::Client;
+use rehearsal::client::{HttpTransport, Protocol};
+use rehearsal::core::protocol::Revision;
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{ServerHandler, ServiceExt, tool, tool_handler, tool_router};
+use tokio::net::TcpListener;
+use tokio::net::unix::pipe;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::measure::Contest;
+use crate::mock::{self, checked, end_with_stdin, over_stdio};
+use crate::stdio::sequential;
+use crate::table::Table;
+
+/// What makes this program that server instead of the benchmark.
+pub(crate) const ARGUMENT: &str = "rmcp-echo";
+/// The same over HTTP.
+pub(crate) const OVER_HTTP: &str = "rmcp-echo-http";
+
+/// How many calls one turn makes.
+const CALLS: u32 = 5_000;
+
+pub(crate) fn measure(table: &mut Table, runtime: &Runtime, echo: &Path) -> Result<(), Box<dyn Error>> {
+    let contest = Contest::new("mock: echo over stdio, 2025-11-25", "rmcp 3.8, hard-coded, non-blocking pipes");
+    if table.wants(&contest.what) {
+        let ours = runtime.block_on(over_stdio(&[mock::ARGUMENT.as_ref(), echo]))?;
+        let theirs = runtime.block_on(over_stdio(&[ARGUMENT.as_ref()]))?;
+        table.measure(contest, || sequential(runtime, &ours, CALLS), || sequential(runtime, &theirs, CALLS))?;
+        runtime.block_on(async { (ours.close().await, theirs.close().await) });
+    }
+    let contest = Contest::new("mock: echo over HTTP, 2025-11-25", "rmcp 3.8, hard-coded, TCP_NODELAY");
+    if table.wants(&contest.what) {
+        let ours = Listening::start(&[mock::OVER_HTTP.as_ref(), echo])?;
+        let theirs = Listening::start(&[OVER_HTTP.as_ref()])?;
+        let (ours_at, theirs_at) = (ours.url.clone(), theirs.url.clone());
+        let our_client = runtime.block_on(over_http(&ours_at))?;
+        let their_client = runtime.block_on(over_http(&theirs_at))?;
+        table.measure(
+            contest,
+            || sequential(runtime, &our_client, CALLS),
+            || sequential(runtime, &their_client, CALLS),
+        )?;
+        runtime.block_on(async { (our_client.close().await, their_client.close().await) });
+    }
+    Ok(())
+}
+
+/// A client of a server that says on stdout where it listens.
+async fn over_http(url: &str) -> Result<Client, Box<dyn Error>> {
+    let client = Client::url(url).transport(HttpTransport::Streamable);
+    checked(client.protocol(Protocol::Legacy(Revision::LATEST_LEGACY)).connect().await?).await
+}
+
+/// This program in another role, over HTTP; ends when it is dropped.
+struct Listening {
+    child: Child,
+    url: String,
+}
+
+impl Listening {
+    fn start(words: &[&Path]) -> Result<Listening, Box<dyn Error>> {
+        let mut command = Command::new(std::env::current_exe()?);
+        let mut child = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
+        Ok(Listening { child, url: line.trim().to_owned() })
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        // The only errors are that it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// One tool, which says what it is told.
+#[derive(Clone, Debug)]
+struct Echo;
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Arguments {
+    message: String,
+}
+
+#[tool_router]
+impl Echo {
+    #[tool(description = "Says what you say")]
+    fn echo(&self, Parameters(arguments): Parameters<Arguments>) -> String {
+        arguments.message
+    }
+}
+
+#[tool_handler]
+impl ServerHandler for Echo {}
+
+/// Serves on stdin and stdout, without the thread that tokio's own go through.
+pub(crate) fn serve() -> Result<(), Box<dyn Error>> {
+    Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let input = pipe::OpenOptions::new().open_receiver("/dev/stdin")?;
+        let output = pipe::OpenOptions::new().open_sender("/dev/stdout")?;
+        Echo.serve((input, output)).await?.waiting().await?;
+        Ok(())
+    })
+}
+
+/// Serves over HTTP, and says on stdout where; until stdin ends.
+pub(crate) fn serve_http() -> Result<(), Box<dyn Error>> {
+    end_with_stdin();
+    Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        writeln!(io::stdout(), "http://{}/mcp", listener.local_addr()?)?;
+        let sessions = Arc::new(LocalSessionManager::default());
+        let service = StreamableHttpService::new(|| Ok(Echo), sessions, StreamableHttpServerConfig::default());
+        loop {
+            let (stream, _) = listener.accept().await?;
+            stream.set_nodelay(true)?;
+            let service = service.clone();
+            let answer = service_fn(move |request| {
+                let service = service.clone();
+                async move { Ok::<_, Infallible>(service.handle(request).await) }
+            });
+            tokio::spawn(async move {
+                // A client that hangs up is no failure of ours.
+                let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+            });
+        }
+    })
+}

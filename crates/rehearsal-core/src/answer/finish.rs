@@ -1,0 +1,97 @@
+//! The end of a play: its answer, in the shape of its version.
+
+use serde_json::{Value, json};
+
+use super::act::Act;
+use super::play::Play;
+use super::provenance::{Answer, Provenance};
+use super::shape::{self, ResultType};
+use super::state::State;
+use super::target::Target;
+use super::template::{Draft, Scope};
+use crate::json::RawJson;
+use crate::message::{ErrorReply, Reply};
+use crate::protocol::code;
+
+impl Play {
+    /// A result in the shape of its version, if it is what it should be.
+    pub(super) fn finished(&self, mut result: Value) -> Result<RawJson, String> {
+        self.target.check(&self.mock, &result)?;
+        let (method, revision) = (self.asked.method.as_str(), self.asked.terms.revision);
+        match self.target {
+            Target::Tool(_) => shape::called(&mut result, revision),
+            Target::Prompt(_) => shape::phrased(&mut result, revision),
+            Target::Resource(_) | Target::ResourceTemplate(_) => shape::read(&mut result, revision),
+        }
+        shape::envelope(&mut result, ResultType::Complete, method, revision, &self.mock.info);
+        Ok(RawJson::from_value(&result))
+    }
+
+    pub(super) fn render(&self, draft: &Draft, state: &State) -> Result<Value, String> {
+        self.with_scope(state, |scope| draft.render(&self.mock.templates, scope))
+    }
+
+    pub(super) fn with_scope<T>(
+        &self,
+        state: &State,
+        render: impl FnOnce(&Scope<'_>) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let terms = &self.asked.terms;
+        let scope = Scope {
+            arguments: &self.arguments,
+            state: state.values(),
+            call: self.call,
+            client: &terms.client,
+            capabilities: &terms.capabilities,
+            headers: &self.asked.headers,
+            meta: self.asked.meta(),
+            answers: &self.answers,
+            uri: self.asked.params.get("uri").and_then(Value::as_str),
+            version: terms.revision.as_str(),
+        };
+        render(&scope)
+    }
+
+    /// Where its answer comes from.
+    pub fn provenance(&self) -> Provenance {
+        Provenance::Script { target: self.target.name(&self.mock), rule: self.rule_name() }
+    }
+
+    pub(super) fn answer(&self, reply: Reply) -> Answer {
+        let provenance = self.provenance();
+        let fault = self.fault.clone().or_else(|| self.scene().and_then(|scene| scene.fault.clone()));
+        Answer { reply, provenance, delay: None, fault, remarks: self.remarks.clone() }
+    }
+
+    pub(super) fn reply(&self, reply: Reply) -> Act {
+        Act::Reply(self.answer(reply))
+    }
+
+    pub(super) fn error(&self, error: ErrorReply) -> Act {
+        self.reply(Reply::Error(error))
+    }
+
+    /// The mock itself is wrong, and who wrote it should know.
+    pub(super) fn broken(&self, why: &str) -> Act {
+        let why = format!("{}, {}: {why}", self.target.name(&self.mock), self.rule_name());
+        let mut answer = self.answer(Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, why.clone())));
+        answer.remarks.push(why);
+        Act::Reply(answer)
+    }
+
+    /// The client could not help: a failure of the tool where it is one, an error otherwise.
+    pub(super) fn failed(&self, why: &str) -> Act {
+        let reply = match self.target {
+            Target::Tool(_) => {
+                let mut result = json!({"content": [{"type": "text", "text": why}], "isError": true});
+                let (method, revision) = (self.asked.method.as_str(), self.asked.terms.revision);
+                shape::envelope(&mut result, ResultType::Complete, method, revision, &self.mock.info);
+                Reply::Result(RawJson::from_value(&result))
+            }
+            Target::Prompt(_) | Target::Resource(_) | Target::ResourceTemplate(_) => {
+                Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, why))
+            }
+        };
+        self.reply(reply)
+    }
+}

@@ -1,0 +1,117 @@
+//! Asking the client: at once before 2026-07-28, in rounds since.
+
+use serde_json::{Value, json};
+
+use super::Asked;
+use super::act::{Act, World};
+use super::play::{Cast, Cue, Play};
+use super::question::{Objection, Question, QuestionDraft, asks_at_once};
+use super::shape::{self, ResultType};
+use super::state::State;
+use crate::json::RawJson;
+use crate::message::{ErrorReply, Reply};
+use crate::protocol::code;
+
+impl Play {
+    /// The play that a client comes back to.
+    pub(super) fn resume(cast: Cast, given: &str, world: &World<'_>) -> Result<Play, ErrorReply> {
+        let invalid = |why: String| ErrorReply::new(code::INVALID_PARAMS, why);
+        let belongs_to = belongs_to(&cast.asked, &cast.arguments);
+        let state = world.seal.open(given, &belongs_to, world.now_ms).map_err(|broken| invalid(broken.to_string()))?;
+        if state["mock"] != json!(cast.mock.fingerprint) {
+            return Err(invalid("requestState was given before the mock file changed".to_owned()));
+        }
+        // It is signed, so it is what we wrote.
+        let number = |value: &Value| value.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or_default();
+        let mut play = Play::new(cast, number(&state["rule"]), state["call"].as_u64().unwrap_or(1));
+        play.path = state["path"].as_array().into_iter().flatten().map(number).collect();
+        play.cue = Cue::Step(number(&state["step"]));
+        play.answers = state["answers"].as_object().cloned().unwrap_or_default();
+        Ok(play)
+    }
+
+    /// Asks what was not answered yet, and goes on where everything was.
+    pub(super) fn ask(
+        &mut self,
+        at: usize,
+        drafts: &[QuestionDraft],
+        state: &State,
+        world: &World<'_>,
+    ) -> Result<Option<Act>, String> {
+        let at_once = asks_at_once(&self.asked.terms);
+        for draft in drafts.iter().filter(|draft| !self.answers.contains_key(&draft.name)).collect::<Vec<_>>() {
+            match self.offered.shift_remove(&draft.name) {
+                Some(answer) if draft.takes(&answer) => {
+                    self.answers.insert(draft.name.clone(), answer);
+                }
+                Some(answer) if at_once => {
+                    let why = format!("the client's answer to {} makes no sense: {answer}", draft.name);
+                    return Ok(Some(self.failed(&why)));
+                }
+                // Asked again, as 2026-07-28 says.
+                Some(_) | None => {}
+            }
+        }
+        let missing: Vec<_> = drafts.iter().filter(|draft| !self.answers.contains_key(&draft.name)).collect();
+        if missing.is_empty() {
+            return Ok(None);
+        }
+        let terms = &self.asked.terms;
+        let objections: Vec<Objection> = missing.iter().filter_map(|draft| draft.objection(terms)).collect();
+        if let Some(first) = objections.first() {
+            return Ok(Some(match at_once {
+                true => self.failed(&first.why),
+                false => self.error(Objection::error(&objections)),
+            }));
+        }
+        let mut questions = Vec::with_capacity(missing.len());
+        for draft in missing {
+            questions.push(self.with_scope(state, |scope| draft.render(terms, &self.mock.templates, scope))?);
+        }
+        if at_once || self.in_task {
+            self.cue = Cue::Step(at);
+            return Ok(Some(Act::Ask(questions)));
+        }
+        Ok(Some(self.input_required(&questions, at, world)))
+    }
+
+    /// Sends the client away with questions and with everything that is needed to go on.
+    pub(super) fn input_required(&self, questions: &[Question], step: usize, world: &World<'_>) -> Act {
+        let state = json!({
+            "mock": self.mock.fingerprint,
+            "rule": self.rule,
+            "path": self.path,
+            "step": step,
+            "call": self.call,
+            "answers": self.answers,
+        });
+        let belongs_to = belongs_to(&self.asked, &self.arguments);
+        let mut result = json!({});
+        if !questions.is_empty() {
+            let requests = questions.iter().map(|question| (question.name.clone(), question.input_request()));
+            result["inputRequests"] = Value::Object(requests.collect());
+        }
+        result["requestState"] = world.seal.close(&state, &belongs_to, world.now_ms).into();
+        let (method, revision) = (self.asked.method.as_str(), self.asked.terms.revision);
+        shape::envelope(&mut result, ResultType::InputRequired, method, revision, &self.mock.info);
+        self.reply(Reply::Result(RawJson::from_value(&result)))
+    }
+}
+
+/// What state is bound to: the same request, however its keys are ordered.
+fn belongs_to(asked: &Asked, arguments: &Value) -> String {
+    let name = asked.params.get("name").or_else(|| asked.params.get("uri"));
+    format!("{} {} {}", asked.method, name.unwrap_or(&Value::Null), sorted(arguments))
+}
+
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut keys: Vec<_> = fields.iter().collect();
+            keys.sort_by_key(|(key, _)| *key);
+            Value::Object(keys.into_iter().map(|(key, value)| (key.clone(), sorted(value))).collect())
+        }
+        Value::Array(elements) => elements.iter().map(sorted).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}

@@ -1,0 +1,134 @@
+//! What is offered, listed and read; what is wrong with a file.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+#[test]
+fn resources_prompts_and_completions_are_answered() {
+    let mut stage = Stage::new(
+        r#"
+resources:
+  - { uri: "a://text", mime_type: text/plain, text: "Hi {{ client.name | default('you') }}" }
+  - { uri: "a://bytes", file: there }
+  - uri: "a://rules"
+    text: otherwise
+    answers: [{ given: { call: 1 }, contents: [{ text: first }, { uri: "a://other", blob: AAAA }] }]
+resource_templates:
+  - { uri_template: "t://{id}/data", mime_type: application/json, text: '{"id":"{{ arguments.id }}"}', complete: { id: [one, two] } }
+prompts:
+  - name: greet
+    description: Says hello
+    arguments: [{ name: who, required: true, complete: [Ada, Alan, Grace] }]
+    messages: [{ role: user, content: { type: text, text: "Hello {{ arguments.who }}" } }]
+"#,
+    );
+    let read = |stage: &mut Stage, uri: &str| stage.result("resources/read", json!({"uri": uri}))["contents"].clone();
+    assert_eq!(read(&mut stage, "a://text"), json!([{"uri": "a://text", "mimeType": "text/plain", "text": "Hi you"}]));
+    assert_eq!(read(&mut stage, "a://bytes"), json!([{"uri": "a://bytes", "blob": "AP8="}]));
+    assert_eq!(
+        read(&mut stage, "a://rules"),
+        json!([{"uri": "a://rules", "text": "first"}, {"uri": "a://other", "blob": "AAAA"}])
+    );
+    assert_eq!(read(&mut stage, "a://rules"), json!([{"uri": "a://rules", "text": "otherwise"}]));
+    assert_eq!(
+        read(&mut stage, "t://7/data"),
+        json!([{"uri": "t://7/data", "mimeType": "application/json", "text": "{\"id\":\"7\"}"}])
+    );
+    let missing = stage.ask("resources/read", json!({"uri": "a://tex"}), &json!({}));
+    assert_eq!(missing, ["-32602: there is no resource a://tex; did you mean a://text?"]);
+    let prompt = stage.result("prompts/get", json!({"name": "greet", "arguments": {"who": "Ada"}}));
+    assert_eq!(prompt["messages"], json!([{"role": "user", "content": {"type": "text", "text": "Hello Ada"}}]));
+    assert_eq!(stage.ask("prompts/get", json!({"name": "greet"}), &json!({})), ["-32602: the prompt greet needs who"]);
+    let complete = |stage: &mut Stage, reference: Value, name: &str, value: &str| {
+        let params = json!({"ref": reference, "argument": {"name": name, "value": value}});
+        stage.result("completion/complete", params)["completion"].clone()
+    };
+    let prompt = json!({"type": "ref/prompt", "name": "greet"});
+    let values = json!({"values": ["Ada", "Alan"], "total": 2, "hasMore": false});
+    assert_eq!(complete(&mut stage, prompt, "who", "a"), values);
+    let template = json!({"type": "ref/resource", "uri": "t://{id}/data"});
+    assert_eq!(complete(&mut stage, template, "id", "t")["values"], json!(["two"]));
+}
+
+#[test]
+fn lists_come_in_pages_and_only_with_what_the_client_can_use() {
+    let mut stage = Stage::new(
+        "page_size: 2\ntools: [{ name: a }, { name: b, needs: { sampling: {} } }, { name: c }, { name: d }]",
+    );
+    let first = stage.result("tools/list", json!({}));
+    assert_eq!((first["tools"].as_array().unwrap().len(), &first["nextCursor"]), (2, &json!("from-2")));
+    let second = stage.result("tools/list", json!({"cursor": "from-2"}));
+    assert_eq!((&second["tools"][1]["name"], second.get("nextCursor")), (&json!("d"), None));
+    assert_eq!(first["tools"][0], json!({"name": "a", "inputSchema": {"type": "object"}}));
+    assert_eq!(
+        stage.ask("tools/list", json!({"cursor": "x"}), &json!({})),
+        ["-32602: the cursor \"x\" was never given"]
+    );
+    stage.capabilities = json!({});
+    assert_eq!(stage.result("tools/list", json!({}))["tools"][1]["name"], "c");
+    assert_eq!(stage.call("b", json!({})), "-32602: unknown tool \"b\"");
+}
+
+#[test]
+fn a_handshake_tells_what_is_offered_in_the_words_of_its_version() {
+    let text = r#"
+server: { name: s, version: "2", title: S, website_url: "https://example.com" }
+instructions: be kind
+capabilities: { experimental: { x: {} }, prompts: null }
+tools: [{ name: t, task_support: optional, answers: [{ steps: [{ log: { level: info, data: x } }], text: y }] }]
+prompts: [{ name: p, arguments: [{ name: a, complete: [b] }], messages: [] }]
+"#;
+    let mut stage = Stage::new(text);
+    let discovered = stage.result("server/discover", json!({}));
+    assert_eq!(discovered["supportedVersions"], json!(["2026-07-28"]));
+    assert_eq!(
+        discovered["capabilities"],
+        json!({
+            "tools": {"listChanged": true}, "logging": {}, "completions": {},
+            "extensions": {meta::TASKS_EXTENSION: {}}, "experimental": {"x": {}},
+        })
+    );
+    let mut stage = Stage::legacy(text, Revision::V2025_11_25);
+    let initialize = |stage: &mut Stage, version: &str| {
+        let client = json!({"name": "c", "version": "1"});
+        stage.result("initialize", json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client}))
+    };
+    let old = initialize(&mut stage, "2024-11-05");
+    assert_eq!(old["serverInfo"], json!({"name": "s", "version": "2"}));
+    assert_eq!(old["capabilities"], json!({"tools": {"listChanged": true}, "logging": {}, "experimental": {"x": {}}}));
+    assert_eq!((&old["protocolVersion"], &old["instructions"]), (&json!("2024-11-05"), &json!("be kind")));
+    let newer = initialize(&mut stage, "2026-07-28");
+    assert_eq!(newer["protocolVersion"], "2025-11-25");
+    assert!(newer["capabilities"].get("tasks").is_some() && newer["serverInfo"].get("websiteUrl").is_some());
+}
+
+#[test]
+fn problems_have_places() {
+    let text =
+        "tools:\n  - name: a\n    answers: [{ when: { a: { matches: '(' } }, text: '{{ nope }}' }]\n  - name: a\n";
+    let file: MockFile = read("m.yaml", text).unwrap();
+    let errors = Mock::compile(&[Source { file: "m.yaml", mock: &file }], Otherwise::Refuse, &|_, _| Ok(Vec::new()));
+    let problems: Vec<_> = errors.unwrap_err()[0].problems.iter().map(|it| (it.at.line, it.message.clone())).collect();
+    assert_eq!(problems.len(), 3, "{problems:?}");
+    assert_eq!(problems.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 3, 4]);
+}
+
+#[test]
+fn what_nothing_declares_may_be_made_up_and_says_so() {
+    let text = r#"
+tools:
+  - name: add
+    output_schema: { type: object, properties: { sum: { type: integer, minimum: 7 } }, required: [sum] }
+    answers: [{ when: { a: 1 }, structured_content: { sum: 8 } }]
+  - name: silent
+"#;
+    let mut stage = Stage::new(text);
+    stage.mock = mock_otherwise(text, Otherwise::FillFromSchema);
+    let made_up = stage.result("tools/call", json!({"name": "add", "arguments": {"a": 2}}));
+    assert_eq!(made_up["structuredContent"], json!({"sum": 7}));
+    assert_eq!(made_up["_meta"], json!({"rehearsal/provenance": "schema"}));
+    let written = stage.result("tools/call", json!({"name": "add", "arguments": {"a": 1}}));
+    assert_eq!((&written["structuredContent"], written.get("_meta")), (&json!({"sum": 8}), None));
+    assert_eq!(stage.call("silent", json!({})), "made up: the mock declares no answer for tool silent");
+}

@@ -1,0 +1,187 @@
+//! What happens before an answer: steps, questions, tasks.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+const ASKS: &str = r#"
+tools:
+  - name: greet
+    answers:
+      - steps:
+          - log: { level: info, data: "asking for {{ arguments.what }}" }
+          - ask:
+              who:
+                elicitation:
+                  message: "Your {{ arguments.what }}?"
+                  requested_schema: { type: object, properties: { name: { type: string } }, required: [name] }
+        choose:
+          - when: { who: { action: accept } }
+            steps:
+              - ask: { words: { sampling: { prompt: "Greet {{ answers.who.content.name }}" } } }
+            text: "{{ answers.words.content.text }}, {{ answers.who.content.name }}"
+          - when: { who: { action: decline } }
+            text: as you like
+"#;
+
+fn ada() -> Value {
+    json!({"action": "accept", "content": {"name": "Ada"}})
+}
+
+fn words() -> Value {
+    json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "Hello"}})
+}
+
+#[test]
+fn a_client_of_the_handshake_era_is_asked_at_once() {
+    let mut stage = Stage::legacy(ASKS, Revision::V2025_11_25);
+    let params = json!({"name": "greet", "arguments": {"what": "name"}});
+    assert_eq!(
+        stage.ask("tools/call", params.clone(), &json!({"who": ada(), "words": words()})),
+        [
+            r#"notifications/message {"level":"info","data":"asking for name"}"#,
+            r#"ask who elicitation/create {"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}"#,
+            r#"ask words sampling/createMessage {"messages":[{"role":"user","content":{"type":"text","text":"Greet Ada"}}],"maxTokens":100}"#,
+            r#"{"content":[{"type":"text","text":"Hello, Ada"}]}"#,
+        ]
+    );
+    let declined = stage.ask("tools/call", params.clone(), &json!({"who": {"action": "decline"}}));
+    assert_eq!(declined.last().unwrap(), r#"{"content":[{"type":"text","text":"as you like"}]}"#);
+    let cancelled = stage.ask("tools/call", params.clone(), &json!({"who": {"action": "cancel"}}));
+    assert!(
+        cancelled.last().unwrap().contains("closest was `an object with {who: an object with {action: "),
+        "{cancelled:?}"
+    );
+    let garbage =
+        stage.ask("tools/call", params.clone(), &json!({"who": {"action": "accept", "content": {"name": 5}}}));
+    assert!(garbage.last().unwrap().contains(r#""isError":true"#), "{garbage:?}");
+    let silent = stage.ask("tools/call", params.clone(), &json!({}));
+    assert_eq!(silent.last().unwrap(), r#"{"content":[{"type":"text","text":"no answer"}],"isError":true}"#);
+    let mut old = Stage::legacy(ASKS, Revision::V2025_03_26);
+    assert!(old.ask("tools/call", params, &json!({})).last().unwrap().contains("exists since 2025-06-18"));
+}
+
+#[test]
+fn a_client_of_the_stateless_era_is_sent_away_and_comes_back() {
+    let mut stage = Stage::new(ASKS);
+    let first = json!({"name": "greet", "arguments": {"what": "name"}});
+    let asked = stage.result("tools/call", first.clone());
+    assert_eq!(asked["resultType"], "input_required");
+    assert_eq!(asked["inputRequests"]["who"]["params"]["message"], "Your name?");
+    let mut second = first.clone();
+    second["requestState"] = asked["requestState"].clone();
+    let nothing = stage.result("tools/call", second.clone());
+    assert_eq!(nothing["inputRequests"], asked["inputRequests"], "asked again");
+    second["inputResponses"] = json!({"wrong": ada(), "who": {"action": "accept", "content": {}}});
+    assert_eq!(stage.result("tools/call", second.clone())["inputRequests"], asked["inputRequests"], "garbage");
+    second["inputResponses"] = json!({"who": ada(), "extra": 1});
+    let asked = stage.result("tools/call", second);
+    assert_eq!(asked["inputRequests"].as_object().unwrap().len(), 1);
+    assert_eq!(asked["inputRequests"]["words"]["method"], "sampling/createMessage");
+    let mut third = first.clone();
+    third["requestState"] = asked["requestState"].clone();
+    third["inputResponses"] = json!({"words": words()});
+    assert_eq!(stage.result("tools/call", third.clone())["content"][0]["text"], "Hello, Ada");
+    let mut forged = third.clone();
+    forged["requestState"] = "forged".into();
+    let lines = stage.ask("tools/call", forged, &json!({}));
+    assert_eq!(lines, ["-32602: requestState is not what was given, or belongs to another request"]);
+    third["arguments"]["what"] = "game".into();
+    assert!(stage.ask("tools/call", third, &json!({}))[0].contains("belongs to another request"));
+}
+
+#[test]
+fn a_client_that_cannot_is_not_asked() {
+    let mut stage = Stage::new(ASKS);
+    stage.capabilities = json!({"sampling": {}});
+    let lines = stage.ask("tools/call", json!({"name": "greet", "arguments": {"what": "name"}}), &json!({}));
+    assert_eq!(lines, ["-32021: this needs the capability elicitation"]);
+}
+
+#[test]
+fn a_client_may_be_sent_away_with_nothing_but_state() {
+    let mut stage =
+        Stage::new("tools: [{ name: t, answers: [{ steps: [{ again: {} }, { set: { a: 1 } }], text: done }] }]");
+    let asked = stage.result("tools/call", json!({"name": "t"}));
+    assert_eq!((asked["resultType"].as_str(), asked.get("inputRequests")), (Some("input_required"), None));
+    let done = stage.result("tools/call", json!({"name": "t", "requestState": asked["requestState"]}));
+    assert_eq!(done["content"][0]["text"], "done");
+}
+
+#[test]
+fn steps_come_before_the_answer_and_only_to_those_who_want_them() {
+    let text = r#"
+tools:
+  - name: slow
+    answers:
+      - delay: { from: 10ms, to: 20ms }
+        steps:
+          - progress: { progress: 0.5, total: 2, message: "{{ arguments.a }} of 2" }
+          - wait: 50ms
+          - log: { level: debug, logger: me, data: { a: "{{ arguments.a }}" } }
+          - notify: { method: notifications/custom, params: { n: "{{ call }}" } }
+          - changed: tools
+          - changed: { resource: "a://{{ arguments.a }}" }
+          - close_stream: { retry: 100ms }
+        text: done
+"#;
+    let mut stage = Stage::legacy(text, Revision::V2025_11_25);
+    let params = json!({"name": "slow", "arguments": {"a": 1}, "_meta": {"progressToken": "t"}});
+    assert_eq!(
+        stage.ask("tools/call", params.clone(), &json!({})),
+        [
+            "wait 20ms",
+            r#"notifications/progress {"progressToken":"t","progress":0.5,"total":2,"message":"1 of 2"}"#,
+            "wait 50ms",
+            r#"notifications/message {"level":"debug","logger":"me","data":{"a":1}}"#,
+            r#"notifications/custom {"n":1}"#,
+            "tell Tools",
+            r#"tell Resource("a://1")"#,
+            "close stream Some(100ms)",
+            r#"{"content":[{"type":"text","text":"done"}]}"#,
+        ]
+    );
+    let mut quiet = Stage::new(text);
+    let lines = quiet.ask("tools/call", json!({"name": "slow", "arguments": {"a": 1}}), &json!({}));
+    assert!(
+        !lines.iter().any(|line| line.contains("progress") || line.contains("message") || line.contains("close")),
+        "{lines:?}"
+    );
+}
+
+const TASKS: &str = r#"
+tools:
+  - name: job
+    task_support: optional
+    answers:
+      - when: { kind: slow }
+        task: { after: 1s, ttl_ms: 60000, required: true }
+        text: slow
+      - text: quick
+  - name: plain
+    answers: [{ text: plain }]
+"#;
+
+#[test]
+fn a_task_begins_only_for_clients_that_know_tasks() {
+    let mut stage = Stage::legacy(TASKS, Revision::V2025_11_25);
+    let params = json!({"name": "job", "arguments": {"kind": "slow"}, "task": {}});
+    let done = r#"{"content":[{"type":"text","text":"slow"}]}"#;
+    assert_eq!(stage.ask("tools/call", params, &json!({})), ["task Some(60000)", "wait 1s", done]);
+    let refused = stage.ask("tools/call", json!({"name": "job", "arguments": {"kind": "slow"}}), &json!({}));
+    assert_eq!(refused, ["-32601: this tool can only be called as a task"]);
+    let quick = stage.ask("tools/call", json!({"name": "job", "task": {}}), &json!({}));
+    assert_eq!(quick, ["task None", r#"{"content":[{"type":"text","text":"quick"}]}"#]);
+
+    let mut stage = Stage::new(TASKS);
+    let params = json!({"name": "job", "arguments": {"kind": "slow"}});
+    let refused = stage.ask("tools/call", params.clone(), &json!({}));
+    assert_eq!(refused, ["-32021: this needs the extension io.modelcontextprotocol/tasks"]);
+    assert_eq!(stage.ask("tasks/get", json!({"taskId": "x"}), &json!({}))[0][..6], *"-32021");
+    stage.capabilities = json!({"extensions": {meta::TASKS_EXTENSION: {}}});
+    let lines = stage.ask("tools/call", params, &json!({}));
+    assert_eq!(lines[..2], ["task Some(60000)".to_owned(), "wait 1s".to_owned()]);
+    assert_eq!(stage.ask("tasks/get", json!({"taskId": "x"}), &json!({})), [r#"Get("x")"#]);
+    assert_eq!(stage.ask("tasks/list", json!({}), &json!({}))[0][..6], *"-32601");
+    assert_eq!(stage.call("job", json!({})), "quick", "the server decides, and this rule has no task");
+}

@@ -1,0 +1,160 @@
+//! Which rule answers, and what is said when none does.
+
+use serde_json::json;
+
+use super::*;
+
+const WEATHER: &str = r#"
+server: { name: weather, version: "1.0" }
+tools:
+  - name: get_forecast
+    input_schema: { type: object, properties: { city: { type: string } }, required: [city] }
+    answers:
+      - when: { city: Oslo }
+        text: Rain in Oslo
+      - when: { city: { matches: "^B" } }
+        times: 1
+        error: { code: -32000, message: "{{ arguments.city }} is down" }
+      - when: { city: { matches: "^B" } }
+        text: "Sun in {{ arguments.city }}, call {{ call }}"
+"#;
+
+#[test]
+fn the_first_rule_that_fits_answers_and_times_counts() {
+    let mut stage = Stage::new(WEATHER);
+    assert_eq!(stage.call("get_forecast", json!({"city": "Oslo"})), "Rain in Oslo");
+    assert_eq!(stage.call("get_forecast", json!({"city": "Bergen"})), "-32000: Bergen is down");
+    assert_eq!(stage.call("get_forecast", json!({"city": "Bodø"})), "Sun in Bodø, call 3");
+    stage.state = State::new(&stage.mock);
+    assert_eq!(stage.call("get_forecast", json!({"city": "Bergen"})), "-32000: Bergen is down", "after a reset");
+}
+
+#[test]
+fn what_nothing_answers_is_refused_with_the_closest_miss() {
+    let mut stage = Stage::new(WEATHER);
+    assert_eq!(
+        stage.call("get_forecast", json!({"city": "Paris"})),
+        "-32603: no answer for tool get_forecast; closest was `an object with {city: \"Oslo\"}`: \
+         $.city: expected \"Oslo\", got \"Paris\""
+    );
+    assert_eq!(
+        stage.call("get_forcast", json!({})),
+        "-32602: unknown tool \"get_forcast\"; did you mean \"get_forecast\"?"
+    );
+}
+
+#[test]
+fn bad_arguments_get_what_a_good_server_says() {
+    let mut stage = Stage::new(WEATHER);
+    let lines = stage.ask("tools/call", json!({"name": "get_forecast", "arguments": {"city": 5}}), &json!({}));
+    assert_eq!(
+        lines,
+        [
+            r#"{"content":[{"type":"text","text":"invalid arguments for get_forecast:\n$.city: expected a string, got 5"}],"isError":true,"resultType":"complete"}"#
+        ]
+    );
+    let mut lax = Stage::new(&WEATHER.replace("server:", "validate: off\nserver:"));
+    assert!(lax.call("get_forecast", json!({"city": 5})).starts_with("-32603: no answer"));
+}
+
+#[test]
+fn wrong_structured_content_is_an_internal_error_that_names_the_place() {
+    let text = r#"
+tools:
+  - name: add
+    output_schema: { type: object, properties: { sum: { type: number } }, required: [sum] }
+    answers:
+      - when: { a: 1 }
+        structured_content: { sum: "{{ arguments.a + 1 }}" }
+      - when: { a: 2 }
+        structured_content: { sum: two }
+      - text: three
+"#;
+    let mut stage = Stage::new(text);
+    assert_eq!(
+        stage.result("tools/call", json!({"name": "add", "arguments": {"a": 1}})),
+        json!({"structuredContent": {"sum": 2}, "content": [{"type": "text", "text": "{\"sum\":2}"}], "resultType": "complete"})
+    );
+    assert_eq!(
+        stage.call("add", json!({"a": 2})),
+        "-32603: tool add, an object with {a: 2}: structured_content does not fit the output_schema: \
+         $.sum: expected a number, got \"two\""
+    );
+    assert!(stage.call("add", json!({"a": 3})).contains("has no structured_content"));
+    let mut lax = Stage::new(&text.replace("tools:", "validate: warn\ntools:"));
+    assert_eq!(lax.call("add", json!({"a": 3})), "three");
+}
+
+#[test]
+fn ten_thousand_rules_are_looked_up_in_order() {
+    let mut text = String::from("tools:\n  - name: t\n    answers:\n");
+    for number in 0..10_000 {
+        text.push_str(&format!("      - {{ when: {{ n: {number} }}, text: \"is {number}\" }}\n"));
+        if number == 5000 {
+            text.push_str("      - { when: { n: { gt: 9000 } }, text: big }\n");
+        }
+    }
+    text.push_str("      - text: default\n");
+    let mut stage = Stage::new(&text);
+    assert_eq!(stage.call("t", json!({"n": 4000})), "is 4000");
+    assert_eq!(stage.call("t", json!({"n": 4000.0})), "is 4000");
+    assert_eq!(stage.call("t", json!({"n": 9001})), "big", "it stands before the literal");
+    assert_eq!(stage.call("t", json!({"n": "x"})), "default");
+    assert_eq!(stage.call("t", json!({})), "default");
+}
+
+#[test]
+fn rules_look_at_everything_that_is_given() {
+    let mut stage = Stage::new(
+        r#"
+state: { mode: quiet }
+tools:
+  - name: t
+    answers:
+      - given: { call: 1 }
+        text: first
+      - given: { state: { mode: loud } }
+        text: LOUD
+      - given: { capabilities: { sampling: { present: false } } }
+        text: no sampling
+      - given: { meta: { "x/y": 1 } }
+        text: meta
+      - given: { version: "2025-06-18" }
+        text: old
+      - given: { client: { name: old } }
+        text: client
+      - text: other
+  - name: louder
+    answers: [{ steps: [{ set: { mode: loud } }], text: "now {{ state.mode }}" }]
+"#,
+    );
+    assert_eq!(stage.call("t", json!({})), "first");
+    assert_eq!(stage.call("t", json!({})), "other");
+    let with_meta = json!({"name": "t", "_meta": {"x/y": 1}});
+    assert_eq!(stage.result("tools/call", with_meta)["content"][0]["text"], "meta");
+    stage.capabilities = json!({});
+    assert_eq!(stage.call("t", json!({})), "no sampling");
+    assert_eq!(stage.call("louder", json!({})), "now loud");
+    assert_eq!(stage.call("t", json!({})), "LOUD");
+}
+
+#[test]
+fn state_is_set_appended_and_deleted() {
+    let mut stage = Stage::new(
+        r#"
+state: { notes: [], gone: 1 }
+tools:
+  - name: add
+    answers:
+      - steps:
+          - append: { notes: "{{ arguments }}", fresh: "{{ call }}" }
+          - set: { last: "{{ arguments.text }}" }
+          - delete: [gone]
+        structured_content: "{{ state }}"
+"#,
+    );
+    stage.call("add", json!({"text": "a"}));
+    let result = stage.result("tools/call", json!({"name": "add", "arguments": {"text": "b", "n": [1]}}));
+    let expected = json!({"notes": [{"text": "a"}, {"text": "b", "n": [1]}], "fresh": [1, 2], "last": "b"});
+    assert_eq!(result["structuredContent"], expected);
+}

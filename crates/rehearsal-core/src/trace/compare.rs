@@ -1,0 +1,303 @@
+//! Two traces compared, call by call.
+//!
+//! ```text
+//! Call ──► Sketch, a few bytes each ──► pair ──► alike, changed, removed, added
+//!                                                   └─► both calls ──► Matcher ──► mismatches with their paths
+//! ```
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::{Map, Value};
+use serde_json_path::JsonPath;
+
+use super::{Call, subject};
+use crate::json::RawJson;
+use crate::matcher::{Matcher, Mismatch};
+use crate::message::{Body, Reply};
+
+/// Compares calls by what was asked and answered. Ids, times, order and `_meta` do not count.
+#[derive(Clone, Debug, Default)]
+pub struct Compare {
+    ignored: Vec<JsonPath>,
+}
+
+/// Enough of a call to find its like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Sketch {
+    /// Who asked what about what.
+    about: u128,
+    /// With which params.
+    asked: u128,
+    /// With what it was answered.
+    answered: u128,
+}
+
+/// How the calls of two traces belong together, by their numbers in each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pairs {
+    /// How many have their like.
+    pub alike: u64,
+    /// The same question with another answer, or the same tool with other arguments.
+    pub changed: Vec<(usize, usize)>,
+    /// Only in the first.
+    pub removed: Vec<usize>,
+    /// Only in the second.
+    pub added: Vec<usize>,
+}
+
+impl Compare {
+    /// Passes over what is at a JSONPath such as `$.result.content[*].text` or `$..timestamp`. `Err` says what is wrong
+    /// with it.
+    pub fn ignore(mut self, path: &str) -> Result<Compare, String> {
+        let path = JsonPath::parse(path).map_err(|error| error.to_string())?;
+        self.ignored.push(path);
+        Ok(self)
+    }
+
+    /// What counts of a call: `params`, and `result`, `error` or `garbled`.
+    pub fn view(&self, call: &Call) -> Value {
+        let mut view = Map::new();
+        if let Some(params) = call.request.message.params() {
+            view.insert("params".to_owned(), stable(params));
+        }
+        if let Some(response) = &call.response {
+            let (key, value) = match response.message.body() {
+                Body::Response(response) => match &response.reply {
+                    Reply::Result(result) => ("result", stable(result)),
+                    Reply::Error(error) => {
+                        let mut object = Map::new();
+                        object.insert("code".to_owned(), error.code.into());
+                        object.insert("message".to_owned(), error.message.as_str().into());
+                        object.extend(error.data.iter().map(|data| ("data".to_owned(), stable(data))));
+                        ("error", Value::Object(object))
+                    }
+                },
+                Body::Garbled(_) | Body::Request(_) | Body::Notification(_) | Body::Batch(_) => {
+                    ("garbled", response.message.text().into())
+                }
+            };
+            view.insert(key.to_owned(), value);
+        }
+        let mut view = Value::Object(view);
+        for path in &self.ignored {
+            let places: Vec<String> =
+                path.query_located(&view).locations().map(|place| place.to_json_pointer()).collect();
+            // From the back, so that the indexes of what is still to go stay right.
+            places.iter().rev().for_each(|place| remove(&mut view, place));
+        }
+        view
+    }
+
+    /// Enough of a call to find its like.
+    pub fn sketch(&self, call: &Call) -> Sketch {
+        let view = self.view(call);
+        let method = call.request.message.method().map(ToString::to_string);
+        let about = digest(&(call.asker, method, subject(&call.request.message)));
+        let text = |keys: &[&str]| {
+            let mut text = String::new();
+            for key in keys {
+                if let Some(value) = view.get(key) {
+                    text.push_str(key);
+                    canonical(value, &mut text);
+                }
+            }
+            text
+        };
+        let (params, answer) = (text(&["params"]), text(&["result", "error", "garbled"]));
+        Sketch { about, asked: digest(&params), answered: digest(&answer) }
+    }
+
+    /// Every way in which the second call is not like the first.
+    pub fn mismatches(&self, before: &Call, after: &Call) -> Vec<Mismatch> {
+        Matcher::exact(self.view(before)).check(&self.view(after))
+    }
+}
+
+impl Pairs {
+    /// Finds for each call its like: first the same question with the same answer, then the same question, then the same
+    /// tool; of those that are equal, in order.
+    pub fn find(before: &[Sketch], after: &[Sketch]) -> Pairs {
+        let mut pairs = Pairs::default();
+        let mut left: (Vec<usize>, Vec<usize>) = ((0..before.len()).collect(), (0..after.len()).collect());
+        let same = |sketch: &Sketch| *sketch;
+        let (alike, rest) = matched(left, before, after, same);
+        (pairs.alike, left) = (alike.len() as u64, rest);
+        let (asked, rest) = matched(left, before, after, |sketch| Sketch { answered: 0, ..*sketch });
+        let (about, rest) = matched(rest, before, after, |sketch| Sketch { asked: 0, answered: 0, ..*sketch });
+        pairs.changed = asked.into_iter().chain(about).collect();
+        pairs.changed.sort_unstable();
+        (pairs.removed, pairs.added) = rest;
+        pairs
+    }
+
+    /// Whether the two traces say the same.
+    pub fn are_alike(&self) -> bool {
+        self.changed.is_empty() && self.removed.is_empty() && self.added.is_empty()
+    }
+}
+
+type Left = (Vec<usize>, Vec<usize>);
+
+/// Pairs what has the same key, in order, and gives back what is left.
+fn matched(
+    (before_left, after_left): Left,
+    before: &[Sketch],
+    after: &[Sketch],
+    key: impl Fn(&Sketch) -> Sketch,
+) -> (Vec<(usize, usize)>, Left) {
+    let sorted = |left: Vec<usize>, sketches: &[Sketch]| {
+        let mut keyed: Vec<(Sketch, usize)> = left.into_iter().map(|at| (key(&sketches[at]), at)).collect();
+        keyed.sort_unstable();
+        keyed
+    };
+    let (before, after) = (sorted(before_left, before), sorted(after_left, after));
+    let (mut pairs, mut removed, mut added) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut before, mut after) = (before.into_iter().peekable(), after.into_iter().peekable());
+    loop {
+        match (before.peek(), after.peek()) {
+            (Some((left, _)), Some((right, _))) if left == right => {
+                pairs.extend(before.next().zip(after.next()).map(|((_, left), (_, right))| (left, right)));
+            }
+            (Some((left, _)), Some((right, _))) if left > right => added.extend(after.next().map(|(_, at)| at)),
+            (Some(_), _) => removed.extend(before.next().map(|(_, at)| at)),
+            (None, Some(_)) => added.extend(after.next().map(|(_, at)| at)),
+            (None, None) => break,
+        }
+    }
+    removed.sort_unstable();
+    added.sort_unstable();
+    (pairs, (removed, added))
+}
+
+/// A value without its `_meta`, which is about the conversation and not about what was said.
+fn stable(json: &RawJson) -> Value {
+    match json.value() {
+        Ok(Value::Object(mut object)) => {
+            object.shift_remove("_meta");
+            Value::Object(object)
+        }
+        Ok(value) => value,
+        Err(_) => Value::from(json.as_str()),
+    }
+}
+
+/// Takes out what a JSON pointer names.
+fn remove(value: &mut Value, pointer: &str) {
+    let Some((parent, last)) = pointer.rsplit_once('/') else {
+        *value = Value::Null;
+        return;
+    };
+    let key = last.replace("~1", "/").replace("~0", "~");
+    match value.pointer_mut(parent) {
+        Some(Value::Object(object)) => drop(object.shift_remove(&key)),
+        Some(Value::Array(array)) => {
+            if let Some(index) = key.parse().ok().filter(|index| *index < array.len()) {
+                array.remove(index);
+            }
+        }
+        Some(_) | None => {}
+    }
+}
+
+/// The same text for values that are equal: keys in order, `1.0` as `1`.
+fn canonical(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(object) => {
+            out.push('{');
+            for (key, value) in object.iter().collect::<BTreeMap<_, _>>() {
+                out.push_str(&Value::from(key.as_str()).to_string());
+                out.push(':');
+                canonical(value, out);
+                out.push(',');
+            }
+            out.push('}');
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for item in items {
+                canonical(item, out);
+                out.push(',');
+            }
+            out.push(']');
+        }
+        Value::Number(number) => {
+            let whole = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 9e15);
+            match whole.filter(|_| number.is_f64()) {
+                Some(float) => out.push_str(&(float as i64).to_string()),
+                None => out.push_str(&number.to_string()),
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => out.push_str(&value.to_string()),
+    }
+}
+
+fn digest(what: &impl Hash) -> u128 {
+    let half = |seed: u8| {
+        let mut hasher = DefaultHasher::new();
+        (seed, what).hash(&mut hasher);
+        hasher.finish()
+    };
+    u128::from(half(0)) << 64 | u128::from(half(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::Side;
+    use crate::message::Message;
+    use crate::trace::Placed;
+    use std::time::Duration;
+
+    fn call(name: &str, arguments: &str, result: &str) -> Call {
+        let params =
+            format!(r#"{{"name":"{name}","arguments":{arguments},"_meta":{{"progressToken":{}}}}}"#, name.len());
+        let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+        let response = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
+        let placed = |text: String| Placed::new(0, Duration::ZERO, Message::parse(text));
+        Call { asker: Side::Client, request: placed(request), response: Some(placed(response)) }
+    }
+
+    fn pairs(before: &[Call], after: &[Call]) -> Pairs {
+        let compare = Compare::default();
+        let sketches = |calls: &[Call]| calls.iter().map(|call| compare.sketch(call)).collect::<Vec<_>>();
+        Pairs::find(&sketches(before), &sketches(after))
+    }
+
+    #[test]
+    fn order_spelling_and_meta_do_not_count() {
+        let before = [call("a", r#"{"x":1,"y":[1.5]}"#, r#"{"ok":true}"#), call("b", "{}", "{}")];
+        let after = [call("b", "{ }", r#"{"_meta":{}}"#), call("a", r#"{"y":[1.5],"x":1.0}"#, r#"{"ok":true}"#)];
+        assert_eq!(pairs(&before, &after), Pairs { alike: 2, ..Pairs::default() });
+    }
+
+    #[test]
+    fn calls_are_changed_removed_or_added() {
+        let before = [call("a", "{}", "1"), call("a", "{}", "2"), call("b", r#"{"x":1}"#, "1"), call("c", "{}", "1")];
+        let after = [call("d", "{}", "1"), call("b", r#"{"x":2}"#, "1"), call("a", "{}", "2"), call("a", "{}", "3")];
+        let found = pairs(&before, &after);
+        let expected = Pairs { alike: 1, changed: vec![(0, 3), (2, 1)], removed: vec![3], added: vec![0] };
+        assert_eq!(found, expected);
+        assert!(!found.are_alike());
+    }
+
+    #[test]
+    fn a_change_has_its_path() {
+        let (before, after) =
+            (call("a", r#"{"x":1}"#, r#"{"t":1,"u":2}"#), call("a", r#"{"x":2}"#, r#"{"t":3,"u":2}"#));
+        let shown =
+            |compare: &Compare| compare.mismatches(&before, &after).iter().map(ToString::to_string).collect::<Vec<_>>();
+        let compare = Compare::default();
+        assert_eq!(shown(&compare), ["$.params.arguments.x: expected 1, got 2", "$.result.t: expected 1, got 3"]);
+        let compare = compare.ignore("$..t").unwrap();
+        assert_eq!(shown(&compare), ["$.params.arguments.x: expected 1, got 2"]);
+        assert!(compare.ignore("t").is_err());
+    }
+
+    #[test]
+    fn what_is_ignored_in_a_list_is_taken_out_from_the_back() {
+        let compare = Compare::default().ignore("$.result.list[0,1,3]").unwrap();
+        let view = compare.view(&call("a", "{}", r#"{"list":[0,1,2,3,4]}"#));
+        assert_eq!(view["result"]["list"], serde_json::json!([2, 4]));
+    }
+}

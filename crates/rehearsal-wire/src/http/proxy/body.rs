@@ -1,0 +1,279 @@
+//! Where the body of a request or a response ends, and what it carries.
+
+/// How a body says where it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// After so many bytes; 0 where there is no body.
+    Length(u64),
+    /// With a chunk of no bytes.
+    Chunked,
+    /// With the connection.
+    UntilClose,
+}
+
+/// The longest line with the size of a chunk and its extensions, and the most that all trailers may be together.
+const LINE_LIMIT: usize = 16 * 1024;
+
+/// Follows a body, in whatever pieces it comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Body {
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Data {
+        left: u64,
+    },
+    UntilClose,
+    /// In the digits of a chunk's size.
+    Size {
+        size: u64,
+        digits: u8,
+    },
+    /// Between the size of a chunk and the end of its line.
+    Extension {
+        size: u64,
+        length: usize,
+    },
+    /// The line feed after the size.
+    SizeEnd {
+        size: u64,
+    },
+    ChunkData {
+        left: u64,
+    },
+    /// The line end after the data of a chunk.
+    DataReturn,
+    DataFeed,
+    /// In a line of the trailers; `line` is how long it is so far.
+    Trailer {
+        line: usize,
+        length: usize,
+    },
+    /// The line feed of a line of the trailers.
+    TrailerFeed {
+        line: usize,
+        length: usize,
+    },
+    Done,
+}
+
+/// A chunk that is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the body is not in chunks as it says: {0}")]
+pub(super) struct BadChunk(&'static str);
+
+impl Body {
+    pub(super) fn new(framing: Framing) -> Body {
+        let state = match framing {
+            Framing::Length(0) => State::Done,
+            Framing::Length(left) => State::Data { left },
+            Framing::Chunked => State::Size { size: 0, digits: 0 },
+            Framing::UntilClose => State::UntilClose,
+        };
+        Body { state }
+    }
+
+    /// Whether nothing more belongs to it.
+    pub(super) fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Whether the end of the connection is its end too.
+    pub(super) fn ends_with_connection(&self) -> bool {
+        matches!(self.state, State::Done | State::UntilClose)
+    }
+
+    /// How much of the current chunk is still to come, where there are chunks.
+    pub(super) fn left_of_chunk(&self) -> Option<u64> {
+        match self.state {
+            State::ChunkData { left } => Some(left),
+            State::DataReturn => Some(0),
+            State::Data { .. }
+            | State::UntilClose
+            | State::Size { .. }
+            | State::Extension { .. }
+            | State::SizeEnd { .. }
+            | State::DataFeed
+            | State::Trailer { .. }
+            | State::TrailerFeed { .. }
+            | State::Done => None,
+        }
+    }
+
+    /// Takes the next piece: how many of the bytes are framing and how many are data after that.
+    ///
+    /// Where both are 0 the body is done, or there were no bytes.
+    pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<Piece, BadChunk> {
+        let mut at = 0;
+        while let Some(byte) = bytes.get(at) {
+            let taken = |left: u64| usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len() - at);
+            self.state = match self.state {
+                State::Done => break,
+                State::UntilClose => return Ok(Piece { framing: at, data: bytes.len() - at }),
+                State::Data { left } => {
+                    let data = taken(left);
+                    let left = left - data as u64;
+                    self.state = if left == 0 { State::Done } else { State::Data { left } };
+                    return Ok(Piece { framing: at, data });
+                }
+                State::ChunkData { left } => {
+                    let data = taken(left);
+                    let left = left - data as u64;
+                    self.state = if left == 0 { State::DataReturn } else { State::ChunkData { left } };
+                    return Ok(Piece { framing: at, data });
+                }
+                state => state.framing(*byte)?,
+            };
+            at += 1;
+        }
+        Ok(Piece { framing: at, data: 0 })
+    }
+}
+
+/// The next part of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// So many bytes carry nothing.
+    pub(super) framing: usize,
+    /// So many bytes after those are data.
+    pub(super) data: usize,
+}
+
+impl State {
+    /// The state after one byte of framing.
+    fn framing(self, byte: u8) -> Result<State, BadChunk> {
+        Ok(match (self, byte) {
+            (State::Size { digits: 0, .. }, byte) if !byte.is_ascii_hexdigit() => {
+                return Err(BadChunk("a chunk without a size"));
+            }
+            (State::Size { digits: 16.., .. }, byte) if byte.is_ascii_hexdigit() => {
+                return Err(BadChunk("a chunk beyond all measure"));
+            }
+            (State::Size { size, digits }, byte) => match char::from(byte).to_digit(16) {
+                Some(digit) => State::Size { size: size * 16 + u64::from(digit), digits: digits + 1 },
+                None => State::Extension { size, length: 0 }.framing(byte)?,
+            },
+            (State::Extension { size, .. }, b'\r') => State::SizeEnd { size },
+            (State::Extension { length: 0, .. }, byte) if !matches!(byte, b';' | b' ' | b'\t') => {
+                return Err(BadChunk("something else than a digit in the size of a chunk"));
+            }
+            (State::Extension { .. }, b'\n') => return Err(BadChunk("a line that ends without a carriage return")),
+            (State::Extension { length: LINE_LIMIT.., .. }, _) => {
+                return Err(BadChunk("an extension beyond the limit"));
+            }
+            (State::Extension { size, length }, _) => State::Extension { size, length: length + 1 },
+            (State::SizeEnd { size: 0 }, b'\n') => State::Trailer { line: 0, length: 0 },
+            (State::SizeEnd { size }, b'\n') => State::ChunkData { left: size },
+            (State::DataReturn, b'\r') => State::DataFeed,
+            (State::DataFeed, b'\n') => State::Size { size: 0, digits: 0 },
+            (State::Trailer { line, length }, b'\r') => State::TrailerFeed { line, length },
+            (State::Trailer { .. }, b'\n') => return Err(BadChunk("a line that ends without a carriage return")),
+            (State::Trailer { length: LINE_LIMIT.., .. }, _) => return Err(BadChunk("trailers beyond the limit")),
+            (State::Trailer { line, length }, _) => State::Trailer { line: line + 1, length: length + 1 },
+            (State::TrailerFeed { line: 0, .. }, b'\n') => State::Done,
+            (State::TrailerFeed { length, .. }, b'\n') => State::Trailer { line: 0, length },
+            (State::SizeEnd { .. } | State::DataReturn | State::DataFeed | State::TrailerFeed { .. }, _) => {
+                return Err(BadChunk("a chunk that is longer than it says"));
+            }
+            (state @ (State::Data { .. } | State::UntilClose | State::ChunkData { .. } | State::Done), _) => state,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The data of a body in pieces, what is left over after it, and whether it is done.
+    fn read(framing: Framing, pieces: &[&[u8]]) -> Result<(Vec<u8>, usize, bool), BadChunk> {
+        let mut body = Body::new(framing);
+        let (mut data, mut over) = (Vec::new(), 0);
+        for piece in pieces {
+            let mut rest = *piece;
+            while !rest.is_empty() && !body.is_done() {
+                let Piece { framing, data: length } = body.advance(rest)?;
+                data.extend_from_slice(&rest[framing..framing + length]);
+                rest = &rest[framing + length..];
+            }
+            over += rest.len();
+        }
+        Ok((data, over, body.is_done()))
+    }
+
+    #[test]
+    fn a_length_ends_where_it_says() {
+        assert_eq!(read(Framing::Length(3), &[b"ab", b"cde"]), Ok((b"abc".to_vec(), 2, true)));
+        assert_eq!(read(Framing::Length(0), &[b"x"]), Ok((vec![], 1, true)));
+        assert_eq!(read(Framing::Length(9), &[b"x"]), Ok((b"x".to_vec(), 0, false)));
+    }
+
+    #[test]
+    fn without_a_length_everything_belongs_to_it() {
+        assert_eq!(read(Framing::UntilClose, &[b"ab", b"0\r\n\r\n"]), Ok((b"ab0\r\n\r\n".to_vec(), 0, false)));
+    }
+
+    #[test]
+    fn chunks_with_extensions_and_trailers_are_followed() {
+        let text = b"4;a=\"b;c\"\r\nWiki\r\n00A \r\n0123456789\r\n0;last\r\nDate: x\r\nEtag: y\r\n\r\nNEXT";
+        assert_eq!(read(Framing::Chunked, &[text]), Ok((b"Wiki0123456789".to_vec(), 4, true)));
+        assert_eq!(read(Framing::Chunked, &[b"0\r\n\r\n"]), Ok((vec![], 0, true)));
+        assert_eq!(read(Framing::Chunked, &[b"0\r\n"]), Ok((vec![], 0, false)));
+    }
+
+    #[test]
+    fn a_chunk_that_is_none_is_refused() {
+        let long = format!("1;{}\r\nx\r\n", "e".repeat(LINE_LIMIT));
+        let trailers = format!("0\r\nX: {}\r\n\r\n", "e".repeat(LINE_LIMIT));
+        let table = [
+            ("\r\n", "a chunk without a size"),
+            ("-1\r\n", "a chunk without a size"),
+            (" 1\r\nx\r\n", "a chunk without a size"),
+            ("0x1\r\nx\r\n", "something else than a digit in the size of a chunk"),
+            ("11111111111111111\r\n", "a chunk beyond all measure"),
+            ("1\nx\r\n", "something else than a digit in the size of a chunk"),
+            ("1;a\nx\r\n", "a line that ends without a carriage return"),
+            ("1\r\nxy\r\n", "a chunk that is longer than it says"),
+            ("1\r\rx", "a chunk that is longer than it says"),
+            ("0\r\na\n\r\n", "a line that ends without a carriage return"),
+            (&long, "an extension beyond the limit"),
+            (&trailers, "trailers beyond the limit"),
+        ];
+        for (text, why) in table {
+            assert_eq!(read(Framing::Chunked, &[text.as_bytes()]), Err(BadChunk(why)), "{text:.30}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_cutting_gives_the_same_data(
+            chunks in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 1..40), 0..8),
+            cuts in proptest::collection::vec(1..30usize, 0..40),
+        ) {
+            let mut bytes = Vec::new();
+            for chunk in &chunks {
+                bytes.extend_from_slice(format!("{:x};e\r\n", chunk.len()).as_bytes());
+                bytes.extend_from_slice(chunk);
+                bytes.extend_from_slice(b"\r\n");
+            }
+            bytes.extend_from_slice(b"0\r\nT: 1\r\n\r\nleft over");
+            let mut pieces = Vec::new();
+            let mut rest = &bytes[..];
+            for cut in cuts {
+                let (piece, after) = rest.split_at(cut.min(rest.len()));
+                pieces.push(piece);
+                rest = after;
+            }
+            pieces.push(rest);
+            prop_assert_eq!(read(Framing::Chunked, &pieces), Ok((chunks.concat(), 9, true)));
+        }
+
+        #[test]
+        fn any_bytes_are_followed_without_panic(pieces: Vec<Vec<u8>>) {
+            let pieces: Vec<&[u8]> = pieces.iter().map(Vec::as_slice).collect();
+            let _ = read(Framing::Chunked, &pieces);
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! One client socket, its upstream socket, and what passes between them.
+
+use std::io;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::exchanges::Exchanges;
+use super::options::Limits;
+use super::refusal::Refusal;
+use super::request_head::Rules;
+use super::requests::{Next, Requests};
+use super::responses::Responses;
+use super::tap::{Over, Tap};
+use super::upstream::{Stream, Upstream};
+
+/// How much is read at once.
+const READ: usize = 32 * 1024;
+/// How long a client may take to close after it was told that there is nothing more.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// What all sockets of a proxy share.
+pub(super) struct Relay {
+    pub(super) rules: Arc<Rules>,
+    pub(super) tap: Arc<dyn Tap>,
+    pub(super) upstream: Upstream,
+    pub(super) limits: Limits,
+    pub(super) grace: Duration,
+}
+
+/// What the two directions of one socket share.
+#[derive(Default)]
+struct Shared {
+    exchanges: Mutex<Exchanges>,
+    /// A response has come.
+    responded: Notify,
+    /// Nothing more is asked: the socket ends when everything is answered.
+    last: AtomicBool,
+    /// The client stopped talking; where it only listens to a stream it is gone.
+    client_closed: AtomicBool,
+}
+
+/// How the client's socket ends.
+enum Farewell {
+    /// With what the proxy has to say, if anything; then it is closed as people close a door.
+    Polite(Option<Refusal>),
+    /// At once, so that the client cannot take what it has for the whole.
+    Abort,
+    /// There is nobody to say anything to.
+    Silent,
+}
+
+/// Forwards what comes over one socket, until it ends.
+pub(super) async fn forward(relay: Arc<Relay>, mut client: TcpStream, socket: u64, stop: watch::Receiver<bool>) {
+    // Without it a chunk of a stream waits for the acknowledgement of the one before: 40 ms each.
+    let _ = client.set_nodelay(true);
+    match relay.converse(&mut client, socket, stop).await {
+        Farewell::Polite(refusal) => {
+            let _ = timeout(FAREWELL, close(&mut client, refusal)).await;
+        }
+        Farewell::Abort => drop(client.set_zero_linger()),
+        Farewell::Silent => {}
+    }
+}
+
+/// Says the last words and waits for the client to close: closing with something unread would take them back.
+async fn close(client: &mut TcpStream, refusal: Option<Refusal>) -> io::Result<()> {
+    if let Some(refusal) = refusal {
+        client.write_all(&refusal.response()).await?;
+    }
+    client.shutdown().await?;
+    let mut unread = vec![0; 4096];
+    while client.read(&mut unread).await? > 0 {}
+    Ok(())
+}
+
+impl Relay {
+    async fn converse(&self, client: &mut TcpStream, socket: u64, mut stop: watch::Receiver<bool>) -> Farewell {
+        let shared = Shared::default();
+        let requests = Requests::new(self.rules.clone(), self.tap.clone(), socket, self.limits.pipelined);
+        let (mut from_client, to_client) = client.split();
+        let head_timeout = self.limits.head_timeout;
+        let deadline = Some(Instant::now() + head_timeout);
+        let mut upward =
+            Upward { requests, shared: &shared, input: Vec::new(), out: Vec::new(), head_timeout, deadline };
+        // Nothing is sent to the server before a client has said something that may be forwarded.
+        let first = tokio::select! {
+            first = upward.fill(&mut from_client) => first,
+            () = told(&mut stop) => return Farewell::Silent,
+        };
+        if upward.out.is_empty() || matches!(first, Err(UpEnd::ClientClosed)) {
+            return match first {
+                Ok(()) | Err(UpEnd::ClientClosed | UpEnd::ClientBroke | UpEnd::UpstreamBroke) => {
+                    shared.exchanges().end(&Over::ClientGone);
+                    Farewell::Silent
+                }
+                Err(UpEnd::Refused(refusal)) => {
+                    shared.exchanges().end(&Over::Refused(refusal.why.clone()));
+                    Farewell::Polite(Some(refusal))
+                }
+            };
+        }
+        let upstream = tokio::select! {
+            upstream = self.upstream.connect() => upstream,
+            () = told(&mut stop) => return Farewell::Silent,
+        };
+        let mut pump = Pump { relay: self, shared: &shared, stop, refusal: None };
+        match upstream {
+            Ok(Stream::Plain(mut stream)) => {
+                let (from_upstream, to_upstream) = stream.split();
+                let farewell = pump.run(upward, first, from_client, to_upstream, from_upstream, to_client).await;
+                if let Farewell::Abort = farewell {
+                    let _ = stream.set_zero_linger();
+                }
+                farewell
+            }
+            Ok(Stream::Tls(stream)) => {
+                let (from_upstream, to_upstream) = tokio::io::split(*stream);
+                pump.run(upward, first, from_client, to_upstream, from_upstream, to_client).await
+            }
+            Err(why) => {
+                shared.exchanges().end(&Over::UpstreamGone(why.clone()));
+                Farewell::Polite(Some(Refusal::bad_gateway(why)))
+            }
+        }
+    }
+}
+
+/// Both directions at once.
+struct Pump<'a> {
+    relay: &'a Relay,
+    shared: &'a Shared,
+    stop: watch::Receiver<bool>,
+    /// What the proxy will say after the responses that are still to come.
+    refusal: Option<Refusal>,
+}
+
+impl Pump<'_> {
+    async fn run(
+        &mut self,
+        upward: Upward<'_>,
+        first: Result<(), UpEnd>,
+        from_client: ReadHalf<'_>,
+        to_upstream: impl AsyncWrite + Unpin,
+        from_upstream: impl AsyncRead + Unpin,
+        to_client: WriteHalf<'_>,
+    ) -> Farewell {
+        let responses = Responses::new(self.relay.rules.clone());
+        let downward = Downward { responses, shared: self.shared, input: Vec::new(), out: Vec::new() };
+        let mut up = pin!(upward.run(first, from_client, to_upstream));
+        let mut down = pin!(downward.run(from_upstream, to_client));
+        let mut asking = true;
+        let mut grace = pin!(tokio::time::sleep(Duration::MAX));
+        let mut stopping = false;
+        loop {
+            tokio::select! {
+                end = &mut up, if asking => {
+                    asking = false;
+                    match end {
+                        UpEnd::ClientClosed if self.shared.exchanges().len() == 0 && !self.shared.is_upgraded() => {
+                            return Farewell::Silent;
+                        }
+                        // The server may still answer; if it broke off it may have said why before.
+                        UpEnd::ClientClosed | UpEnd::UpstreamBroke => {}
+                        UpEnd::ClientBroke => return self.over(&Over::ClientGone, Farewell::Abort),
+                        UpEnd::Refused(refusal) => {
+                            self.shared.exchanges().refuse(&refusal.why);
+                            self.refusal = Some(refusal);
+                            if self.shared.finish_up() {
+                                return Farewell::Polite(self.refusal.take());
+                            }
+                        }
+                    }
+                }
+                end = &mut down => return match end {
+                    DownEnd::Closed => self.upstream_closed("the server closed the connection"),
+                    DownEnd::Broke(why) => self.upstream_broke(&why),
+                    DownEnd::ClientBroke => self.over(&Over::ClientGone, Farewell::Abort),
+                    DownEnd::Finished if stopping => self.over(&Over::Stopped, Farewell::Polite(None)),
+                    DownEnd::Finished => Farewell::Polite(self.refusal.take()),
+                },
+                () = told(&mut self.stop), if !stopping => {
+                    stopping = true;
+                    if self.shared.finish_up() {
+                        return self.over(&Over::Stopped, Farewell::Silent);
+                    }
+                    grace.as_mut().reset(Instant::now() + self.relay.grace);
+                }
+                () = &mut grace, if stopping => return self.over(&Over::Stopped, Farewell::Silent),
+            }
+        }
+    }
+
+    fn over(&self, over: &Over, farewell: Farewell) -> Farewell {
+        self.shared.exchanges().end(over);
+        farewell
+    }
+
+    /// The upstream said its last word.
+    fn upstream_closed(&self, what: &str) -> Farewell {
+        let mut exchanges = self.shared.exchanges();
+        let (unanswered, answered) = (exchanges.len() > 0, exchanges.answered);
+        let when = if answered { "before it had answered" } else { "before it answered anything" };
+        let why = format!("{what} {when}");
+        exchanges.end(&Over::UpstreamGone(why.clone()));
+        if unanswered && !answered {
+            return Farewell::Polite(Some(Refusal::bad_gateway(why)));
+        }
+        // Where something was answered before, the client must see a closed connection: it then asks again, because that
+        // is what happens when a server closes an idle connection in the moment in which it is used.
+        Farewell::Polite(None)
+    }
+
+    fn upstream_broke(&self, why: &str) -> Farewell {
+        match self.upstream_closed(&format!("the connection to the server broke ({why})")) {
+            Farewell::Polite(None) => Farewell::Abort,
+            farewell => farewell,
+        }
+    }
+}
+
+impl Shared {
+    fn exchanges(&self) -> MutexGuard<'_, Exchanges> {
+        self.exchanges.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_upgraded(&self) -> bool {
+        self.exchanges().upgraded
+    }
+
+    /// Nothing more is asked; whether everything is answered already.
+    fn finish_up(&self) -> bool {
+        self.last.store(true, Ordering::Relaxed);
+        self.is_finished()
+    }
+
+    fn is_finished(&self) -> bool {
+        self.last.load(Ordering::Relaxed) && self.exchanges().is_quiet()
+    }
+}
+
+/// From the client to the upstream.
+struct Upward<'a> {
+    requests: Requests,
+    shared: &'a Shared,
+    input: Vec<u8>,
+    /// What was understood and not sent yet.
+    out: Vec<u8>,
+    head_timeout: Duration,
+    /// When the head that is being read must be complete.
+    deadline: Option<Instant>,
+}
+
+enum UpEnd {
+    ClientClosed,
+    ClientBroke,
+    UpstreamBroke,
+    Refused(Refusal),
+}
+
+impl Upward<'_> {
+    async fn run(
+        mut self,
+        mut filled: Result<(), UpEnd>,
+        mut from_client: ReadHalf<'_>,
+        mut to_upstream: impl AsyncWrite + Unpin,
+    ) -> UpEnd {
+        loop {
+            if !self.out.is_empty() {
+                if to_upstream.write_all(&self.out).await.is_err() || to_upstream.flush().await.is_err() {
+                    return UpEnd::UpstreamBroke;
+                }
+                self.out.clear();
+            }
+            match filled {
+                Ok(()) => filled = self.fill(&mut from_client).await,
+                Err(UpEnd::ClientClosed) => {
+                    self.shared.client_closed.store(true, Ordering::Relaxed);
+                    let _ = to_upstream.shutdown().await;
+                    return UpEnd::ClientClosed;
+                }
+                Err(end) => return end,
+            }
+        }
+    }
+
+    /// Reads until there is something to send.
+    async fn fill(&mut self, from_client: &mut ReadHalf<'_>) -> Result<(), UpEnd> {
+        loop {
+            let next = {
+                let exchanges = &mut self.shared.exchanges();
+                self.requests.advance(&mut self.input, exchanges, &mut self.out).map_err(UpEnd::Refused)?
+            };
+            match next {
+                Next::Read | Next::Wait if !self.out.is_empty() => return Ok(()),
+                Next::Wait => {
+                    self.shared.responded.notified().await;
+                    continue;
+                }
+                Next::Read | Next::ReadFirst => {}
+            }
+            let deadline = self.deadline();
+            self.input.reserve(READ);
+            let read = from_client.read_buf(&mut self.input);
+            let read = match deadline {
+                Some(deadline) => match timeout_at(deadline, read).await {
+                    Ok(read) => read,
+                    Err(_) if self.input.is_empty() => return Err(UpEnd::ClientClosed),
+                    Err(_) => return Err(UpEnd::Refused(Refusal::timeout())),
+                },
+                None => read.await,
+            };
+            match read {
+                Ok(0) => return Err(UpEnd::ClientClosed),
+                Ok(_) => {}
+                Err(_) => return Err(UpEnd::ClientBroke),
+            }
+        }
+    }
+
+    /// A client may be idle as long as the server lets it, but a head that has begun must come to its end.
+    fn deadline(&mut self) -> Option<Instant> {
+        if self.requests.is_idle() && !self.input.is_empty() {
+            self.deadline.get_or_insert_with(|| Instant::now() + self.head_timeout);
+        } else if self.requests.has_begun() {
+            self.deadline = None;
+        }
+        self.deadline
+    }
+}
+
+/// From the upstream to the client.
+struct Downward<'a> {
+    responses: Responses,
+    shared: &'a Shared,
+    input: Vec<u8>,
+    out: Vec<u8>,
+}
+
+enum DownEnd {
+    /// The upstream said its last word.
+    Closed,
+    /// The connection to the upstream broke.
+    Broke(String),
+    ClientBroke,
+    /// Nothing more is asked, and everything is answered.
+    Finished,
+}
+
+impl Downward<'_> {
+    async fn run(mut self, mut from_upstream: impl AsyncRead + Unpin, mut to_client: WriteHalf<'_>) -> DownEnd {
+        loop {
+            self.input.reserve(READ);
+            let end = match from_upstream.read_buf(&mut self.input).await {
+                Ok(0) => Some(DownEnd::Closed),
+                Ok(_) => None,
+                // Many servers leave out the good-bye of TLS.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Some(DownEnd::Closed),
+                Err(error) => Some(DownEnd::Broke(error.to_string())),
+            };
+            {
+                let exchanges = &mut self.shared.exchanges();
+                self.responses.advance(&mut self.input, exchanges, &mut self.out);
+                if let Some(DownEnd::Closed) = end {
+                    if self.shared.client_closed.load(Ordering::Relaxed) && exchanges.is_quiet() {
+                        exchanges.end(&Over::ClientGone);
+                    }
+                    self.responses.finish(&mut self.input, exchanges, &mut self.out);
+                }
+            }
+            self.shared.responded.notify_one();
+            if !self.out.is_empty() {
+                if to_client.write_all(&self.out).await.is_err() {
+                    return DownEnd::ClientBroke;
+                }
+                self.out.clear();
+            }
+            match end {
+                Some(end) => return end,
+                None if self.shared.is_finished() => return DownEnd::Finished,
+                None => {}
+            }
+        }
+    }
+}
+
+/// Waits until a flag is set, or nobody can set it any more.
+pub(super) async fn told(flag: &mut watch::Receiver<bool>) {
+    let _ = flag.wait_for(|flag| *flag).await;
+}

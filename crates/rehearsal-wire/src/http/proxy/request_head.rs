@@ -1,0 +1,290 @@
+//! The head of a request: read, judged, and written for the upstream.
+
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use httparse::{Header, ParserConfig, Request, Status};
+use rehearsal_core::trace::HttpHead;
+
+use super::body::Framing;
+use super::refusal::Refusal;
+use super::rewrite::{Origin, Splices};
+use crate::http::guard::{self, Named};
+use crate::http::server::Hosts;
+
+/// How many headers a head may have.
+pub(super) const HEADERS_LIMIT: usize = 128;
+
+/// What holds for every request.
+#[derive(Debug)]
+pub(super) struct Rules {
+    /// Which `Host` a request may name.
+    pub(super) hosts: Hosts,
+    /// Which `Origin` it may come from.
+    pub(super) origins: Hosts,
+    /// Where it goes.
+    pub(super) upstream: Origin,
+    /// How long a head may be.
+    pub(super) head_limit: usize,
+}
+
+/// The head of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// As it came, for whoever watches.
+    pub(super) head: HttpHead,
+    /// Where its body ends.
+    pub(super) framing: Framing,
+    /// What the response must know.
+    pub(super) facts: Facts,
+}
+
+/// What a response cannot be understood without.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Facts {
+    /// What is asked for.
+    pub(super) kind: Kind,
+    /// Whether the client proposes another protocol.
+    pub(super) upgrade: bool,
+    /// Where the client thinks that it is.
+    pub(super) here: Arc<Origin>,
+}
+
+/// Methods that make a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The response has no body, whatever its head says.
+    Head,
+    /// The response may be the stream of HTTP+SSE.
+    Get,
+    /// Everything else.
+    Other,
+}
+
+/// Reads the head at the beginning of `bytes`, which hold the end of one, and appends to `out` what goes upstream.
+///
+/// Returns its length; `None` if it is not complete after all. `before` is where the client was with its last request.
+pub(super) fn read(
+    bytes: &[u8],
+    rules: &Rules,
+    before: Option<&Arc<Origin>>,
+    out: &mut Vec<u8>,
+) -> Result<Option<(usize, Asked)>, Refusal> {
+    let mut headers = [const { MaybeUninit::uninit() }; HEADERS_LIMIT];
+    let mut request = Request::new(&mut []);
+    let parsed = ParserConfig::default().parse_request_with_uninit_headers(&mut request, bytes, &mut headers);
+    let length = match parsed {
+        Ok(Status::Complete(length)) => length,
+        Ok(Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => {
+            return Err(Refusal::head_too_large(format!("more than {HEADERS_LIMIT} headers")));
+        }
+        Err(error) => return Err(Refusal::bad_request(format!("this is not HTTP/1.1: {error}"))),
+    };
+    let (Some(method), Some(target), Some(minor)) = (request.method, request.path, request.version) else {
+        return Ok(None);
+    };
+    let fields: &[Header] = request.headers;
+    if method == "CONNECT" {
+        return Err(Refusal::method(method));
+    }
+    let (whole, authority) = address(target).unzip();
+    let all = |name: &'static str| fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
+    let texts = |name: &'static str| all(name).map(|field| std::str::from_utf8(field.value).unwrap_or_default());
+    let named = Named { hosts: texts("host"), authority, origins: texts("origin") };
+    guard::check(named, &rules.hosts, &rules.origins).map_err(|what| Refusal::forbidden(&what))?;
+    let framing = framing(fields, minor)?;
+    let host = texts("host").next().or(authority).unwrap_or_default();
+    let here = match before {
+        Some(before) if before.authority() == host => before.clone(),
+        _ => Arc::new(Origin::plain(host)),
+    };
+    let mut splices = Splices::new(&bytes[..length], out);
+    if let Some(whole) = whole {
+        splices.replace(whole.as_bytes(), rules.upstream.text().as_bytes());
+    }
+    for field in fields {
+        if field.name.eq_ignore_ascii_case("host") {
+            splices.replace(field.value, rules.upstream.authority().as_bytes());
+        } else if (field.name.eq_ignore_ascii_case("origin") || field.name.eq_ignore_ascii_case("referer"))
+            && let Some(moved) = here.moved(field.value, &rules.upstream)
+        {
+            splices.replace(field.value, &moved);
+        }
+    }
+    splices.finish();
+    let kind = match method {
+        "HEAD" => Kind::Head,
+        "GET" => Kind::Get,
+        _ => Kind::Other,
+    };
+    let facts = Facts { kind, upgrade: is_upgrade(fields), here };
+    let head = HttpHead {
+        method: Some(method.to_owned()),
+        target: Some(target.to_owned()),
+        status: None,
+        headers: owned(fields),
+    };
+    Ok(Some((length, Asked { head, framing, facts })))
+}
+
+/// Names and values as they came; bytes that are not UTF-8 are shown as `�`.
+pub(super) fn owned(fields: &[Header]) -> Vec<(String, String)> {
+    let text = |value| String::from_utf8_lossy(value).into_owned();
+    fields.iter().map(|field| (field.name.to_owned(), text(field.value))).collect()
+}
+
+/// The items of a list that may be spread over several headers.
+pub(super) fn items<'a>(fields: &'a [Header], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+    let values = fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value);
+    values.flat_map(|value| value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii))
+}
+
+/// Whether the connection is to become something else.
+pub(super) fn is_upgrade(fields: &[Header]) -> bool {
+    fields.iter().any(|field| field.name.eq_ignore_ascii_case("upgrade"))
+        && items(fields, "connection").any(|item| item.eq_ignore_ascii_case(b"upgrade"))
+}
+
+/// A length in digits and nothing else.
+pub(super) fn length(value: &[u8]) -> Option<u64> {
+    let digits = value.iter().all(u8::is_ascii_digit) && !value.is_empty();
+    std::str::from_utf8(value).ok().filter(|_| digits)?.parse().ok()
+}
+
+/// The origin, and the host and port in it, of a request line with a whole address, as proxies get it.
+fn address(target: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = target.split_once("://")?;
+    scheme.bytes().all(|byte| byte.is_ascii_alphabetic()).then_some(())?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    Some((&target[..target.len() - rest.len() + authority.len()], authority))
+}
+
+/// Where the body of a request ends. Two answers to that are how requests are smuggled past a proxy: none is taken.
+fn framing(fields: &[Header], minor: u8) -> Result<Framing, Refusal> {
+    let of = |name: &'static str| fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
+    let (mut lengths, encodings) = (of("content-length"), of("transfer-encoding").count());
+    match (lengths.next(), lengths.next(), encodings) {
+        (None, _, 0) => Ok(Framing::Length(0)),
+        (Some(field), None, 0) => match length(field.value) {
+            Some(length) => Ok(Framing::Length(length)),
+            None => Err(Refusal::bad_request("the Content-Length is no number")),
+        },
+        (Some(_), Some(_), _) => Err(Refusal::bad_request("more than one Content-Length")),
+        (Some(_), None, _) => Err(Refusal::bad_request("both Content-Length and Transfer-Encoding")),
+        (None, _, _) if minor == 0 => Err(Refusal::bad_request("Transfer-Encoding in HTTP/1.0")),
+        (None, _, _) if is_chunked(fields) => Ok(Framing::Chunked),
+        (None, _, _) => Err(Refusal::bad_request("a Transfer-Encoding that does not end with chunked")),
+    }
+}
+
+/// Whether `chunked` is the last encoding, and only that.
+pub(super) fn is_chunked(fields: &[Header]) -> bool {
+    let chunked = |item: &&[u8]| item.eq_ignore_ascii_case(b"chunked");
+    items(fields, "transfer-encoding").last().as_ref().is_some_and(chunked)
+        && items(fields, "transfer-encoding").filter(chunked).count() == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules() -> Rules {
+        Rules {
+            hosts: Hosts::Loopback,
+            origins: Hosts::Loopback,
+            upstream: Origin::of(&"https://mcp.example:8443/mcp".parse().unwrap()),
+            head_limit: 1024,
+        }
+    }
+
+    fn forwarded(head: &str) -> Result<(String, Asked), Refusal> {
+        let mut out = Vec::new();
+        let (length, asked) = read(head.as_bytes(), &rules(), None, &mut out)?.expect("a whole head");
+        assert_eq!(length, head.len());
+        Ok((String::from_utf8(out).unwrap(), asked))
+    }
+
+    #[test]
+    fn only_what_names_the_proxy_changes() {
+        let head = "\r\nPOST  /mcp?a=%20 HTTP/1.1\r\nhOST:\t 127.0.0.1:9 \r\nX-Odd:  a , b \r\nx-odd:\r\n\
+                    Origin: http://127.0.0.1:9\r\nReferer: http://127.0.0.1:9/page\r\ncontent-length: 3\r\n\r\n";
+        let head = head.replace("POST  ", "POST ");
+        let (out, asked) = forwarded(&head).unwrap();
+        let expected = head
+            .replace("hOST:\t 127.0.0.1:9 ", "hOST:\t mcp.example:8443 ")
+            .replace("http://127.0.0.1:9", "https://mcp.example:8443");
+        assert_eq!(out, expected);
+        assert_eq!((asked.framing, asked.facts.kind), (Framing::Length(3), Kind::Other));
+        assert_eq!(asked.head.headers[0], ("hOST".to_owned(), "127.0.0.1:9".to_owned()));
+        assert_eq!(asked.head.target.as_deref(), Some("/mcp?a=%20"));
+    }
+
+    #[test]
+    fn an_origin_elsewhere_on_this_machine_stays() {
+        let head = "GET / HTTP/1.1\r\nHost: localhost:9\r\nOrigin: http://localhost:5173\r\n\r\n";
+        let (out, _) = forwarded(head).unwrap();
+        assert!(out.contains("Origin: http://localhost:5173\r\n"), "{out}");
+    }
+
+    #[test]
+    fn a_whole_address_in_the_request_line_becomes_the_upstreams() {
+        let (out, _) = forwarded("GET http://localhost:9/x HTTP/1.1\r\nHost: localhost:9\r\n\r\n").unwrap();
+        assert_eq!(out, "GET https://mcp.example:8443/x HTTP/1.1\r\nHost: mcp.example:8443\r\n\r\n");
+    }
+
+    #[test]
+    fn what_could_be_understood_in_two_ways_goes_no_further() {
+        let many = "a: b\r\n".repeat(HEADERS_LIMIT);
+        let table = [
+            ("GET / HTTP/1.1\r\n\r\n", "Forbidden: no host"),
+            ("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", "Forbidden: host \"evil.example\""),
+            ("GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", "Forbidden: host \"localhost\""),
+            ("GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n", "Forbidden: host \"evil.example\""),
+            (
+                "GET / HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n\r\n",
+                "Forbidden: origin \"http://evil.example\"",
+            ),
+            ("CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n", "CONNECT is for other kinds of proxies"),
+            (
+                "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+                "both Content-Length and Transfer-Encoding",
+            ),
+            (
+                "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
+                "more than one Content-Length",
+            ),
+            ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: +1\r\n\r\n", "the Content-Length is no number"),
+            ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1, 1\r\n\r\n", "the Content-Length is no number"),
+            ("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length:\r\n\r\n", "the Content-Length is no number"),
+            (
+                "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked, gzip\r\n\r\n",
+                "a Transfer-Encoding that does not end with chunked",
+            ),
+            (
+                "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+                "a Transfer-Encoding that does not end with chunked",
+            ),
+            (
+                "POST / HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n",
+                "Transfer-Encoding in HTTP/1.0",
+            ),
+            ("POST / HTTP/1.1\r\nHost: localhost\r\nA : b\r\n\r\n", "this is not HTTP/1.1: invalid header name"),
+            ("POST / HTTP/1.1\r\nHost: localhost\r\n A: b\r\n\r\n", "this is not HTTP/1.1: invalid header name"),
+            ("POST / HTTP/2.0\r\nHost: localhost\r\n\r\n", "this is not HTTP/1.1: invalid HTTP version"),
+            (&format!("GET / HTTP/1.1\r\nHost: localhost\r\n{many}\r\n"), "more than 128 headers"),
+        ];
+        for (head, why) in table {
+            assert_eq!(forwarded(head).unwrap_err().why, why, "{head:.80}");
+        }
+    }
+
+    #[test]
+    fn bodies_in_chunks_and_upgrades_are_known() {
+        let head =
+            "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: Chunked\r\n\r\n";
+        assert_eq!(forwarded(head).unwrap().1.framing, Framing::Chunked);
+        let head = "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n\r\n";
+        assert!(forwarded(head).unwrap().1.facts.upgrade);
+    }
+}

@@ -1,0 +1,170 @@
+//! The direction from the client to the upstream: bytes in, bytes out.
+
+use std::sync::Arc;
+
+use super::body::Body;
+use super::exchanges::Exchanges;
+use super::refusal::Refusal;
+use super::request_head::{self, Asked, Rules};
+use super::rewrite::Origin;
+use super::tap::{Forward, Sight, Tap};
+
+/// How much is held back for whoever watches.
+const HOLD_LIMIT: usize = 64 * 1024;
+
+/// The requests of one client socket.
+pub(super) struct Requests {
+    rules: Arc<Rules>,
+    tap: Arc<dyn Tap>,
+    socket: u64,
+    state: State,
+    /// How much of the input was searched for the end of a head.
+    searched: usize,
+    /// Where the client was with its last request.
+    here: Option<Arc<Origin>>,
+    pipelined: usize,
+    /// The request on its way was held back long enough.
+    released: bool,
+}
+
+enum State {
+    Head,
+    Body(Body),
+    /// After a request for another protocol; the answer decides what the next bytes are.
+    Proposed,
+    Raw,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Send what there is, and read on.
+    Read,
+    /// Send nothing yet, and read on.
+    ReadFirst,
+    /// Send what there is, and wait for a response.
+    Wait,
+}
+
+impl Requests {
+    pub(super) fn new(rules: Arc<Rules>, tap: Arc<dyn Tap>, socket: u64, pipelined: usize) -> Requests {
+        Requests { rules, tap, socket, state: State::Head, searched: 0, here: None, pipelined, released: false }
+    }
+
+    /// Takes what it can from the input, tells whoever watches, and appends to `out` what goes upstream.
+    pub(super) fn advance(
+        &mut self,
+        input: &mut Vec<u8>,
+        exchanges: &mut Exchanges,
+        out: &mut Vec<u8>,
+    ) -> Result<Next, Refusal> {
+        let mut at = 0;
+        let next = self.take(input, &mut at, exchanges, out);
+        input.drain(..at);
+        let hold = exchanges.asking().map_or(Forward::Now, |exchange| exchange.forwarding());
+        match next {
+            Ok(Next::Read) if hold == Forward::Wait && !self.released => {
+                self.released = out.len() >= HOLD_LIMIT;
+                Ok(if self.released { Next::Read } else { Next::ReadFirst })
+            }
+            next => next,
+        }
+    }
+
+    /// Whether a head is what comes next, or is on its way.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.state, State::Head)
+    }
+
+    /// Whether there ever was a head.
+    pub(super) fn has_begun(&self) -> bool {
+        self.here.is_some()
+    }
+
+    fn take(
+        &mut self,
+        input: &[u8],
+        at: &mut usize,
+        exchanges: &mut Exchanges,
+        out: &mut Vec<u8>,
+    ) -> Result<Next, Refusal> {
+        loop {
+            let bytes = &input[*at..];
+            match &mut self.state {
+                State::Head if exchanges.len() >= self.pipelined => return Ok(Next::Wait),
+                State::Head => match self.head(bytes, out)? {
+                    Some((length, Asked { head, framing, facts })) => {
+                        *at += length;
+                        exchanges.begin(facts, self.tap.begin(self.socket, head));
+                        self.body(Body::new(framing), exchanges);
+                    }
+                    None => return Ok(Next::Read),
+                },
+                State::Body(_) if bytes.is_empty() => return Ok(Next::Read),
+                State::Body(body) => {
+                    let piece = body.advance(bytes).map_err(|error| Refusal::bad_request(error.to_string()))?;
+                    let end = piece.framing + piece.data;
+                    if let Some(exchange) = exchanges.asking().filter(|_| piece.data > 0) {
+                        exchange.saw(Sight::RequestData(&bytes[piece.framing..end]));
+                    }
+                    out.extend_from_slice(&bytes[..end]);
+                    *at += end;
+                    let body = *body;
+                    self.body(body, exchanges);
+                }
+                State::Proposed if exchanges.upgraded => self.state = State::Raw,
+                State::Proposed if exchanges.may_upgrade() => return Ok(Next::Wait),
+                State::Proposed => self.state = State::Head,
+                State::Raw => {
+                    out.extend_from_slice(bytes);
+                    *at = input.len();
+                    return Ok(Next::Read);
+                }
+            }
+        }
+    }
+
+    /// A head is read when its end is there, so that one that comes in drops is not read over and over.
+    fn head(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<(usize, Asked)>, Refusal> {
+        let limit = self.rules.head_limit;
+        let asked = match head_end(&bytes[..bytes.len().min(limit)], self.searched) {
+            true => request_head::read(bytes, &self.rules, self.here.as_ref(), out)?,
+            false => None,
+        };
+        match asked {
+            Some((length, asked)) => {
+                (self.searched, self.released) = (0, false);
+                self.here = Some(asked.facts.here.clone());
+                Ok(Some((length, asked)))
+            }
+            None if bytes.len() < limit => {
+                self.searched = bytes.len();
+                Ok(None)
+            }
+            None => Err(Refusal::head_too_large(format!("a head of more than {limit} bytes"))),
+        }
+    }
+
+    fn body(&mut self, body: Body, exchanges: &mut Exchanges) {
+        self.state = if !body.is_done() {
+            State::Body(body)
+        } else {
+            let proposed = exchanges.may_upgrade();
+            exchanges.asked();
+            if proposed { State::Proposed } else { State::Head }
+        };
+    }
+}
+
+/// Whether an empty line is in the bytes; those before `searched` are known to have none.
+pub(super) fn head_end(bytes: &[u8], searched: usize) -> bool {
+    let mut from = searched.saturating_sub(3).min(bytes.len());
+    while let Some(feed) = memchr::memchr(b'\n', &bytes[from..]) {
+        let after = &bytes[from + feed + 1..];
+        if after.starts_with(b"\n") || after.starts_with(b"\r\n") {
+            return true;
+        }
+        from += feed + 1;
+    }
+    false
+}

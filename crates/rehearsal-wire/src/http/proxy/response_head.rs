@@ -1,0 +1,199 @@
+//! The head of a response: read, and written for the client.
+
+use std::mem::MaybeUninit;
+
+use httparse::{Header, ParserConfig, Response, Status};
+use rehearsal_core::trace::HttpHead;
+
+use super::body::Framing;
+use super::request_head::{Facts, HEADERS_LIMIT, Kind, is_chunked, length, owned};
+use super::rewrite::{Origin, Splices};
+
+/// The head of a response.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Answered {
+    /// As it came, for whoever watches.
+    pub(super) head: HttpHead,
+    /// What comes after it.
+    pub(super) then: Then,
+}
+
+/// What comes after the head of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// The real head: this was only a status of 1xx.
+    AnotherHead,
+    /// Another protocol, until the end of the connection.
+    AnotherProtocol,
+    /// The body.
+    Body {
+        /// Where it ends.
+        framing: Framing,
+        /// Whether it may begin with the `endpoint` event of HTTP+SSE.
+        endpoint: bool,
+        /// Whether it is a stream of events, which may never end.
+        is_stream: bool,
+    },
+}
+
+impl Then {
+    /// No body.
+    const NOTHING: Then = Then::Body { framing: Framing::Length(0), endpoint: false, is_stream: false };
+}
+
+/// Headers with addresses that the client may go to.
+const ADDRESSES: [&str; 4] = ["location", "content-location", "www-authenticate", "access-control-allow-origin"];
+
+/// Reads the head at the beginning of `bytes`, which hold the end of one, and appends to `out` what goes to the client.
+///
+/// Returns its length; `None` if it is not complete after all. The error is why it is not HTTP.
+pub(super) fn read(
+    bytes: &[u8],
+    upstream: &Origin,
+    facts: &Facts,
+    out: &mut Vec<u8>,
+) -> Result<Option<(usize, Answered)>, String> {
+    let mut headers = [const { MaybeUninit::uninit() }; HEADERS_LIMIT];
+    let mut response = Response::new(&mut []);
+    let mut parser = ParserConfig::default();
+    // Clients take these too.
+    parser.allow_obsolete_multiline_headers_in_responses(true).allow_spaces_after_header_name_in_responses(true);
+    let length = match parser.parse_response_with_uninit_headers(&mut response, bytes, &mut headers) {
+        Ok(Status::Complete(length)) => length,
+        Ok(Status::Partial) => return Ok(None),
+        Err(error) => return Err(format!("the response is not HTTP/1.1: {error}")),
+    };
+    let (Some(status), Some(minor)) = (response.code, response.version) else { return Ok(None) };
+    let fields: &[Header] = response.headers;
+    let mut splices = Splices::new(&bytes[..length], out);
+    for field in fields {
+        if ADDRESSES.iter().any(|name| field.name.eq_ignore_ascii_case(name))
+            && let Some(moved) = upstream.moved(field.value, &facts.here)
+        {
+            splices.replace(field.value, &moved);
+        }
+    }
+    splices.finish();
+    let then = match status {
+        101 if facts.upgrade => Then::AnotherProtocol,
+        100..=199 => Then::AnotherHead,
+        204 | 304 => Then::NOTHING,
+        _ if facts.kind == Kind::Head => Then::NOTHING,
+        _ => {
+            let (framing, is_stream) = (framing(fields, minor), is_stream(fields));
+            let readable = is_stream && !fields.iter().any(|field| field.name.eq_ignore_ascii_case("content-encoding"));
+            let endpoint = facts.kind == Kind::Get && readable && may_change(framing);
+            Then::Body { framing, endpoint, is_stream }
+        }
+    };
+    let head = HttpHead { method: None, target: None, status: Some(status), headers: owned(fields) };
+    Ok(Some((length, Answered { head, then })))
+}
+
+/// Where the body of a response ends. What is ambiguous ends with the connection; the client has to make sense of it.
+fn framing(fields: &[Header], minor: u8) -> Framing {
+    let of = |name: &'static str| fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
+    if of("transfer-encoding").next().is_some() {
+        return if minor == 1 && is_chunked(fields) { Framing::Chunked } else { Framing::UntilClose };
+    }
+    let mut lengths = of("content-length").map(|field| length(field.value));
+    match lengths.next() {
+        Some(Some(length)) if lengths.all(|other| other == Some(length)) => Framing::Length(length),
+        Some(_) | None => Framing::UntilClose,
+    }
+}
+
+/// Whether the body may become longer or shorter on its way.
+fn may_change(framing: Framing) -> bool {
+    match framing {
+        Framing::Chunked | Framing::UntilClose => true,
+        Framing::Length(_) => false,
+    }
+}
+
+fn is_stream(fields: &[Header]) -> bool {
+    let kind = fields.iter().find(|field| field.name.eq_ignore_ascii_case("content-type"));
+    let kind = kind.and_then(|field| field.value.split(|byte| *byte == b';').next()).unwrap_or_default();
+    kind.trim_ascii().eq_ignore_ascii_case(b"text/event-stream")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn facts(kind: Kind, upgrade: bool) -> Facts {
+        Facts { kind, upgrade, here: Arc::new(Origin::plain("localhost:9")) }
+    }
+
+    fn forwarded(head: &str, facts: &Facts) -> (String, Then) {
+        let upstream = Origin::of(&"http://mcp.example/mcp".parse().unwrap());
+        let mut out = Vec::new();
+        let (length, answered) = read(head.as_bytes(), &upstream, facts, &mut out).unwrap().expect("a whole head");
+        assert_eq!(length, head.len());
+        (String::from_utf8(out).unwrap(), answered.then)
+    }
+
+    #[test]
+    fn only_addresses_of_the_upstream_change() {
+        let head = "HTTP/1.1 302  Found \r\nLocation:  http://mcp.example/x\r\nX-Url: http://mcp.example/x\r\n\
+                    WWW-Authenticate: Bearer resource_metadata=\"http://mcp.example:80/y\"\r\nA:b \r\n\r\n";
+        let (out, _) = forwarded(head, &facts(Kind::Get, false));
+        let expected = head
+            .replace("Location:  http://mcp.example/x", "Location:  http://localhost:9/x")
+            .replace("http://mcp.example:80/y", "http://localhost:9/y");
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn a_body_ends_where_its_head_says() {
+        let body = |framing| Then::Body { framing, endpoint: false, is_stream: false };
+        let table = [
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", body(Framing::Length(5))),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n", body(Framing::Length(5))),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", body(Framing::UntilClose)),
+            ("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", body(Framing::UntilClose)),
+            ("HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n", body(Framing::Chunked)),
+            ("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", body(Framing::UntilClose)),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", body(Framing::UntilClose)),
+            ("HTTP/1.1 200 OK\r\n\r\n", body(Framing::UntilClose)),
+            ("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n", body(Framing::Length(0))),
+            ("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", body(Framing::Length(0))),
+            ("HTTP/1.1 100 Continue\r\n\r\n", Then::AnotherHead),
+            ("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", Then::AnotherHead),
+            ("HTTP/1.1 101 Switching Protocols\r\n\r\n", Then::AnotherHead),
+        ];
+        for (head, then) in table {
+            assert_eq!(forwarded(head, &facts(Kind::Other, false)).1, then, "{head}");
+        }
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+        assert_eq!(forwarded(head, &facts(Kind::Head, false)).1, body(Framing::Length(0)));
+        let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n";
+        assert_eq!(forwarded(head, &facts(Kind::Get, true)).1, Then::AnotherProtocol);
+    }
+
+    #[test]
+    fn only_a_stream_that_can_be_read_and_changed_may_begin_with_an_endpoint() {
+        let table = [
+            ("Content-Type: text/event-stream", true),
+            ("content-type: Text/Event-Stream; charset=utf-8\r\nTransfer-Encoding: chunked", true),
+            ("Content-Type: text/event-stream\r\nContent-Encoding: gzip", false),
+            ("Content-Type: text/event-stream\r\nContent-Length: 5", false),
+            ("Content-Type: application/json", false),
+        ];
+        for (fields, expected) in table {
+            let head = format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n");
+            let Then::Body { endpoint, .. } = forwarded(&head, &facts(Kind::Get, false)).1 else { panic!("{head}") };
+            assert_eq!(endpoint, expected, "{head}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_http_is_said() {
+        let origin = Origin::plain("a");
+        let read = |text: &str| read(text.as_bytes(), &origin, &facts(Kind::Get, false), &mut Vec::new());
+        assert!(read("SSH-2.0-OpenSSH\r\n\r\n").unwrap_err().starts_with("the response is not HTTP/1.1: "));
+        assert_eq!(read("HTTP/1.1 200 OK\r\n"), Ok(None));
+    }
+}

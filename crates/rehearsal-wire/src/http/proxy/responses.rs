@@ -1,0 +1,182 @@
+//! The direction from the upstream to the client: bytes in, bytes out.
+
+use std::sync::Arc;
+
+use super::body::{Body, Piece};
+use super::endpoint_event::{FirstEvent, Verdict};
+use super::exchanges::Exchanges;
+use super::request_head::Rules;
+use super::requests::head_end;
+use super::response_head::{self, Answered, Then};
+use super::tap::{Over, Sight};
+
+/// The responses that come over one upstream socket.
+pub(super) struct Responses {
+    rules: Arc<Rules>,
+    state: State,
+    /// How much of the input was searched for the end of a head.
+    searched: usize,
+}
+
+enum State {
+    Head,
+    Body {
+        body: Body,
+        first_event: Option<FirstEvent>,
+    },
+    /// Not HTTP, not asked for, or another protocol: forwarded and not watched.
+    Raw,
+}
+
+impl Responses {
+    pub(super) fn new(rules: Arc<Rules>) -> Responses {
+        Responses { rules, state: State::Head, searched: 0 }
+    }
+
+    /// Takes what it can from the input, tells whoever watches, and appends to `out` what goes to the client.
+    pub(super) fn advance(&mut self, input: &mut Vec<u8>, exchanges: &mut Exchanges, out: &mut Vec<u8>) {
+        let mut at = 0;
+        while self.take(&input[at..], &mut at, exchanges, out) {}
+        input.drain(..at);
+        if let Some(exchange) = exchanges.answering() {
+            let _ = exchange.forwarding();
+        }
+    }
+
+    /// The upstream says nothing more: what is left of the input goes on as it is. Returns whether a response is cut off.
+    pub(super) fn finish(&mut self, input: &mut Vec<u8>, exchanges: &mut Exchanges, out: &mut Vec<u8>) -> bool {
+        match std::mem::replace(&mut self.state, State::Raw) {
+            State::Head => {
+                out.append(input);
+                !out.is_empty()
+            }
+            State::Body { body, first_event } => {
+                if let Some(first_event) = first_event {
+                    out.extend(first_event.into_raw());
+                }
+                out.append(input);
+                let is_whole = body.ends_with_connection();
+                if is_whole {
+                    exchanges.responded();
+                }
+                !is_whole
+            }
+            State::Raw => {
+                out.append(input);
+                false
+            }
+        }
+    }
+
+    /// Takes one step; whether there may be another.
+    fn take(&mut self, bytes: &[u8], at: &mut usize, exchanges: &mut Exchanges, out: &mut Vec<u8>) -> bool {
+        if bytes.is_empty() {
+            return false;
+        }
+        match &mut self.state {
+            State::Head => self.head(bytes, at, exchanges, out),
+            State::Body { body, first_event } => {
+                let Ok(piece) = body.advance(bytes) else {
+                    exchanges.end(&Over::UpstreamGone("the response is not in chunks as it says".to_owned()));
+                    out.extend(first_event.take().map(FirstEvent::into_raw).unwrap_or_default());
+                    self.state = State::Raw;
+                    return true;
+                };
+                let Piece { framing, data } = piece;
+                let (framing, rest) = bytes.split_at(framing);
+                let data = &rest[..data];
+                *at += framing.len() + data.len();
+                let Some(exchange) = exchanges.answering() else { return false };
+                if !data.is_empty() {
+                    exchange.saw(Sight::ResponseData(data));
+                }
+                let verdict = first_event
+                    .as_mut()
+                    .map(|first| first.push(framing, data, &self.rules.upstream, &exchange.facts.here));
+                match verdict {
+                    None => out.extend_from_slice(&bytes[..framing.len() + data.len()]),
+                    Some(Verdict::Hold) if !body.is_done() => {}
+                    Some(Verdict::Hold) => out.extend(first_event.take().map(FirstEvent::into_raw).unwrap_or_default()),
+                    Some(Verdict::Release(raw)) => {
+                        out.extend(raw);
+                        *first_event = None;
+                    }
+                    Some(Verdict::Changed(event)) => {
+                        if let Some(left) = body.left_of_chunk() {
+                            out.extend_from_slice(format!("{:x}\r\n", event.len() as u64 + left).as_bytes());
+                        }
+                        out.extend(event);
+                        *first_event = None;
+                    }
+                }
+                if body.is_done() {
+                    exchanges.responded();
+                    self.state = State::Head;
+                }
+                true
+            }
+            State::Raw => {
+                out.extend_from_slice(bytes);
+                *at += bytes.len();
+                false
+            }
+        }
+    }
+
+    fn head(&mut self, bytes: &[u8], at: &mut usize, exchanges: &mut Exchanges, out: &mut Vec<u8>) -> bool {
+        let Some(exchange) = exchanges.answering() else {
+            // Nobody asked: a server that says good-bye to an idle client.
+            self.state = State::Raw;
+            return true;
+        };
+        let read = match head_end(bytes, self.searched) {
+            true => response_head::read(bytes, &self.rules.upstream, &exchange.facts, out),
+            false => Ok(None),
+        };
+        let limit = self.rules.head_limit;
+        let why = match read {
+            Ok(Some((length, answered))) => {
+                *at += length;
+                self.searched = 0;
+                self.begin(answered, exchanges);
+                return true;
+            }
+            Ok(None) if bytes.len() <= limit => {
+                self.searched = bytes.len();
+                return false;
+            }
+            Ok(None) => format!("the response has a head of more than {limit} bytes"),
+            Err(why) => why,
+        };
+        // The client gets it all the same, and has to make sense of it.
+        exchanges.answered = true;
+        exchanges.end(&Over::UpstreamGone(why));
+        self.state = State::Raw;
+        true
+    }
+
+    fn begin(&mut self, answered: Answered, exchanges: &mut Exchanges) {
+        let Answered { head, then } = answered;
+        exchanges.answered = true;
+        let Some(exchange) = exchanges.answering() else { return };
+        exchange.saw(Sight::Response(head));
+        match then {
+            Then::AnotherHead => {}
+            Then::AnotherProtocol => {
+                exchanges.upgraded = true;
+                exchanges.end(&Over::Upgraded);
+                self.state = State::Raw;
+            }
+            Then::Body { framing, endpoint, is_stream } => {
+                exchange.answer_begins();
+                exchange.is_stream = is_stream;
+                let body = Body::new(framing);
+                if body.is_done() {
+                    exchanges.responded();
+                } else {
+                    self.state = State::Body { body, first_event: endpoint.then(FirstEvent::default) };
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What goes no further, and what is said about it.
+
+use std::time::Duration;
+
+use rehearsal_wire::http::server::Hosts;
+use tokio::net::TcpListener;
+
+use super::stage::{GET, OK, POST, Stage};
+
+/// The status and the text of a refusal.
+fn refusal(response: &str) -> (&str, &str) {
+    let (head, body) = response.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains("connection: close") && head.contains(&format!("content-length: {}", body.len())), "{head}");
+    (head.split_once(' ').unwrap().1.split("\r\n").next().unwrap(), body.trim_end())
+}
+
+#[tokio::test]
+async fn strangers_and_ambiguous_lengths_never_reach_the_server() {
+    let stage = Stage::with(|options| options.limits.head = 300).await;
+    let table = [
+        ("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", "403 Forbidden", "Forbidden: host \"evil.example\""),
+        (
+            "GET / HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\n\r\n",
+            "403 Forbidden",
+            "Forbidden: origin \"https://evil.example\"",
+        ),
+        (
+            "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "400 Bad Request",
+            "both Content-Length and Transfer-Encoding",
+        ),
+        ("nonsense\r\n\r\n", "400 Bad Request", "this is not HTTP/1.1: invalid token"),
+        (
+            "CONNECT a:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            "405 Method Not Allowed",
+            "CONNECT is for other kinds of proxies",
+        ),
+        (
+            &format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(300)),
+            "431 Request Header Fields Too Large",
+            "a head of more than 300 bytes",
+        ),
+        (
+            &format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(300)),
+            "431 Request Header Fields Too Large",
+            "a head of more than 300 bytes",
+        ),
+    ];
+    for (request, status, why) in table {
+        let mut client = stage.client().await;
+        client.send(request).await;
+        assert_eq!(refusal(&client.rest().await), (status, format!("rehearse: {why}").as_str()), "{request:.60}");
+    }
+    assert_eq!(stage.log.lines(), [""; 0]);
+    let nobody = tokio::time::timeout(Duration::ZERO, stage.listener.accept()).await;
+    assert!(nobody.is_err(), "the server was talked to");
+}
+
+#[tokio::test]
+async fn named_hosts_and_origins_are_welcome() {
+    let stage = Stage::with(|options| {
+        options.hosts = Hosts::LoopbackAnd(vec!["box.example".to_owned()]);
+        options.origins = Hosts::LoopbackAnd(vec!["https://app.example".to_owned()]);
+    })
+    .await;
+    let mut client = stage.client().await;
+    client.send("GET / HTTP/1.1\r\nHost: box.example:80\r\nOrigin: https://app.example\r\n\r\n").await;
+    let expected = format!("GET / HTTP/1.1\r\nHost: {}\r\nOrigin: https://app.example\r\n\r\n", stage.there());
+    stage.server().await.expect(&expected).await;
+}
+
+#[tokio::test]
+async fn a_refusal_comes_after_the_answers_to_what_was_asked_before() {
+    let stage = Stage::new().await;
+    let mut client = stage.client().await;
+    client.send(&format!("{POST}{GET}nonsense\r\n\r\n").replace("HERE", &stage.here())).await;
+    let mut server = stage.server().await;
+    server.expect(&format!("{POST}{GET}").replace("HERE", &stage.there())).await;
+    server.send(OK).await;
+    client.expect(OK).await;
+    server.send(OK).await;
+    client.expect(OK).await;
+    assert_eq!(refusal(&client.rest().await).0, "400 Bad Request");
+    assert_eq!(server.rest().await, "");
+}
+
+#[tokio::test]
+async fn a_chunk_that_is_none_ends_the_request() {
+    let stage = Stage::new().await;
+    let head = "POST /mcp HTTP/1.1\r\nHost: HERE\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n";
+    let (mut client, mut server) = stage.asked(head).await;
+    client.send("zz\r\n").await;
+    let why = "the body is not in chunks as it says: a chunk without a size";
+    assert_eq!(refusal(&client.rest().await), ("400 Bad Request", format!("rehearse: {why}").as_str()));
+    assert_eq!(server.rest().await, "");
+    assert_eq!(stage.log.lines().last().unwrap(), &format!("1 Refused({why:?})"));
+}
+
+#[tokio::test]
+async fn a_head_that_does_not_end_is_given_up() {
+    let stage = Stage::with(|options| options.limits.head_timeout = Duration::from_millis(20)).await;
+    let mut client = stage.client().await;
+    client.send("GET / HTTP/1.1\r\n").await;
+    assert_eq!(refusal(&client.rest().await).0, "408 Request Timeout");
+    assert_eq!(stage.client().await.rest().await, "", "a client that says nothing at all");
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_a_bad_gateway() {
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let stage = Stage::with(|options| options.upstream = format!("http://{nobody}/mcp").parse().unwrap()).await;
+    let mut client = stage.client().await;
+    client.send(&POST.replace("HERE", &stage.here())).await;
+    let response = client.rest().await;
+    let (status, why) = refusal(&response);
+    assert_eq!(status, "502 Bad Gateway");
+    assert!(why.starts_with(&format!("rehearse: cannot connect to {nobody}: Connection refused")), "{why}");
+    assert!(stage.log.lines().last().unwrap().starts_with("1 UpstreamGone"), "{:?}", stage.log.lines());
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_said() {
+    let stage = Stage::new().await;
+    let mut options = rehearsal_wire::http::proxy::Options::new(stage.proxy.address(), "http://localhost/").unwrap();
+    options.grace = Duration::ZERO;
+    let error = rehearsal_wire::http::proxy::HttpProxy::bind(options, std::sync::Arc::new(stage.log.clone()))
+        .await
+        .unwrap_err();
+    assert_eq!(error.to_string(), format!("cannot listen on {}", stage.here()));
+}

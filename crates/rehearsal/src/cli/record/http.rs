@@ -1,0 +1,62 @@
+//! A server behind a URL, recorded between its clients and itself.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+
+use nix::sys::signal::Signal;
+use rehearsal::record::{HttpRecording, Recorder};
+use rehearsal::wire::http::client::in_words;
+use rehearsal::wire::http::proxy::Options;
+use rehearsal::wire::http::server::Hosts;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+use crate::cli::server::ServerError;
+use crate::cli::signals::Signals;
+
+/// Where to listen, and for whom.
+pub(super) struct Listen<'a> {
+    /// `127.0.0.1:8080`, `localhost:0`
+    pub(super) address: &'a str,
+    /// Names beside those of this machine by which clients may know us.
+    pub(super) hosts: &'a [String],
+}
+
+/// Records a server until a signal ends us; that is how it is meant to end.
+pub(super) fn record(recorder: &Recorder, url: &str, listen: &Listen, context: &Context) -> Result<u8, Failure> {
+    let mut options = Options::new(address(listen.address)?, url).map_err(ServerError::Url)?;
+    if !listen.hosts.is_empty() {
+        let also = |hosts: Hosts| match hosts {
+            Hosts::Loopback => Hosts::LoopbackAnd(listen.hosts.to_vec()),
+            Hosts::LoopbackAnd(own) => Hosts::LoopbackAnd([own.as_slice(), listen.hosts].concat()),
+            Hosts::Any => Hosts::Any,
+        };
+        (options.hosts, options.origins) = (also(options.hosts), also(options.origins));
+    }
+    // One thread: whoever records two clients at once is limited by the disk, and one thread is the shortest way there.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
+    let code = runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(Failure::Begin)?;
+        // A file that may not grow is an error like a full disk, not the death of the conversation.
+        let _grown = signal(SignalKind::from_raw(Signal::SIGXFSZ as i32)).map_err(Failure::Begin)?;
+        let listening = HttpRecording::start(recorder, options).await;
+        let recording = listening.map_err(|error| ServerError::Listen { why: in_words(&error) })?;
+        context.talk.say(format!("listening on {}", recording.url()));
+        signals.next().await;
+        tokio::select! {
+            () = recording.stop() => {}
+            // Whoever insists gets out at once; what was recorded is in the journals.
+            exit = signals.next() => return Ok(exit.code()),
+        }
+        Ok(Exit::Ok.code())
+    });
+    runtime.shutdown_background();
+    code
+}
+
+fn address(word: &str) -> Result<SocketAddr, ServerError> {
+    let bad = |why: String| ServerError::BadListen { address: word.to_owned(), why };
+    let mut addresses = word.to_socket_addrs().map_err(|error| bad(error.to_string()))?;
+    addresses.next().ok_or_else(|| bad("the name has no address".to_owned()))
+}

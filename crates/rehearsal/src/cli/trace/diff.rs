@@ -1,0 +1,159 @@
+//! `rehearse trace diff`
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use rehearsal::core::trace::{Call, Compare, Pairs, Part, Sketch};
+use rehearsal::store::{Input, Recording};
+
+use super::TraceError;
+use super::reading::{Reading, input, stdin_once};
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+use crate::cli::output::to_stdout;
+use crate::print::{Change, Columns, print_change};
+
+/// Compare two recordings call by call: what was asked, and what was answered
+#[derive(Args, Debug)]
+#[command(after_help = MORE)]
+pub(super) struct Diff {
+    /// The recording as it was; - is stdin
+    #[arg(value_parser = input, value_hint = clap::ValueHint::FilePath)]
+    before: Input,
+
+    /// The recording as it is
+    #[arg(value_parser = input, value_hint = clap::ValueHint::FilePath)]
+    after: Input,
+
+    /// Pass over what is at this JSONPath of a call, such as $.result..timestamp; may be repeated
+    #[arg(long, value_name = "PATH")]
+    ignore: Vec<String>,
+
+    /// Show so many changes; all are counted
+    #[arg(long, value_name = "COUNT", default_value_t = 100)]
+    limit: usize,
+
+    /// Print a JSON object for each change
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+const MORE: &str = "\
+Calls are compared by method, params and answer; ids, times, `_meta` and the order of calls do not count. A call
+that has no equal in the other recording is compared with one of the same question, otherwise of the same tool.
+~ is changed, - is only in the first and + only in the second. The paths begin at `params`, `result` or `error`.
+
+Examples:
+  rehearse trace diff before.jsonl after.jsonl
+  rehearse trace diff before.jsonl after.jsonl --ignore '$.result..timestamp' --ignore '$..requestId'
+
+Exit status:
+    0  the recordings say the same
+    1  they differ
+    2  a file, a line of it, or a path cannot be read";
+
+impl Diff {
+    pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        stdin_once([&self.before, &self.after])?;
+        let mut compare = Compare::default();
+        for path in &self.ignore {
+            let pattern = |why| TraceError::Pattern { what: format!("--ignore {path}"), why };
+            compare = compare.ignore(path).map_err(pattern)?;
+        }
+        let (before, after) = (self.reading.open(&self.before)?, self.reading.open(&self.after)?);
+        let sketches = |recording, file| -> Result<Vec<Sketch>, Failure> {
+            let mut sketches = Vec::new();
+            self.calls(recording, file, context, true, |call| sketches.push(compare.sketch(&call)))?;
+            Ok(sketches)
+        };
+        let pairs = Pairs::find(&sketches(&before, &self.before)?, &sketches(&after, &self.after)?);
+        let shown = self.shown(&pairs);
+        let wanted = |side: fn(&(Option<usize>, Option<usize>)) -> Option<usize>| -> BTreeMap<usize, Option<Call>> {
+            shown.iter().filter_map(side).map(|at| (at, None)).collect()
+        };
+        let before = self.fetched(wanted(|pair| pair.0), &before, &self.before, context)?;
+        let after = self.fetched(wanted(|pair| pair.1), &after, &self.after, context)?;
+        let columns = if self.json { Columns::Json } else { Columns::Text };
+        to_stdout(|out| {
+            for (left, right) in &shown {
+                let left = left.and_then(|at| before.get(&at)?.as_ref());
+                let right = right.and_then(|at| after.get(&at)?.as_ref());
+                let change = match (left, right) {
+                    (Some(left), Some(right)) => {
+                        Change::Changed { before: left, after: right, mismatches: compare.mismatches(left, right) }
+                    }
+                    (Some(left), None) => Change::Removed(left),
+                    (None, Some(right)) => Change::Added(right),
+                    (None, None) => continue,
+                };
+                print_change(&change, columns, &context.stdout, out)?;
+            }
+            Ok(())
+        })?;
+        let Pairs { alike, changed, removed, added } = &pairs;
+        let (changed, removed, added) = (changed.len(), removed.len(), added.len());
+        context.talk.say(format_args!("{changed} changed, {removed} removed, {added} added, {alike} alike"));
+        let hidden = changed + removed + added - shown.len();
+        if hidden > 0 {
+            context.talk.hint(format_args!("{hidden} more are not shown; `--limit` shows more"));
+        }
+        Ok(if pairs.are_alike() { Exit::Ok } else { Exit::ChecksFailed })
+    }
+
+    /// What is shown, by the numbers of the calls: in the order of the first recording, then that of the second.
+    fn shown(&self, pairs: &Pairs) -> Vec<(Option<usize>, Option<usize>)> {
+        let changed = pairs.changed.iter().map(|(before, after)| (Some(*before), Some(*after)));
+        let removed = pairs.removed.iter().map(|before| (Some(*before), None));
+        let mut shown: Vec<_> = changed.chain(removed).collect();
+        shown.sort_unstable();
+        shown.extend(pairs.added.iter().map(|after| (None, Some(*after))));
+        shown.truncate(self.limit);
+        shown
+    }
+
+    /// The calls that are wanted, by their numbers.
+    fn fetched(
+        &self,
+        mut wanted: BTreeMap<usize, Option<Call>>,
+        recording: &Recording,
+        file: &Input,
+        context: &Context,
+    ) -> Result<BTreeMap<usize, Option<Call>>, Failure> {
+        if wanted.is_empty() {
+            return Ok(wanted);
+        }
+        let mut number = 0;
+        self.calls(recording, file, context, false, |call| {
+            if let Some(slot) = wanted.get_mut(&number) {
+                *slot = Some(call);
+            }
+            number += 1;
+        })?;
+        Ok(wanted)
+    }
+
+    fn calls(
+        &self,
+        recording: &Recording,
+        file: &Input,
+        context: &Context,
+        tell: bool,
+        mut take: impl FnMut(Call),
+    ) -> Result<(), Failure> {
+        for part in recording.parts(self.reading.bad_lines()) {
+            // What is bad is told the first time.
+            let part = match part {
+                Err(_) if !tell => continue,
+                part => self.reading.sound(part, file, context)?,
+            };
+            if let Some(Part::Call(call)) = part {
+                take(*call);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! What can go wrong with a recording.
+
+use std::io;
+use std::path::PathBuf;
+
+use rehearsal::core::redact::RuleError;
+use rehearsal::core::trace::ReadError;
+use rehearsal::store::{Input, OpenError};
+
+/// Why something could not be done with a recording.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum TraceError {
+    /// It cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A line of it is bad.
+    #[error("{input}, {error}")]
+    Read {
+        /// Which.
+        input: Input,
+        /// Where, and what was expected.
+        error: ReadError,
+    },
+    /// It cannot be read any further.
+    #[error("cannot read {input}: {cause}")]
+    Unreadable {
+        /// Which.
+        input: Input,
+        /// Why not.
+        cause: io::Error,
+    },
+    /// A file cannot be written.
+    #[error("cannot write {path}: {cause}", path = path.display())]
+    Unwritable {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        cause: io::Error,
+    },
+    /// Nothing has this name or number.
+    #[error("{input} has no session {wanted}")]
+    NoSession {
+        /// Where it was looked for.
+        input: Input,
+        /// What was asked for.
+        wanted: String,
+    },
+    /// stdin can only be read once.
+    #[error("stdin can be read only once")]
+    StdinTwice,
+    /// Something that is no pattern.
+    #[error("{what} is no pattern: {why}")]
+    Pattern {
+        /// What was written.
+        what: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Something that is no rule of redaction.
+    #[error("--redact {written}: {error}")]
+    Rule {
+        /// What was written.
+        written: String,
+        /// What is wrong with it.
+        error: RuleError,
+    },
+}
+
+impl TraceError {
+    /// What reading a recording has come upon.
+    pub(super) fn read(input: &Input, error: ReadError) -> TraceError {
+        match error {
+            ReadError::Io(cause) => TraceError::Unreadable { input: input.clone(), cause },
+            error => TraceError::Read { input: input.clone(), error },
+        }
+    }
+
+    /// What to do about it.
+    pub(in crate::cli) fn hints(&self) -> Vec<String> {
+        let hints: &[&str] = match self {
+            TraceError::Open(OpenError::Unknown { .. }) => {
+                &["a trace has one session a line, a journal one message a line; `rehearse record` writes both"]
+            }
+            TraceError::Open(OpenError::Unreadable { cause, .. }) if cause.kind() == io::ErrorKind::NotFound => {
+                &["`rehearse record -- COMMAND` writes trace.jsonl"]
+            }
+            TraceError::Read { error: ReadError::Format { .. }, .. } => &["update rehearse, or record again"],
+            TraceError::Read { error: ReadError::Bad { expected, .. }, .. } if expected.contains("end of the line") => {
+                &["a session is one line: `jq -c .` puts it on one", "`--skip-bad` goes on with the next line"]
+            }
+            TraceError::Read { .. } => &["`--skip-bad` goes on with the next line"],
+            TraceError::NoSession { .. } => &["`rehearse trace show` shows the name of each session"],
+            TraceError::Pattern { .. } => &["`.` finds everything; a backslash takes its meaning from a character"],
+            TraceError::Open(OpenError::Unreadable { .. })
+            | TraceError::Unreadable { .. }
+            | TraceError::Unwritable { .. }
+            | TraceError::StdinTwice
+            | TraceError::Rule { .. } => &[],
+        };
+        hints.iter().map(|hint| (*hint).to_owned()).collect()
+    }
+}

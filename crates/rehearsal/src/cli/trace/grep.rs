@@ -1,0 +1,184 @@
+//! `rehearse trace grep`
+
+use clap::{Args, ValueEnum};
+use regex::bytes::{Regex, RegexBuilder};
+use rehearsal::core::exchange::Side;
+use rehearsal::core::trace::{Call, Entry, Inside, Moment, Start, What};
+use rehearsal::store::Input;
+
+use super::TraceError;
+use super::reading::{Reading, input, stdin_once};
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+use crate::cli::output::stream_to_stdout;
+use crate::print::{Columns, Detail, Row, TimelinePrinter, failed};
+
+const WHICH: &str = "Which";
+
+/// Find calls, messages and lines of stderr
+#[derive(Args, Debug)]
+#[command(after_help = MORE)]
+pub(super) struct Grep {
+    /// What to look for in the text of messages: a regular expression; . finds everything
+    pattern: String,
+
+    /// The recordings; - is stdin
+    #[arg(
+        default_value = "trace.jsonl",
+        value_parser = input,
+        value_name = "FILE",
+        value_hint = clap::ValueHint::FilePath
+    )]
+    files: Vec<Input>,
+
+    /// Only this method, such as tools/call; may be repeated
+    #[arg(long, value_name = "METHOD", help_heading = WHICH)]
+    method: Vec<String>,
+
+    /// Only calls of this tool; may be repeated
+    #[arg(long, value_name = "NAME", help_heading = WHICH)]
+    tool: Vec<String>,
+
+    /// Only what went wrong: errors, failed tools, no answer, garbled messages
+    #[arg(long, help_heading = WHICH)]
+    errors: bool,
+
+    /// Only what this side asked or said
+    #[arg(long, value_name = "SIDE", help_heading = WHICH)]
+    from: Option<From>,
+
+    /// Upper and lower case are the same
+    #[arg(short, long)]
+    ignore_case: bool,
+
+    /// Show params and results too
+    #[arg(long)]
+    values: bool,
+
+    /// Print a JSON object for each line
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum From {
+    Client,
+    Server,
+}
+
+const MORE: &str = "\
+A call is found by the text of its question or its answer, and shown as `rehearse trace show` shows it.
+
+Examples:
+  rehearse trace grep Oslo
+  rehearse trace grep . --errors --tool get_forecast trace.jsonl
+  rehearse trace grep 'rate.?limit' --ignore-case --values monday.jsonl tuesday.jsonl
+  rehearse trace grep . --method sampling/createMessage --from server --json
+
+Exit status:
+    0  something was found
+    1  nothing was found
+    2  a file, a line of it, or the pattern cannot be read";
+
+impl Grep {
+    pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        stdin_once(&self.files)?;
+        let pattern = RegexBuilder::new(&self.pattern).case_insensitive(self.ignore_case).build();
+        let pattern = pattern.map_err(|error| TraceError::Pattern {
+            what: format!("{:?}", self.pattern),
+            why: last_line(&error.to_string()),
+        })?;
+        let columns = if self.json { Columns::Json } else { Columns::Text };
+        let detail = Detail { values: self.values, http: true };
+        let mut found = false;
+        stream_to_stdout(|out| {
+            let mut printer = TimelinePrinter::new(&context.stdout, columns, detail, out);
+            for file in &self.files {
+                let recording = self.reading.open(file)?;
+                let mut start: Option<Start> = None;
+                for moment in recording.timeline(self.reading.bad_lines()) {
+                    let Some(moment) = self.reading.sound(moment, file, context)? else { continue };
+                    if let Moment::Start(begun) = moment {
+                        start = Some(begun);
+                        continue;
+                    }
+                    for row in self.rows(&pattern, &moment) {
+                        found = true;
+                        if let Some(start) = start.take() {
+                            printer.start(&start).map_err(Failure::Output)?;
+                        }
+                        printer.row(&row, None).map_err(Failure::Output)?;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        Ok(if found { Exit::Ok } else { Exit::ChecksFailed })
+    }
+
+    /// What is wanted of a moment.
+    fn rows(&self, pattern: &Regex, moment: &Moment) -> Vec<Row> {
+        let mut rows = Vec::new();
+        match moment {
+            Moment::Start(_) | Moment::Finish { .. } => {}
+            Moment::Entry(entry) => rows.extend(self.entry(pattern, entry)),
+            Moment::Call { call, inside } => {
+                rows.extend(self.call(pattern, call));
+                rows.extend(inside.iter().filter_map(|thing| match thing {
+                    Inside::Call(call) => self.call(pattern, call),
+                    Inside::Entry(entry) => self.entry(pattern, entry),
+                }));
+            }
+        }
+        rows
+    }
+
+    fn call(&self, pattern: &Regex, call: &Call) -> Option<Row> {
+        let answer = call.response.as_ref().map(|response| response.message.raw());
+        let is_there = pattern.is_match(call.request.message.raw()) || answer.is_some_and(|raw| pattern.is_match(raw));
+        let row = is_there.then(|| Row::call(call))?;
+        self.wants(&row).then_some(row)
+    }
+
+    fn entry(&self, pattern: &Regex, entry: &Entry) -> Option<Row> {
+        let row = Row::entry(entry);
+        let is_there = match &entry.what {
+            What::Message { message, .. } => pattern.is_match(message.raw()),
+            What::Http { head, .. } => {
+                let headers = head.headers.iter().map(|(name, value)| format!("{name}: {value}"));
+                headers.chain(row.method.clone()).any(|line| pattern.is_match(line.as_bytes()))
+            }
+            What::Event { .. }
+            | What::ChannelEnded { .. }
+            | What::Stderr { .. }
+            | What::Piece { .. }
+            | What::Ended(_) => pattern.is_match(row.text.as_deref().unwrap_or_default().as_bytes()),
+        };
+        (is_there && self.wants(&row)).then_some(row)
+    }
+
+    fn wants(&self, row: &Row) -> bool {
+        let is_one_of = |wanted: &[String], found: &Option<String>| {
+            wanted.is_empty() || found.as_ref().is_some_and(|found| wanted.contains(found))
+        };
+        let side = match self.from {
+            None => true,
+            Some(From::Client) => row.from == Some(Side::Client),
+            Some(From::Server) => row.from == Some(Side::Server),
+        };
+        let tool = self.tool.is_empty() || row.method.as_deref() == Some("tools/call");
+        side && tool
+            && is_one_of(&self.method, &row.method)
+            && is_one_of(&self.tool, &row.subject)
+            && (!self.errors || failed(row))
+    }
+}
+
+/// The last line of what the regex parser says is the one that says what is wrong.
+fn last_line(text: &str) -> String {
+    text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+}

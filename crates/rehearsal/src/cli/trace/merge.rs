@@ -1,0 +1,103 @@
+//! `rehearse trace merge`
+
+use std::collections::HashSet;
+use std::iter::Peekable;
+
+use clap::Args;
+use rehearsal::core::trace::{Part, ReadError};
+use rehearsal::store::{Input, Parts};
+
+use super::output::Output;
+use super::reading::{Reading, input, stdin_once};
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+use crate::print::plural;
+
+/// Put the sessions of several recordings into one, in the order in which they began
+#[derive(Args, Debug)]
+#[command(after_help = MORE)]
+pub(super) struct Merge {
+    /// The recordings; - is stdin
+    #[arg(required = true, value_parser = input, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    files: Vec<Input>,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+const MORE: &str = "\
+Each file keeps its own order, and of the sessions that come next the one that began first is taken. A session
+that is in several files, with the same name and the same start, is written once. Journals become sessions.
+
+Examples:
+  rehearse trace merge monday.jsonl tuesday.jsonl -o week.jsonl
+  rehearse trace merge *.journal > all.jsonl
+
+Exit status:
+    0  everything went well
+    2  a file cannot be read or written";
+
+/// One of the files, on its way through its sessions.
+struct Source<'a> {
+    file: &'a Input,
+    parts: Peekable<Parts>,
+}
+
+impl Merge {
+    pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        stdin_once(&self.files)?;
+        let mut sources = Vec::new();
+        for file in &self.files {
+            let recording = self.reading.open(file)?;
+            sources.push(Source { file, parts: recording.parts(self.reading.bad_lines()).peekable() });
+        }
+        let mut written = self.output.begin()?;
+        let mut known = HashSet::new();
+        let (mut sessions, mut twice) = (0_u64, 0_u64);
+        while let Some(source) = self.next(&mut sources, context)? {
+            let Some(Ok(Part::Start(start))) = source.parts.next() else { continue };
+            let is_new = known.insert((start.session_id.clone(), start.started_at));
+            if is_new {
+                sessions += 1;
+                written.part(&Part::Start(start))?;
+            } else {
+                twice += 1;
+            }
+            while let Some(part) = source.parts.next_if(|part| !matches!(part, Ok(Part::Start(_)))) {
+                let Some(part) = self.reading.sound(part, source.file, context)? else { continue };
+                if is_new {
+                    written.part(&part)?;
+                }
+            }
+        }
+        written.finish()?;
+        let again = if twice == 0 { String::new() } else { format!("; passed over {twice} that came again") };
+        let (sessions, files) = (plural(sessions, "session"), plural(self.files.len() as u64, "file"));
+        context.talk.say(format_args!("merged {sessions} from {files}{again}"));
+        Ok(Exit::Ok)
+    }
+
+    /// The file whose next session began first.
+    fn next<'s, 'a>(
+        &self,
+        sources: &'s mut [Source<'a>],
+        context: &Context,
+    ) -> Result<Option<&'s mut Source<'a>>, Failure> {
+        for source in sources.iter_mut() {
+            // Whatever stands before the next session is bad.
+            while let Some(part) = source.parts.next_if(|part| !matches!(part, Ok(Part::Start(_)))) {
+                self.reading.sound(part, source.file, context)?;
+            }
+        }
+        let began = |part: Option<&Result<Part, ReadError>>| match part {
+            Some(Ok(Part::Start(start))) => Some(start.started_at),
+            Some(_) | None => None,
+        };
+        let next = sources.iter_mut().filter_map(|source| Some((began(source.parts.peek())?, source)));
+        Ok(next.min_by_key(|(started_at, _)| *started_at).map(|(_, source)| source))
+    }
+}

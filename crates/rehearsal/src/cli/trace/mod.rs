@@ -1,0 +1,21 @@
+//! `rehearse trace`
+//!
+//! ```text
+//! files ──► Recording ──► Moment, Moment, … ──► show, grep
+//!                     ──► Part, Part, …     ──► stats, diff, merge, split, redact
+//! ```
+
+mod diff;
+mod error;
+mod grep;
+mod merge;
+mod output;
+mod reading;
+mod redact;
+mod show;
+mod split;
+mod stats;
+mod verb;
+
+pub(super) use error::TraceError;
+pub(super) use verb::Trace;

@@ -1,0 +1,74 @@
+//! `rehearse trace redact`
+
+use clap::Args;
+use rehearsal::core::redact::{Redaction, Rule, Summary};
+use rehearsal::store::Input;
+
+use super::TraceError;
+use super::output::Output;
+use super::reading::{Reading, input};
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+
+/// Take secrets out of a recording that was made without
+#[derive(Args, Debug)]
+#[command(after_help = MORE)]
+pub(super) struct Redact {
+    /// The recording; - is stdin
+    #[arg(default_value = "trace.jsonl", value_parser = input, value_hint = clap::ValueHint::FilePath)]
+    file: Input,
+
+    /// Take out what is at this place, or matches this pattern, too; may be repeated
+    #[arg(long, value_name = "PATH|PATTERN")]
+    redact: Vec<String>,
+
+    /// Take out nothing but what --redact says
+    #[arg(long, requires = "redact")]
+    only: bool,
+
+    #[command(flatten)]
+    output: Output,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+const MORE: &str = "\
+Credentials are found in headers, environments, URLs, arguments and results, by their keys and by what they
+look like, as `rehearse record` finds them before it writes anything. Ids, progress tokens, cursors and schemas
+are left alone, and equal secrets become equal pseudonyms, so the recording still replays. What was taken out
+is told on stderr.
+
+Examples:
+  rehearse trace redact trace.jsonl -o safe.jsonl
+  rehearse trace redact trace.jsonl --redact '$.params.arguments.email' -o safe.jsonl
+
+Exit status:
+    0  everything went well
+    2  a file cannot be read or written, or a rule makes no sense";
+
+impl Redact {
+    pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let mut redaction = if self.only { Redaction::none() } else { Redaction::standard() };
+        for written in &self.redact {
+            let rule = Rule::parse(written);
+            redaction = redaction.with(rule.map_err(|error| TraceError::Rule { written: written.clone(), error })?);
+        }
+        let recording = self.reading.open(&self.file)?;
+        let mut writing = self.output.begin()?;
+        let mut summary = Summary::default();
+        for part in recording.parts(self.reading.bad_lines()) {
+            let Some(part) = self.reading.sound(part, &self.file, context)? else { continue };
+            let (part, hits) = redaction.part(part);
+            summary.add(hits);
+            writing.part(&part)?;
+        }
+        writing.finish()?;
+        match summary.is_empty() {
+            true => context.talk.say("found nothing to take out"),
+            false => context.talk.say(summary),
+        }
+        Ok(Exit::Ok)
+    }
+}

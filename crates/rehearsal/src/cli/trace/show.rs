@@ -1,0 +1,98 @@
+//! `rehearse trace show`
+
+use clap::Args;
+use rehearsal::core::trace::Moment;
+use rehearsal::store::Input;
+
+use super::TraceError;
+use super::reading::{Reading, input};
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+use crate::cli::output::stream_to_stdout;
+use crate::print::{Columns, Detail, TimelinePrinter};
+
+/// Show what happened, in order, with how long it took and what went wrong
+#[derive(Args, Debug)]
+#[command(after_help = MORE)]
+pub(super) struct Show {
+    /// The recording; - is stdin
+    #[arg(default_value = "trace.jsonl", value_parser = input, value_hint = clap::ValueHint::FilePath)]
+    file: Input,
+
+    /// Show only this session: its name, the beginning of its name, or its number from 1
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+
+    /// Show params and results too
+    #[arg(long)]
+    values: bool,
+
+    /// Show the HTTP around calls that went well too
+    #[arg(long)]
+    http: bool,
+
+    /// Print a JSON object for each line
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+const MORE: &str = "\
+→ is from the client to the server and ← the other way. The first column counts seconds from the start of
+the session. What belongs to a call is indented under it: progress, log messages, questions of the server's;
+where that could be either of two calls it stands on its own. On a terminal lines are cut to fit.
+
+Examples:
+  rehearse trace show
+  rehearse trace show trace.jsonl --session 2 --values
+  rehearse trace show --json trace.jsonl | jq 'select(.type == \"call\" and .duration_ms > 100)'
+
+Exit status:
+    0  everything went well
+    2  the file, or a line of it, cannot be read";
+
+impl Show {
+    pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let recording = self.reading.open(&self.file)?;
+        let detail = Detail { values: self.values, http: self.http };
+        let columns = if self.json { Columns::Json } else { Columns::Text };
+        let mut number = 0;
+        let mut shown = 0;
+        let mut wanted = true;
+        stream_to_stdout(|out| {
+            let mut printer = TimelinePrinter::new(&context.stdout, columns, detail, out);
+            for moment in recording.timeline(self.reading.bad_lines()) {
+                let Some(moment) = self.reading.sound(moment, &self.file, context)? else { continue };
+                if let Moment::Start(start) = &moment {
+                    number += 1;
+                    wanted = self.wants(number, &start.session_id);
+                    shown += u64::from(wanted);
+                }
+                if wanted {
+                    printer.moment(&moment).map_err(Failure::Output)?;
+                }
+            }
+            Ok(())
+        })?;
+        match &self.session {
+            Some(session) if shown == 0 => {
+                Err(TraceError::NoSession { input: self.file.clone(), wanted: session.clone() }.into())
+            }
+            None if shown == 0 => {
+                context.talk.say(format_args!("{} has no sessions", self.file));
+                Ok(Exit::Ok)
+            }
+            Some(_) | None => Ok(Exit::Ok),
+        }
+    }
+
+    fn wants(&self, number: u64, session_id: &str) -> bool {
+        match &self.session {
+            None => true,
+            Some(wanted) => *wanted == number.to_string() || session_id.starts_with(wanted.as_str()),
+        }
+    }
+}

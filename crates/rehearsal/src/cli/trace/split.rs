@@ -1,0 +1,82 @@
+//! `rehearse trace split`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use rehearsal::core::trace::Part;
+use rehearsal::store::Input;
+
+use super::TraceError;
+use super::output::Writing;
+use super::reading::{Reading, input};
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+use crate::print::one_line;
+
+/// Write each session to a file of its own
+#[derive(Args, Debug)]
+#[command(after_help = MORE)]
+pub(super) struct Split {
+    /// The recording; - is stdin
+    #[arg(default_value = "trace.jsonl", value_parser = input, value_hint = clap::ValueHint::FilePath)]
+    file: Input,
+
+    /// The directory for the files; it is made if need be
+    #[arg(short, long, value_name = "DIR", default_value = ".", value_hint = clap::ValueHint::DirPath)]
+    directory: PathBuf,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+const MORE: &str = "\
+The files are named after the sessions: SESSION.jsonl. No file is overwritten.
+
+Examples:
+  rehearse trace split trace.jsonl --directory sessions
+
+Exit status:
+    0  everything went well
+    2  a file cannot be read or written";
+
+impl Split {
+    pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let recording = self.reading.open(&self.file)?;
+        let unwritable = |path: &PathBuf, cause| TraceError::Unwritable { path: path.clone(), cause };
+        std::fs::create_dir_all(&self.directory).map_err(|cause| unwritable(&self.directory, cause))?;
+        let mut open: Option<(Writing, PathBuf)> = None;
+        for part in recording.parts(self.reading.bad_lines()) {
+            let Some(part) = self.reading.sound(part, &self.file, context)? else { continue };
+            if let Part::Start(start) = &part {
+                self.close(open.take(), context)?;
+                let path = self.path(&start.session_id)?;
+                open = Some((Writing::to_file(&path)?, path));
+            }
+            if let Some((writing, _)) = &mut open {
+                writing.part(&part)?;
+            }
+        }
+        self.close(open, context)?;
+        Ok(Exit::Ok)
+    }
+
+    fn close(&self, open: Option<(Writing, PathBuf)>, context: &Context) -> Result<(), Failure> {
+        if let Some((writing, path)) = open {
+            writing.finish()?;
+            context.talk.say(format_args!("wrote {}", one_line(&path.display().to_string())));
+        }
+        Ok(())
+    }
+
+    /// A file that is not there yet, named after the session.
+    fn path(&self, session_id: &str) -> Result<PathBuf, TraceError> {
+        let kept = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
+        let name: String = session_id.chars().take(80).map(kept).collect();
+        let name = name.trim_matches(['-', '.']);
+        let name = if name.is_empty() { "session" } else { name };
+        let names = std::iter::once(format!("{name}.jsonl")).chain((2_u32..).map(|n| format!("{name}-{n}.jsonl")));
+        let mut paths = names.map(|name| self.directory.join(name));
+        Ok(paths.find(|path| !path.exists()).unwrap_or_else(|| self.directory.join("session.jsonl")))
+    }
+}

@@ -1,0 +1,63 @@
+//! `rehearse trace stats`
+
+use clap::Args;
+use rehearsal::core::trace::Stats as Numbers;
+use rehearsal::store::Input;
+
+use super::reading::{Reading, input, stdin_once};
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+use crate::cli::output::to_stdout;
+use crate::print::{Columns, print_stats};
+
+/// Count calls, failures and bytes, and tell how long calls took
+#[derive(Args, Debug)]
+#[command(after_help = MORE)]
+pub(super) struct Stats {
+    /// The recordings, counted together; - is stdin
+    #[arg(
+        default_value = "trace.jsonl",
+        value_parser = input,
+        value_name = "FILE",
+        value_hint = clap::ValueHint::FilePath
+    )]
+    files: Vec<Input>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+const MORE: &str = "\
+P50 and P95 are the times that half and 95 of a hundred calls did not exceed, from question to answer. Tools,
+prompts and resources are counted each on their own.
+
+Examples:
+  rehearse trace stats
+  rehearse trace stats monday.jsonl tuesday.jsonl
+  rehearse trace stats --json trace.jsonl | jq '.methods[] | select(.failed > 0)'
+
+Exit status:
+    0  everything went well
+    2  a file, or a line of it, cannot be read";
+
+impl Stats {
+    pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        stdin_once(&self.files)?;
+        let mut numbers = Numbers::default();
+        for file in &self.files {
+            for part in self.reading.open(file)?.parts(self.reading.bad_lines()) {
+                if let Some(part) = self.reading.sound(part, file, context)? {
+                    numbers.add(&part);
+                }
+            }
+        }
+        let columns = if self.json { Columns::Json } else { Columns::Text };
+        to_stdout(|out| print_stats(&numbers, columns, &context.stdout, out))?;
+        Ok(Exit::Ok)
+    }
+}

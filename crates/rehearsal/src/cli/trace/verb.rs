@@ -1,0 +1,58 @@
+//! What can be done with recordings.
+
+use clap::{Args, Subcommand};
+
+use super::diff::Diff;
+use super::grep::Grep;
+use super::merge::Merge;
+use super::redact::Redact;
+use super::show::Show;
+use super::split::Split;
+use super::stats::Stats;
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+
+/// Look at recordings, search, compare and rewrite them
+#[derive(Args, Debug)]
+#[command(after_help = MORE, subcommand_required = true, arg_required_else_help = true)]
+pub(in crate::cli) struct Trace {
+    #[command(subcommand)]
+    verb: TraceVerb,
+}
+
+const MORE: &str = "\
+A file is told by its first bytes: a trace (one session a line) or a journal (one message a line). `-` reads
+stdin. Files are read in a stream, so their size does not matter.
+
+Examples:
+  rehearse trace show trace.jsonl
+  rehearse trace stats trace.jsonl
+  rehearse trace grep --errors . trace.jsonl
+  rehearse trace diff before.jsonl after.jsonl";
+
+#[derive(Debug, Subcommand)]
+enum TraceVerb {
+    Show(Show),
+    Stats(Stats),
+    Grep(Grep),
+    Diff(Diff),
+    Merge(Merge),
+    Split(Split),
+    Redact(Redact),
+}
+
+impl Trace {
+    /// Does it.
+    pub(in crate::cli) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        match &self.verb {
+            TraceVerb::Show(show) => show.run(context),
+            TraceVerb::Stats(stats) => stats.run(context),
+            TraceVerb::Grep(grep) => grep.run(context),
+            TraceVerb::Diff(diff) => diff.run(context),
+            TraceVerb::Merge(merge) => merge.run(context),
+            TraceVerb::Split(split) => split.run(context),
+            TraceVerb::Redact(redact) => redact.run(context),
+        }
+    }
+}

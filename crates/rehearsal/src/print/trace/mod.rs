@@ -1,0 +1,12 @@
+//! Recordings, for people and for programs.
+
+mod change;
+mod duration;
+mod row;
+mod stats;
+mod timeline;
+
+pub(crate) use change::{Change, print_change};
+pub(crate) use row::Row;
+pub(crate) use stats::print_stats;
+pub(crate) use timeline::{Columns, Detail, TimelinePrinter, failed, plural};

@@ -1,0 +1,216 @@
+//! One line about one thing that was recorded.
+
+use std::time::Duration;
+
+use rehearsal::client::{LogMessage, Progress};
+use rehearsal::core::exchange::{Channel, Side};
+use rehearsal::core::json::RawJson;
+use rehearsal::core::message::{Body, Message, Reply};
+use rehearsal::core::trace::{Call, End, Entry, Fate, What, subject};
+use serde_json::{Map, Value, json};
+
+use crate::print::{log_line, progress_line};
+
+/// What is said about one call or entry, before it is decided how it looks.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// `call`, or the type that the line of a journal has.
+    pub(crate) kind: &'static str,
+    pub(crate) seq: u64,
+    pub(crate) at: Duration,
+    pub(crate) from: Option<Side>,
+    channel: Channel,
+    /// The id of a request or answer, as JSON.
+    id: Option<String>,
+    /// The method of a message; `POST /mcp` and `200` of HTTP.
+    pub(crate) method: Option<String>,
+    /// What it is about: the name of a tool, the URI of a resource.
+    pub(crate) subject: Option<String>,
+    pub(crate) took: Option<Duration>,
+    pub(crate) fate: Option<Fate>,
+    /// What else there is to say.
+    pub(crate) text: Option<String>,
+    /// What was asked with, and what was answered.
+    pub(crate) values: Vec<(&'static str, RawJson)>,
+}
+
+impl Row {
+    /// About a call.
+    pub(crate) fn call(call: &Call) -> Row {
+        let request = &call.request;
+        let mut row = Row::message("call", request.seq, request.at, call.asker, call.channel(), &request.message);
+        let fate = Fate::of(call);
+        row.took = call.took();
+        row.text = agreed(call).filter(|_| fate == Fate::Ok);
+        row.values.extend(call.response.iter().filter_map(|response| answer(&response.message)));
+        Row { fate: Some(fate), ..row }
+    }
+
+    /// About anything else.
+    pub(crate) fn entry(entry: &Entry) -> Row {
+        let Entry { seq, at, what, .. } = entry;
+        let bare = |kind, from, channel| Row {
+            kind,
+            seq: *seq,
+            at: *at,
+            from,
+            channel,
+            id: None,
+            method: None,
+            subject: None,
+            took: None,
+            fate: None,
+            text: None,
+            values: Vec::new(),
+        };
+        match what {
+            What::Message { from, channel, message, .. } => {
+                let (kind, text) = about(message);
+                let row = Row::message(kind, *seq, *at, *from, *channel, message);
+                Row { text, ..row }
+            }
+            What::Http { from, channel, head } => {
+                let target = head.target.as_deref().unwrap_or_default();
+                let first = head.method.as_ref().map(|method| format!("{method} {target}"));
+                let status = head.status.map(|status| status.to_string());
+                Row { method: first.or(status), ..bare("http", Some(*from), *channel) }
+            }
+            What::Event { channel, name, id, data, retry } => {
+                let mut words = Vec::new();
+                words.extend(id.as_ref().map(|id| format!("id {id}")));
+                words.extend(retry.map(|retry| format!("retry {retry} ms")));
+                words.push(data.clone());
+                words.retain(|word| !word.is_empty());
+                let text = (!words.is_empty()).then(|| words.join(", "));
+                Row { subject: name.clone(), text, ..bare("event", Some(Side::Server), *channel) }
+            }
+            What::ChannelEnded { channel, why } => Row { text: why.clone(), ..bare("channel_ended", None, *channel) },
+            What::Piece { from, bytes, .. } => {
+                let text = Some(String::from_utf8_lossy(bytes).into_owned());
+                Row { text, ..bare("piece", Some(*from), Channel::MAIN) }
+            }
+            What::Stderr { line } => Row { text: Some(line.clone()), ..bare("stderr", None, Channel::MAIN) },
+            What::Ended(end) => Row { text: Some(end_in_words(end)), ..bare("end", None, Channel::MAIN) },
+        }
+    }
+
+    fn message(kind: &'static str, seq: u64, at: Duration, from: Side, channel: Channel, message: &Message) -> Row {
+        let id = match message.body() {
+            Body::Request(request) => Some(request.id.to_string()),
+            Body::Response(response) => Some(response.id.as_ref().map_or("null".to_owned(), ToString::to_string)),
+            Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => None,
+        };
+        let mut values = Vec::new();
+        values.extend(message.params().map(|params| ("params", params.clone())));
+        values.extend(answer(message));
+        Row {
+            kind,
+            seq,
+            at,
+            from: Some(from),
+            channel,
+            id,
+            method: message.method().map(ToString::to_string),
+            subject: subject(message),
+            took: None,
+            fate: None,
+            text: None,
+            values,
+        }
+    }
+
+    /// For programs: what is not there is left out.
+    pub(crate) fn json(&self, session_id: &str, inside: Option<u64>, values: bool) -> Value {
+        let mut row = Map::new();
+        let mut put = |key: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                row.insert(key.to_owned(), value);
+            }
+        };
+        put("type", Some(self.kind.into()));
+        put("session_id", Some(session_id.into()));
+        put("seq", Some(self.seq.into()));
+        put("at_ms", Some(milliseconds(self.at)));
+        put("inside", inside.map(Value::from));
+        put("from", self.from.map(|from| from.to_string().into()));
+        put("channel", (self.channel != Channel::MAIN).then(|| self.channel.0.into()));
+        put("id", self.id.as_ref().and_then(|id| serde_json::from_str(id).ok()));
+        put("method", self.method.as_deref().map(Value::from));
+        put("subject", self.subject.as_deref().map(Value::from));
+        put("duration_ms", self.took.map(milliseconds));
+        put("fate", self.fate.as_ref().map(|fate| fate.word().into()));
+        let said = self.fate.as_ref().filter(|fate| **fate != Fate::Ok).map(ToString::to_string);
+        put("text", said.or_else(|| self.text.clone()).map(Value::from));
+        for (name, value) in self.values.iter().filter(|_| values) {
+            // What a `Value` cannot hold is shown as the text that it is.
+            put(name, Some(value.value().unwrap_or_else(|_| json!(value.as_str()))));
+        }
+        Value::Object(row)
+    }
+}
+
+/// Milliseconds, exact to the microsecond.
+pub(crate) fn milliseconds(duration: Duration) -> Value {
+    json!(duration.as_micros() as f64 / 1e3)
+}
+
+/// What the two ends agreed on, in the answer to the handshake.
+fn agreed(call: &Call) -> Option<String> {
+    let message = &call.response.as_ref()?.message;
+    let Reply::Result(result) = &message.as_response()?.reply else { return None };
+    let version = |key: &str| result.field(key)?.text();
+    (call.request.message.method()?.as_str() == "initialize").then(|| version("protocolVersion"))?
+}
+
+fn answer(message: &Message) -> Option<(&'static str, RawJson)> {
+    match &message.as_response()?.reply {
+        Reply::Result(result) => Some(("result", result.clone())),
+        Reply::Error(error) => {
+            let value = json!({"code": error.code, "message": error.message});
+            let whole = RawJson::parse(message.raw()).ok().and_then(|whole| whole.field("error"));
+            Some(("error", whole.unwrap_or_else(|| RawJson::from_value(&value))))
+        }
+    }
+}
+
+/// The type of a message that is no call, and what it says.
+fn about(message: &Message) -> (&'static str, Option<String>) {
+    match message.body() {
+        Body::Request(_) => ("request", None),
+        Body::Notification(notification) => {
+            let said = Progress::read(message).map(|progress| progress_line(&progress));
+            let said = said.or_else(|| LogMessage::read(message).map(|log| log_line(&log)));
+            let why = || notification.param(&["reason"]).and_then(|reason| reason.text());
+            let which = || notification.param(&["requestId"]).map(|id| format!("request {id}"));
+            let cancelled = notification.method.as_str() == "notifications/cancelled";
+            let words = || which().into_iter().chain(why()).collect::<Vec<_>>().join(": ");
+            ("notification", said.or_else(|| cancelled.then(words)))
+        }
+        Body::Response(response) => {
+            let said = match &response.reply {
+                Reply::Result(_) => "ok".to_owned(),
+                Reply::Error(error) => format!("error {error}"),
+            };
+            let id = response.id.as_ref().map_or("null".to_owned(), ToString::to_string);
+            ("response", Some(format!("{said}; nobody waits for an answer to {id}")))
+        }
+        Body::Batch(_) => ("batch", Some(message.text().into_owned())),
+        Body::Garbled(garbled) => ("garbled", Some(format!("{garbled}: {}", message.text()))),
+    }
+}
+
+/// How a session ended, in words.
+pub(crate) fn end_in_words(end: &End) -> String {
+    match end {
+        End::ClientClosed { status: Some(status) } => {
+            format!("the client closed it, and the server exited with {status}")
+        }
+        End::ClientClosed { status: None } => "the client closed it".to_owned(),
+        End::ServerExited { signal: Some(signal), .. } => format!("the server was killed by signal {signal}"),
+        End::ServerExited { status: Some(status), signal: None } => format!("the server exited with {status}"),
+        End::ServerExited { status: None, signal: None } => "the server exited".to_owned(),
+        End::Stopped => "the recorder was told to stop".to_owned(),
+        End::Failed { why } => why.clone(),
+        End::Recovered => "the recorder was killed; this was put together from its journal".to_owned(),
+    }
+}

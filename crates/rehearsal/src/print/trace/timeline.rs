@@ -1,0 +1,296 @@
+//! A recording in the order in which it happened.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use rehearsal::core::exchange::Side;
+use rehearsal::core::trace::{End, Entry, Fate, Inside, Moment, Start, What};
+use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
+
+use super::duration::took;
+use super::row::{Row, end_in_words};
+use crate::print::one_line;
+use crate::print::screen::Screen;
+use crate::print::wrap::cut;
+
+/// How much is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Detail {
+    /// Params and results too.
+    pub(crate) values: bool,
+    /// Also the HTTP around calls that went well.
+    pub(crate) http: bool,
+}
+
+/// How a row is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Columns {
+    /// For people.
+    Text,
+    /// For programs: a JSON object a line.
+    Json,
+}
+
+/// Where the latency of a call stands, on a screen that is wide enough.
+const WHAT: usize = 50;
+
+/// Prints moments as they come.
+pub(crate) struct TimelinePrinter<'a> {
+    screen: Screen,
+    columns: Columns,
+    detail: Detail,
+    out: &'a mut dyn Write,
+    session: Session,
+    /// How many sessions were begun.
+    sessions: u64,
+}
+
+#[derive(Debug, Default)]
+struct Session {
+    id: String,
+    started_at: Option<Timestamp>,
+    calls: u64,
+    failures: u64,
+    others: u64,
+}
+
+impl<'a> TimelinePrinter<'a> {
+    pub(crate) fn new(screen: &Screen, columns: Columns, detail: Detail, out: &'a mut dyn Write) -> Self {
+        TimelinePrinter { screen: *screen, columns, detail, out, session: Session::default(), sessions: 0 }
+    }
+
+    /// Prints a moment:
+    ///
+    /// ```text
+    /// session 0198c2  weather 1.2  node server.js
+    /// started 2026-07-28T12:00:00Z
+    ///     0.012  → tools/call get_forecast            12.1 ms  ok
+    ///     0.015    ← notifications/progress                    40 % (2 of 5)
+    /// ended 2026-07-28T12:00:05Z, after 5.00 s: the client closed it
+    /// 1 call, none failed, 1 other message
+    /// ```
+    pub(crate) fn moment(&mut self, moment: &Moment) -> io::Result<()> {
+        match moment {
+            Moment::Start(start) => self.start(start),
+            Moment::Call { call, inside } => {
+                let row = Row::call(call);
+                self.count(&row);
+                self.row(&row, None)?;
+                let http = self.detail.http;
+                for thing in inside.iter().filter(|thing| http || !is_usual_http(thing)) {
+                    let inner = inside_row(thing);
+                    self.count(&inner);
+                    self.row(&inner, Some(row.seq))?;
+                }
+                Ok(())
+            }
+            Moment::Entry(entry) => {
+                if !self.detail.http && matches!(&entry.what, What::ChannelEnded { why: None, .. }) {
+                    return Ok(());
+                }
+                let row = Row::entry(entry);
+                self.count(&row);
+                self.row(&row, None)
+            }
+            Moment::Finish { ended_at, end } => self.finish(*ended_at, end.as_ref()),
+        }
+    }
+
+    fn count(&mut self, row: &Row) {
+        match &row.fate {
+            Some(fate) => {
+                self.session.calls += 1;
+                self.session.failures += u64::from(fate.is_failure());
+            }
+            None if matches!(row.kind, "notification" | "garbled" | "response" | "request") => self.session.others += 1,
+            None => {}
+        }
+    }
+
+    /// Prints who was recorded.
+    pub(crate) fn start(&mut self, start: &Start) -> io::Result<()> {
+        let Start { session_id, server_info, started_at, metadata } = start;
+        self.session = Session { id: session_id.clone(), started_at: *started_at, ..Session::default() };
+        self.sessions += 1;
+        if self.columns == Columns::Json {
+            return self.json(&json!({
+                "type": "start", "session_id": session_id, "server_info": server_info,
+                "started_at": started_at.map(|at| at.to_string()), "metadata": metadata,
+            }));
+        }
+        if self.sessions > 1 {
+            writeln!(self.out)?;
+        }
+        let heading = self.screen.palette.heading;
+        let who = server_in_words(server_info);
+        let line = [one_line(session_id).into_owned(), who].join("  ");
+        let line = self.cut(line.trim_end(), "session ".len());
+        writeln!(self.out, "{heading}session{heading:#} {line}")?;
+        let mut facts: Vec<String> = started_at.iter().map(|at| format!("started {at}")).collect();
+        facts.extend(metadata.iter().map(|(key, value)| match value {
+            Value::String(text) => format!("{key}={text}"),
+            other => format!("{key}={other}"),
+        }));
+        if !facts.is_empty() {
+            let line = self.cut(&one_line(&facts.join("  ")), 0);
+            writeln!(self.out, "{line}")?;
+        }
+        Ok(())
+    }
+
+    /// Prints one row, indented where it belongs to a call.
+    pub(crate) fn row(&mut self, row: &Row, inside: Option<u64>) -> io::Result<()> {
+        if self.columns == Columns::Json {
+            let value = row.json(&self.session.id, inside, self.detail.values);
+            return self.json(&value);
+        }
+        let time = format!("{}.{:03}", row.at.as_secs(), row.at.subsec_millis());
+        let indent = if inside.is_some() { "  " } else { "" };
+        let mut line = format!("{time:>9}  {indent}{}", one_line(&lead(row)));
+        let mut width = line.width();
+        if let Some(subject) = &row.subject {
+            let room = self.screen.width.map(|screen| screen / 2);
+            let (subject, green) = (fitted(&one_line(subject), room), self.screen.palette.name);
+            width += 1 + subject.width();
+            line.push_str(&format!(" {green}{subject}{green:#}"));
+        }
+        let said = said(row);
+        if row.fate.is_some() {
+            let gap = self.screen.width.map_or(WHAT, |screen| WHAT.min(screen / 2)).saturating_sub(width);
+            let took = row.took.map(took).unwrap_or_default();
+            line.push_str(&format!("{:gap$}{took:>10}  ", ""));
+            width += gap + 12;
+        } else if !said.is_empty() {
+            line.push_str("  ");
+            width += 2;
+        }
+        let style = match &row.fate {
+            Some(fate) if fate.is_failure() => self.screen.palette.error,
+            Some(_) | None => anstyle::Style::new(),
+        };
+        let said = self.cut(&said, width);
+        if said.is_empty() {
+            writeln!(self.out, "{}", line.trim_end())?;
+        } else {
+            writeln!(self.out, "{line}{style}{said}{style:#}")?;
+        }
+        for (name, value) in row.values.iter().filter(|_| self.detail.values) {
+            let lead = format!("{:11}{indent}  {name} ", "");
+            let text = self.cut(&one_line(value.as_str()), lead.width());
+            writeln!(self.out, "{lead}{text}")?;
+        }
+        Ok(())
+    }
+
+    /// Prints how it ended.
+    pub(crate) fn finish(&mut self, ended_at: Option<Timestamp>, end: Option<&End>) -> io::Result<()> {
+        let Session { calls, failures, others, .. } = self.session;
+        if self.columns == Columns::Json {
+            let value = json!({
+                "type": "finish", "session_id": self.session.id, "ended_at": ended_at.map(|at| at.to_string()),
+                "end": end.map(end_in_words), "calls": calls, "failed": failures, "other_messages": others,
+            });
+            return self.json(&value);
+        }
+        let mut line = "ended".to_owned();
+        if let Some(ended_at) = ended_at {
+            line.push_str(&format!(" {ended_at}"));
+        }
+        let lasted = self.session.started_at.zip(ended_at).map(|(from, to)| to.duration_since(from));
+        if let Some(lasted) = lasted.and_then(|lasted| Duration::try_from(lasted).ok()) {
+            line.push_str(&format!(", after {}", took(lasted)));
+        }
+        let how = end.map_or("nobody recorded how".to_owned(), end_in_words);
+        let line = self.cut(&one_line(&format!("{line}: {how}")), 0);
+        writeln!(self.out, "{line}")?;
+        let failed = match failures {
+            0 => "none failed".to_owned(),
+            count => format!("{count} failed"),
+        };
+        writeln!(self.out, "{}, {failed}, {}", plural(calls, "call"), plural(others, "other message"))
+    }
+
+    fn json(&mut self, value: &Value) -> io::Result<()> {
+        serde_json::to_writer(&mut *self.out, value)?;
+        writeln!(self.out)
+    }
+
+    /// As much of a text as fits beside what is there already.
+    fn cut(&self, text: &str, used: usize) -> String {
+        fitted(text, self.screen.width.map(|width| width.saturating_sub(used).max(8)))
+    }
+}
+
+/// Who speaks to whom, and how: `→ tools/call`, `← garbled`, `stderr`.
+fn lead(row: &Row) -> String {
+    let arrow = match row.from {
+        Some(Side::Client) => "→ ",
+        Some(Side::Server) => "← ",
+        None => "",
+    };
+    let kind = match row.kind {
+        "call" | "notification" | "request" => "",
+        "channel_ended" => "the stream ended",
+        other => other,
+    };
+    let method = row.method.as_deref().unwrap_or_default();
+    let space = if kind.is_empty() || method.is_empty() { "" } else { " " };
+    format!("{arrow}{kind}{space}{method}")
+}
+
+/// The words at the end of a row.
+fn said(row: &Row) -> String {
+    let fate = row.fate.as_ref().map(ToString::to_string);
+    let words = [fate, row.text.clone()].into_iter().flatten().collect::<Vec<_>>().join("  ");
+    one_line(&words).into_owned()
+}
+
+/// A row about what is inside a call.
+fn inside_row(thing: &Inside) -> Row {
+    match thing {
+        Inside::Call(call) => Row::call(call),
+        Inside::Entry(entry) => Row::entry(entry),
+    }
+}
+
+/// Whether this is HTTP as it should be, which only repeats that a call was made and answered.
+fn is_usual_http(thing: &Inside) -> bool {
+    let Inside::Entry(Entry { what, .. }) = thing else { return false };
+    match what {
+        What::Http { head, .. } => head.status.is_none_or(|status| (200..300).contains(&status)),
+        What::ChannelEnded { why, .. } => why.is_none(),
+        What::Event { .. } => true,
+        What::Message { .. } | What::Stderr { .. } | What::Piece { .. } | What::Ended(_) => false,
+    }
+}
+
+/// `weather 1.2  node server.js`
+pub(crate) fn server_in_words(info: &serde_json::Map<String, Value>) -> String {
+    let text = |key: &str| info.get(key).and_then(Value::as_str);
+    let mut words = Vec::new();
+    let name: Vec<&str> = [text("name"), text("version")].into_iter().flatten().collect();
+    words.push(name.join(" "));
+    let arguments = info.get("arguments").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let command: Vec<&str> = text("command").into_iter().chain(arguments).collect();
+    words.push(command.join(" "));
+    words.extend(text("url").map(str::to_owned));
+    words.retain(|word| !word.is_empty());
+    one_line(&words.join("  ")).into_owned()
+}
+
+/// As much of a text as fits; all of it where nobody says how much that is.
+pub(super) fn fitted(text: &str, room: Option<usize>) -> String {
+    room.map_or_else(|| text.to_owned(), |room| cut(text, room))
+}
+
+/// `1 call`, `2 calls`
+pub(crate) fn plural(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Whether something went wrong here.
+pub(crate) fn failed(row: &Row) -> bool {
+    row.fate.as_ref().is_some_and(Fate::is_failure) || row.kind == "garbled"
+}

@@ -1,0 +1,220 @@
+//! What the body of a request or a response says.
+
+use bytes::{Bytes, BytesMut};
+use rehearsal_core::exchange::{Channel, Side};
+use rehearsal_core::message::{Message, Reason};
+use rehearsal_core::trace::What;
+use rehearsal_wire::http::sse::{Decoder, Event};
+
+/// How much is kept of a body that is neither JSON nor events.
+const OTHER_LIMIT: usize = 64 * 1024;
+
+/// A body on its way to messages.
+#[derive(Debug)]
+pub(super) enum Body {
+    /// One message, or whatever else it is.
+    Whole {
+        bytes: BytesMut,
+        /// How much of it is kept.
+        limit: usize,
+        /// Whether there was more.
+        cut: bool,
+    },
+    /// A stream of events.
+    Events(Decoder),
+    /// What it says cannot be known.
+    Unreadable { why: String },
+}
+
+/// Where it is said.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) from: Side,
+    pub(super) channel: Channel,
+}
+
+/// The value of a header.
+pub(super) fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+}
+
+impl Body {
+    /// A body with these headers; `limit` is the longest message.
+    pub(super) fn new(headers: &[(String, String)], limit: usize) -> Body {
+        let encoding =
+            header(headers, "content-encoding").filter(|encoding| !encoding.eq_ignore_ascii_case("identity"));
+        if let Some(encoding) = encoding {
+            return Body::Unreadable { why: format!("the body is compressed ({encoding}) and was not read") };
+        }
+        let kind = header(headers, "content-type").unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        if kind.eq_ignore_ascii_case("text/event-stream") {
+            return Body::Events(Decoder::new(limit));
+        }
+        let is_json = kind.is_empty() || kind.to_ascii_lowercase().ends_with("json");
+        Body::Whole { bytes: BytesMut::new(), limit: if is_json { limit } else { limit.min(OTHER_LIMIT) }, cut: false }
+    }
+
+    /// How much is kept.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Body::Whole { bytes, .. } => bytes.len(),
+            Body::Events(_) | Body::Unreadable { .. } => 0,
+        }
+    }
+
+    /// Takes some of it; what it completes is appended.
+    pub(super) fn push(&mut self, data: &[u8], place: Place, whats: &mut Vec<What>) {
+        match self {
+            Body::Whole { bytes, limit, cut } => {
+                let room = (*limit - bytes.len()).min(data.len());
+                bytes.extend_from_slice(&data[..room]);
+                *cut |= room < data.len();
+            }
+            Body::Events(decoder) => {
+                let pushed = decoder.push(data);
+                while let Some(event) = decoder.next_event() {
+                    said(event, place, whats);
+                }
+                if let Err(error) = pushed {
+                    let why = format!("{error}; the rest of it was not read");
+                    whats.push(message(
+                        place,
+                        Message::garbled(error.data, Reason::TooLong { limit: error.limit }),
+                        None,
+                    ));
+                    *self = Body::Unreadable { why };
+                }
+            }
+            Body::Unreadable { .. } => {}
+        }
+    }
+
+    /// Nothing more comes. Returns what is wrong with it, where something is.
+    pub(super) fn end(self, is_whole: bool, place: Place, whats: &mut Vec<What>) -> Option<String> {
+        match self {
+            Body::Whole { bytes, .. } if bytes.trim_ascii().is_empty() => None,
+            Body::Whole { bytes, limit, cut } => {
+                let bytes = bytes.freeze();
+                let said = match (cut, is_whole) {
+                    (true, _) => Message::garbled(bytes, Reason::TooLong { limit }),
+                    (false, true) => Message::parse(bytes),
+                    (false, false) => Message::garbled(bytes, Reason::HalfLine),
+                };
+                whats.push(message(place, said, None));
+                None
+            }
+            Body::Events(decoder) => {
+                let half = decoder.finish().map(|event| event.data).filter(|data| !data.is_empty());
+                whats.extend(half.map(|data| message(place, Message::garbled(data, Reason::HalfLine), None)));
+                None
+            }
+            Body::Unreadable { why } => Some(why),
+        }
+    }
+
+    /// The whole of it so far.
+    pub(super) fn so_far(&self) -> Bytes {
+        match self {
+            Body::Whole { bytes, .. } => Bytes::copy_from_slice(bytes),
+            Body::Events(_) | Body::Unreadable { .. } => Bytes::new(),
+        }
+    }
+}
+
+fn message(Place { from, channel }: Place, message: Message, event_id: Option<String>) -> What {
+    What::Message { from, channel, message, event_id }
+}
+
+/// An event is a message, or it is kept as it is. One that is both a message and a pause is both.
+fn said(event: Event, place: Place, whats: &mut Vec<What>) {
+    let is_message = event.is_message() && !event.data.is_empty();
+    let Event { event: name, data, id, retry } = event;
+    let retry = retry.map(|retry| u64::try_from(retry.as_millis()).unwrap_or(u64::MAX));
+    if !is_message || retry.is_some() {
+        let data = if is_message { String::new() } else { String::from_utf8_lossy(&data).into_owned() };
+        let (name, id) = if is_message { (None, None) } else { (name, id.clone()) };
+        whats.push(What::Event { channel: place.channel, name, id, data, retry });
+    }
+    if is_message {
+        whats.push(message(place, Message::parse(data), id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: Place = Place { from: Side::Server, channel: Channel(7) };
+
+    fn read(headers: &[(&str, &str)], pieces: &[&str], is_whole: bool, limit: usize) -> (Vec<What>, Option<String>) {
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let mut body = Body::new(&headers, limit);
+        let mut whats = Vec::new();
+        pieces.iter().for_each(|piece| body.push(piece.as_bytes(), PLACE, &mut whats));
+        let why = body.end(is_whole, PLACE, &mut whats);
+        (whats, why)
+    }
+
+    fn one(message: Message) -> (Vec<What>, Option<String>) {
+        (vec![super::message(PLACE, message, None)], None)
+    }
+
+    #[test]
+    fn a_body_is_one_message_whatever_it_says() {
+        let json = [("Content-Type", "application/json; charset=utf-8")];
+        let text = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        assert_eq!(read(&json, &[&text[..5], &text[5..]], true, 100), one(Message::parse(text)));
+        assert_eq!(read(&json, &[&text[..5]], false, 100), one(Message::garbled(&b"{\"jso"[..], Reason::HalfLine)));
+        let long = Message::garbled(&b"{\"js"[..], Reason::TooLong { limit: 4 });
+        assert_eq!(read(&json, &[text], true, 4), one(long));
+        assert_eq!(read(&[], &["not JSON"], true, 100), one(Message::parse("not JSON")));
+        assert_eq!(read(&json, &[" \n"], true, 100), (vec![], None));
+        assert_eq!(read(&json, &[], false, 100), (vec![], None));
+    }
+
+    #[test]
+    fn a_page_is_kept_as_far_as_it_may_be() {
+        let page = "x".repeat(OTHER_LIMIT + 1);
+        let expected = Message::garbled(page[..OTHER_LIMIT].to_owned(), Reason::TooLong { limit: OTHER_LIMIT });
+        assert_eq!(read(&[("content-type", "text/html")], &[&page], true, 1 << 20), one(expected));
+    }
+
+    #[test]
+    fn what_is_compressed_is_said_to_be() {
+        let (whats, why) = read(&[("Content-Encoding", "gzip")], &["\u{1f}"], true, 100);
+        assert_eq!((whats, why.as_deref()), (vec![], Some("the body is compressed (gzip) and was not read")));
+        assert_eq!(read(&[("Content-Encoding", "identity")], &["x"], true, 100).1, None);
+    }
+
+    #[test]
+    fn events_are_messages_or_kept_as_they_are() {
+        let events = [("content-type", "text/event-stream")];
+        let stream =
+            "id: 0\ndata: \n\nevent: endpoint\ndata: /m\n\n: ping\n\nretry: 5\n\nid: 1\ndata: {}\n\ndata: {\"ha";
+        let event = |name: Option<&str>, id: Option<&str>, data: &str, retry| What::Event {
+            channel: Channel(7),
+            name: name.map(str::to_owned),
+            id: id.map(str::to_owned),
+            data: data.to_owned(),
+            retry,
+        };
+        let expected = vec![
+            event(None, Some("0"), "", None),
+            event(Some("endpoint"), None, "/m", None),
+            event(None, None, "", Some(5)),
+            message(PLACE, Message::parse("{}"), Some("1".to_owned())),
+            message(PLACE, Message::garbled(&b"{\"ha"[..], Reason::HalfLine), None),
+        ];
+        assert_eq!(read(&events, &[stream], true, 100), (expected, None));
+        let both = vec![event(None, None, "", Some(9)), message(PLACE, Message::parse("{}"), None)];
+        assert_eq!(read(&events, &["retry: 9\ndata: {}\n\n"], true, 100).0, both);
+    }
+
+    #[test]
+    fn an_event_beyond_the_limit_is_kept_as_far_as_it_may_be_and_ends_the_reading() {
+        let events = [("content-type", "text/event-stream")];
+        let (whats, why) = read(&events, &["data: 0123456789\n\n", "data: {}\n\n"], true, 12);
+        assert_eq!(whats, [message(PLACE, Message::garbled(&b"012345"[..], Reason::TooLong { limit: 12 }), None)]);
+        assert!(why.unwrap().ends_with("the rest of it was not read"));
+    }
+}

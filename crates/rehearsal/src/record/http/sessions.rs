@@ -1,0 +1,235 @@
+//! Which session a request belongs to.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use http::Uri;
+use rehearsal_core::exchange::Channel;
+use rehearsal_core::trace::End;
+use rehearsal_wire::http::client::resolve_endpoint;
+use serde_json::{Map, Value};
+
+use crate::record::{Recorder, Tape};
+
+/// How many sessions are held open. Beyond it the one that was silent for longest ends.
+const SESSIONS_LIMIT: usize = 256;
+
+/// Every session that has not ended.
+pub(super) struct Sessions {
+    recorder: Recorder,
+    url: Uri,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The one of the whole run.
+    run: Option<Arc<Session>>,
+    /// By `Mcp-Session-Id`.
+    by_id: HashMap<String, Arc<Session>>,
+    /// By the path and query that clients of HTTP+SSE post to.
+    by_endpoint: HashMap<String, Arc<Session>>,
+    /// Those whose handshake named none, by the socket that it came over.
+    unnamed: HashMap<u64, Arc<Session>>,
+    /// The last of those.
+    last_unnamed: Option<Arc<Session>>,
+    /// All but the one of the whole run.
+    all: Vec<Arc<Session>>,
+    /// Counts uses.
+    now: u64,
+    /// Sessions on their way into the trace.
+    folding: Vec<JoinHandle<()>>,
+}
+
+/// One session.
+pub(super) struct Session {
+    pub(super) tape: Tape,
+    channels: AtomicU64,
+    state: Mutex<Life>,
+}
+
+#[derive(Default)]
+struct Life {
+    /// Requests that are not over.
+    open: usize,
+    /// How it ends when they are.
+    end: Option<End>,
+    used: u64,
+}
+
+/// What a session is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Transport {
+    Streamable,
+    TwoEndpoints,
+}
+
+impl Sessions {
+    pub(super) fn new(recorder: Recorder, url: Uri) -> Sessions {
+        Sessions { recorder, url, state: Mutex::default() }
+    }
+
+    /// The session of the whole run.
+    pub(super) fn run(&self) -> Arc<Session> {
+        let mut state = self.state();
+        let run = state.run.get_or_insert_with(|| self.start(Transport::Streamable)).clone();
+        state.enter(&run);
+        run
+    }
+
+    /// A new one.
+    pub(super) fn begin(&self, transport: Transport) -> Arc<Session> {
+        let mut state = self.state();
+        self.begin_in(&mut state, transport)
+    }
+
+    /// The one of this name; one that nobody saw begin begins now.
+    pub(super) fn named(&self, id: &str) -> Arc<Session> {
+        let mut state = self.state();
+        if let Some(session) = state.by_id.get(id).cloned() {
+            state.enter(&session);
+            return session;
+        }
+        let session = self.begin_in(&mut state, Transport::Streamable);
+        state.by_id.insert(id.to_owned(), session.clone());
+        session
+    }
+
+    fn begin_in(&self, state: &mut State, transport: Transport) -> Arc<Session> {
+        let session = self.start(transport);
+        state.all.push(session.clone());
+        state.enter(&session);
+        if state.all.len() > SESSIONS_LIMIT
+            && let Some(oldest) = state.oldest()
+        {
+            state.end(&oldest, End::Stopped);
+        }
+        session
+    }
+
+    /// The one that is posted to at this target.
+    pub(super) fn posted_to(&self, target: &str) -> Option<Arc<Session>> {
+        let mut state = self.state();
+        let session = state.by_endpoint.get(target).cloned()?;
+        state.enter(&session);
+        Some(session)
+    }
+
+    /// The one that was begun by a handshake without a name: on this socket, or the last of all.
+    pub(super) fn unnamed(&self, socket: u64) -> Option<Arc<Session>> {
+        let mut state = self.state();
+        let session = state.unnamed.get(&socket).or(state.last_unnamed.as_ref()).cloned()?;
+        state.enter(&session);
+        Some(session)
+    }
+
+    /// The server has named a session.
+    pub(super) fn name(&self, session: &Arc<Session>, id: &str) {
+        self.state().by_id.insert(id.to_owned(), session.clone());
+    }
+
+    /// The server has accepted a handshake without naming a session.
+    pub(super) fn leave_unnamed(&self, session: &Arc<Session>, socket: u64) {
+        let mut state = self.state();
+        state.unnamed.insert(socket, session.clone());
+        state.last_unnamed = Some(session.clone());
+    }
+
+    /// The server has said on a stream, which was asked for at `target`, where clients must post to.
+    pub(super) fn endpoint(&self, session: &Arc<Session>, target: &str, endpoint: &str) {
+        let mut parts = self.url.clone().into_parts();
+        parts.path_and_query = target.parse().ok().or(parts.path_and_query);
+        let Ok(base) = Uri::from_parts(parts) else { return };
+        let Ok(url) = resolve_endpoint(&base, endpoint) else { return };
+        let target = url.path_and_query().map_or("/", |target| target.as_str());
+        self.state().by_endpoint.insert(target.to_owned(), session.clone());
+    }
+
+    /// A request of a session is over; the session may be, too.
+    pub(super) fn leave(&self, session: &Arc<Session>) {
+        let end = {
+            let mut life = session.life();
+            life.open = life.open.saturating_sub(1);
+            if life.open == 0 { life.end.take() } else { None }
+        };
+        if let Some(end) = end {
+            self.state().end(session, end);
+        }
+    }
+
+    /// Ends all of them, and waits until they are in the trace. This blocks.
+    pub(super) fn finish(&self, end: &End) {
+        let folding = {
+            let mut state = self.state();
+            for session in std::mem::take(&mut state.all).into_iter().chain(state.run.take()) {
+                state.end(&session, end.clone());
+            }
+            std::mem::take(&mut state.folding)
+        };
+        for thread in folding {
+            // A panic there was shown where it happened.
+            let _ = thread.join();
+        }
+    }
+
+    fn start(&self, transport: Transport) -> Arc<Session> {
+        let mut info = Map::new();
+        let transport = match transport {
+            Transport::Streamable => "streamable-http",
+            Transport::TwoEndpoints => "http+sse",
+        };
+        info.insert("transport".to_owned(), Value::from(transport));
+        info.insert("url".to_owned(), Value::from(self.url.to_string()));
+        Arc::new(Session { tape: self.recorder.start(info), channels: AtomicU64::new(1), state: Mutex::default() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn enter(&mut self, session: &Session) {
+        self.now += 1;
+        let mut life = session.life();
+        life.open += 1;
+        life.used = self.now;
+    }
+
+    /// Of those in which nothing happens, the one that was silent for longest.
+    fn oldest(&self) -> Option<Arc<Session>> {
+        let silent = self.all.iter().filter(|session| session.life().open == 0);
+        silent.min_by_key(|session| session.life().used).cloned()
+    }
+
+    /// Forgets a session and puts it into the trace, which may take a moment.
+    fn end(&mut self, session: &Arc<Session>, end: End) {
+        let other = |other: &Arc<Session>| !Arc::ptr_eq(session, other);
+        self.by_id.retain(|_, session| other(session));
+        self.by_endpoint.retain(|_, session| other(session));
+        self.unnamed.retain(|_, session| other(session));
+        self.last_unnamed = self.last_unnamed.take().filter(other);
+        self.all.retain(other);
+        self.folding.retain(|thread| !thread.is_finished());
+        let tape = session.tape.clone();
+        self.folding.push(std::thread::spawn(move || tape.end(end)));
+    }
+}
+
+impl Session {
+    /// A channel for the next request.
+    pub(super) fn channel(&self) -> Channel {
+        Channel(self.channels.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// It ends when all its requests are over.
+    pub(super) fn ends(&self, end: End) {
+        self.life().end.get_or_insert(end);
+    }
+
+    fn life(&self) -> MutexGuard<'_, Life> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

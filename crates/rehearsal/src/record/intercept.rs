@@ -1,0 +1,100 @@
+//! A transport of the official Rust SDK, recorded.
+
+use std::borrow::Cow;
+use std::future::Future;
+
+use rehearsal_core::exchange::{Channel, Side};
+use rehearsal_core::message::Message;
+use rehearsal_core::trace::{End, What};
+use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::{Recorder, Tape};
+
+/// Records everything that goes through a transport of `rmcp`, of a client or of a server, and changes nothing.
+///
+/// ```ignore
+/// let recorder = Recorder::builder().trace("trace.jsonl").build();
+/// let transport = TokioChildProcess::new(Command::new("my-server"))?;
+/// let client = ().serve(record::intercept(transport, &recorder)).await?;     // was: ().serve(transport)
+/// client.list_all_tools().await?;                                            // recorded, like everything else
+/// ```
+///
+/// The SDK reads and writes messages itself; what is kept is what it made of those it received, and what it wrote. Noise
+/// between them is only seen by `rehearse record`.
+pub fn intercept<T>(transport: T, recorder: &Recorder) -> Intercepted<T> {
+    let mut server_info = Map::new();
+    server_info.insert("transport".to_owned(), Value::from("rmcp"));
+    Intercepted::new(transport, recorder.start(server_info))
+}
+
+/// A transport that is recorded. See [`intercept`].
+#[derive(Debug)]
+pub struct Intercepted<T> {
+    transport: T,
+    tape: Tape,
+}
+
+impl<T> Intercepted<T> {
+    /// Records a transport on a tape of one's own, which may be started later: what passes before that is not kept.
+    pub fn new(transport: T, tape: Tape) -> Intercepted<T> {
+        Intercepted { transport, tape }
+    }
+
+    /// The tape.
+    pub fn tape(&self) -> &Tape {
+        &self.tape
+    }
+
+    fn put(&self, from: Side, message: &impl Serialize) {
+        // What cannot be written as JSON cannot be sent either, and the transport will say so.
+        if let Ok(raw) = serde_json::to_vec(message) {
+            let message = Message::parse(raw);
+            self.tape.put([What::Message { from, channel: Channel::MAIN, message, event_id: None }]);
+        }
+    }
+}
+
+fn side<R: ServiceRole>() -> Side {
+    match R::IS_CLIENT {
+        true => Side::Client,
+        false => Side::Server,
+    }
+}
+
+impl<R: ServiceRole, T: Transport<R>> Transport<R> for Intercepted<T> {
+    type Error = T::Error;
+
+    fn name() -> Cow<'static, str> {
+        T::name()
+    }
+
+    fn send(&mut self, item: TxJsonRpcMessage<R>) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.put(side::<R>(), &item);
+        self.transport.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<R>> {
+        let received = self.transport.receive().await;
+        match &received {
+            Some(message) => self.put(side::<R>().other(), message),
+            // The peer is gone; where that is the server, nobody knows with which status.
+            None => self.tape.end(match side::<R>() {
+                Side::Client => End::ServerExited { status: None, signal: None },
+                Side::Server => End::ClientClosed { status: None },
+            }),
+        }
+        received
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        let closed = self.transport.close().await;
+        self.tape.end(match side::<R>() {
+            Side::Client => End::ClientClosed { status: None },
+            Side::Server => End::ServerExited { status: None, signal: None },
+        });
+        closed
+    }
+}

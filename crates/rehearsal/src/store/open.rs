@@ -1,0 +1,148 @@
+//! Opens a recording, whatever its format.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::sync::Arc;
+
+use rehearsal_core::trace::{
+    DETECT_BYTES, Format, JournalParts, JournalReader, Part, ReadError, Timeline, TraceReader, detect,
+};
+
+use super::Input;
+use super::read_at::ReadAt;
+
+/// How much of a file is read at once.
+const BUFFER: usize = 256 << 10;
+
+/// What is done about a line that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadLines {
+    /// It ends the reading.
+    Refuse,
+    /// It is told, and the next one is read.
+    Skip,
+}
+
+/// The parts of a recording, in the order of its file.
+pub type Parts = Box<dyn Iterator<Item = Result<Part, ReadError>> + Send>;
+
+/// A recording in the order in which it happened.
+pub type RecordingTimeline = Timeline<Parts, Parts>;
+
+/// A file of recordings. It may be read any number of times.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    file: Arc<File>,
+    format: Format,
+}
+
+/// Why a recording cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is no such file, or it may not be read.
+    #[error("cannot read {input}: {cause}")]
+    Unreadable {
+        /// Which.
+        input: Input,
+        /// Why not.
+        cause: io::Error,
+    },
+    /// It is none of the formats that can be read.
+    #[error("{input}: not a recording: it begins with {first:?}")]
+    Unknown {
+        /// Which.
+        input: Input,
+        /// Its first characters.
+        first: String,
+    },
+}
+
+impl Recording {
+    /// Opens a recording and finds out its format. What cannot be read twice, such as a pipe, is copied to a temporary
+    /// file first.
+    pub fn open(input: &Input) -> Result<Recording, OpenError> {
+        let unreadable = |cause| OpenError::Unreadable { input: input.clone(), cause };
+        let file = opened(input).map_err(unreadable)?;
+        let mut first = Vec::new();
+        ReadAt::new(file.clone()).take(DETECT_BYTES as u64).read_to_end(&mut first).map_err(unreadable)?;
+        let blank = first.trim_ascii().is_empty() && first.len() < DETECT_BYTES;
+        // A file without a session is a trace like any other.
+        let format = detect(&first).or(blank.then_some(Format::Trace));
+        match format {
+            Some(format) => Ok(Recording { file, format }),
+            None => Err(OpenError::Unknown { input: input.clone(), first: beginning(&first) }),
+        }
+    }
+
+    /// The format that it was found to have.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Its parts, in the order of the file.
+    pub fn parts(&self, bad: BadLines) -> Parts {
+        self.read(bad, Which::All)
+    }
+
+    /// Everything in the order in which it happened.
+    pub fn timeline(&self, bad: BadLines) -> RecordingTimeline {
+        Timeline::new(self.read(bad, Which::Calls), self.read(bad, Which::Entries))
+    }
+
+    fn read(&self, bad: BadLines, which: Which) -> Parts {
+        let input = BufReader::with_capacity(BUFFER, ReadAt::new(self.file.clone()));
+        let skip = bad == BadLines::Skip;
+        match self.format {
+            Format::Trace => {
+                let reader = TraceReader::new(input).skip_bad(skip);
+                Box::new(match which {
+                    Which::All => reader,
+                    Which::Calls => reader.only_calls(),
+                    Which::Entries => reader.only_entries(),
+                })
+            }
+            Format::Journal => Box::new(JournalParts::new(JournalReader::new(input).skip_bad(skip))),
+            Format::PythonTrace | Format::PythonLog => Box::new(TraceReader::new(input).skip_bad(skip)),
+        }
+    }
+}
+
+/// What of a recording is wanted; whoever wants one kind passes over the other all the same.
+#[derive(Clone, Copy)]
+enum Which {
+    All,
+    Calls,
+    Entries,
+}
+
+fn opened(input: &Input) -> io::Result<Arc<File>> {
+    match input {
+        Input::Stdin => copied(&mut io::stdin().lock()),
+        Input::File(path) => {
+            let mut file = File::open(path)?;
+            let kind = file.metadata()?.file_type();
+            if kind.is_dir() {
+                return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+            }
+            if kind.is_file() { Ok(Arc::new(file)) } else { copied(&mut file) }
+        }
+    }
+}
+
+/// A temporary file, without a name, with everything that `from` has.
+fn copied(from: &mut dyn Read) -> io::Result<Arc<File>> {
+    let mut file = tempfile::tempfile()?;
+    io::copy(from, &mut file)?;
+    file.flush()?;
+    Ok(Arc::new(file))
+}
+
+/// Enough of a file to recognise it by.
+fn beginning(first: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&first[..first.len().min(200)]).into_owned();
+    let line = text.trim_start().lines().next().unwrap_or_default();
+    match line.char_indices().nth(40) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}

@@ -1,0 +1,63 @@
+//! One file, read at several places at once.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// A reader with a place of its own in a file that others read too.
+#[derive(Clone, Debug)]
+pub(super) struct ReadAt {
+    file: Arc<File>,
+    position: u64,
+}
+
+impl ReadAt {
+    pub(super) fn new(file: Arc<File>) -> ReadAt {
+        ReadAt { file, position: 0 }
+    }
+}
+
+impl Read for ReadAt {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(buffer, self.position)?;
+        self.position += count as u64;
+        Ok(count)
+    }
+}
+
+impl Seek for ReadAt {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let moved = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::Current(by) => self.position.checked_add_signed(by),
+            SeekFrom::End(by) => self.file.metadata()?.len().checked_add_signed(by),
+        };
+        self.position = moved.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn two_readers_of_one_file_do_not_disturb_each_other() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"abcdef").unwrap();
+        let mut first = ReadAt::new(Arc::new(file));
+        let mut second = first.clone();
+        let mut two = [0; 2];
+        first.read_exact(&mut two).unwrap();
+        assert_eq!(&two, b"ab");
+        second.seek(SeekFrom::End(-2)).unwrap();
+        second.read_exact(&mut two).unwrap();
+        assert_eq!(&two, b"ef");
+        first.seek(SeekFrom::Current(1)).unwrap();
+        first.read_exact(&mut two).unwrap();
+        assert_eq!(&two, b"de");
+        assert!(first.seek(SeekFrom::Current(-9)).is_err());
+    }
+}

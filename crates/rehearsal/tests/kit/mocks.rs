@@ -1,0 +1,133 @@
+//! Mocks as fixtures.
+
+use std::panic::AssertUnwindSafe;
+
+use rehearsal::Client;
+use rehearsal::client::Protocol;
+use rehearsal::core::answer::Provenance;
+use rehearsal::core::protocol::Revision;
+use rehearsal::mock::{MockError, MockServer};
+use serde_json::json;
+
+const WEATHER: &str = r#"
+server: { name: weather, version: "1.0" }
+state: { asked: [] }
+tools:
+  - name: get_forecast
+    input_schema: { type: object, properties: { city: { type: string } }, required: [city] }
+    answers:
+      - when: { city: Oslo }
+        name: rain in Oslo
+        text: Rain in Oslo
+      - steps: [{ append: { asked: "{{ arguments.city }}" } }]
+        text: "Sun in {{ state.asked | join(', ') }}"
+"#;
+
+#[tokio::test]
+async fn a_mock_serves_every_transport_and_tells_what_was_called() {
+    let weather = MockServer::from_text(WEATHER).unwrap();
+    weather.expect_tool("get_forecast", 4).expect_tool("other", ..1);
+    let clients = [
+        Client::url(weather.url()).protocol(Protocol::Modern),
+        Client::url(weather.url()).protocol(Protocol::Legacy(Revision::V2025_06_18)),
+        Client::url(weather.sse_url()),
+        Client::connection(weather.connection()),
+    ];
+    for client in clients {
+        let client = client.connect().await.unwrap();
+        assert_eq!(client.server_info()["name"], "weather");
+        let said = client.call_tool("get_forecast", json!({"city": "Oslo"})).await.unwrap();
+        assert_eq!(said.content(), "Rain in Oslo");
+        client.close().await;
+    }
+    assert_eq!(weather.calls_of("get_forecast"), vec![json!({"city": "Oslo"}); 4]);
+    let calls = weather.calls();
+    let rule =
+        |provenance: &Provenance| matches!(provenance, Provenance::Script { rule, .. } if **rule == *"rain in Oslo");
+    assert_eq!(calls.iter().filter(|call| rule(&call.provenance)).count(), 4);
+}
+
+#[tokio::test]
+async fn a_test_case_begins_anew() {
+    let weather = MockServer::from_text(WEATHER).unwrap();
+    let client = Client::url(weather.url()).connect().await.unwrap();
+    let forecast =
+        async |city: &str| client.call_tool("get_forecast", json!({"city": city})).await.unwrap().content().to_owned();
+    assert_eq!(forecast("Rome").await, "Sun in Rome");
+    assert_eq!(forecast("Bonn").await, "Sun in Rome, Bonn");
+    weather.reset();
+    assert_eq!(weather.calls().len(), 0);
+    assert_eq!(forecast("Bonn").await, "Sun in Bonn");
+    client.close().await;
+}
+
+#[test]
+fn what_was_expected_and_did_not_happen_is_told_when_the_mock_is_dropped() {
+    let told = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        let weather = MockServer::from_text(WEATHER).unwrap();
+        weather.expect_tool("get_forecast", 1..=2);
+    }));
+    let told = told.unwrap_err().downcast::<String>().unwrap();
+    assert_eq!(*told, "the tool get_forecast was expected 1 to 2 times, and was called 0 times; no tool was");
+}
+
+#[test]
+fn a_test_that_panics_leaves_no_server_behind() {
+    let url = std::sync::Mutex::new(String::new());
+    let panicked = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        let weather = MockServer::from_text(WEATHER).unwrap();
+        weather.expect_tool("get_forecast", 7);
+        *url.lock().unwrap() = weather.url();
+        panic!("the test failed");
+    }));
+    assert_eq!(*panicked.unwrap_err().downcast::<&str>().unwrap(), "the test failed");
+    let address = url.lock().unwrap().trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+    assert!(std::net::TcpStream::connect(address).is_err(), "something still listens");
+}
+
+#[test]
+fn a_broken_file_is_told_with_its_places() {
+    let error = MockServer::from_text("tools: [{ nme: x }]").unwrap_err();
+    assert!(matches!(error, MockError::Load(_)));
+    assert_eq!(error.to_string(), "mock:1:11: unknown key `nme`; did you mean `name`?");
+}
+
+#[test]
+fn a_mock_says_how_to_start_it_as_a_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("weather.mock.yaml");
+    std::fs::write(&path, WEATHER).unwrap();
+    let weather = MockServer::start(&path).unwrap();
+    let parameters = weather.stdio("rehearse");
+    assert_eq!(parameters.command, "rehearse");
+    assert_eq!(parameters.args, ["mock".to_owned(), path.display().to_string()]);
+}
+
+#[tokio::test]
+async fn answers_depend_on_headers_and_a_closed_stream_goes_on_elsewhere() {
+    let mock = MockServer::from_text(
+        r#"
+tools:
+  - name: who
+    answers:
+      - given: { headers: { authorization: { matches: "^Bearer " } } }
+        text: "somebody with {{ headers['x-team'] }}"
+      - text: nobody
+  - name: away
+    answers:
+      - steps: [{ close_stream: { retry: 10ms } }, { wait: 20ms }]
+        text: back again
+"#,
+    )
+    .unwrap();
+    for protocol in [Protocol::Modern, Protocol::Legacy(Revision::V2025_11_25)] {
+        let stranger = Client::url(mock.url()).protocol(protocol).connect().await.unwrap();
+        assert_eq!(stranger.call_tool("who", json!({})).await.unwrap().content(), "nobody");
+        assert_eq!(stranger.call_tool("away", json!({})).await.unwrap().content(), "back again");
+        stranger.close().await;
+        let friend = Client::url(mock.url()).header("authorization", "Bearer x").header("x-team", "blue");
+        let friend = friend.protocol(protocol).connect().await.unwrap();
+        assert_eq!(friend.call_tool("who", json!({})).await.unwrap().content(), "somebody with blue");
+        friend.close().await;
+    }
+}

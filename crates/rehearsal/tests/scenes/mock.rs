@@ -1,0 +1,194 @@
+//! `rehearse mock`
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::Child;
+
+use crate::stage::{Stage, rehearse};
+
+const WEATHER: &str = r#"
+server: { name: weather, version: "1.0" }
+tools:
+  - name: get_forecast
+    description: Forecast for a city
+    input_schema: { type: object, properties: { city: { type: string } }, required: [city] }
+    answers:
+      - when: { city: Oslo }
+        text: Rain in Oslo
+      - when: { city: { matches: "^B" } }
+        text: "Sun in {{ arguments.city }}"
+"#;
+const NOTES: &str = "server: { name: notes }\nresources: [{ uri: 'notes://a', name: a, text: Hello }]\n";
+
+fn stage() -> Stage {
+    Stage::new().file("weather.mock.yaml", WEATHER).file("notes.mock.yaml", NOTES)
+}
+
+#[test]
+fn a_file_is_a_server() {
+    rehearse!(stage(), "rehearse call get_forecast city=Bergen -- rehearse mock weather.mock.yaml", @r"
+    exit: 0
+    ----- stdout -----
+    Sun in Bergen
+    ");
+}
+
+#[test]
+fn several_files_are_one_server() {
+    rehearse!(stage(), "rehearse list -- rehearse mock weather.mock.yaml notes.mock.yaml", @r"
+    exit: 0
+    ----- stdout -----
+    TOOL          ARGUMENTS    DESCRIPTION
+    get_forecast  city=string  Forecast for a city
+
+    RESOURCE   NAME
+    notes://a  a
+    ----- stderr -----
+    weather 1.0, protocol 2026-07-28
+    ");
+}
+
+#[test]
+fn what_nothing_answers_is_told_to_the_client_and_on_stderr() {
+    rehearse!(stage(), "rehearse call get_forecast city=Rome -- rehearse mock weather.mock.yaml 2>&1", @r#"
+    exit: 1
+    ----- stdout -----
+    error: -32603: no answer for tool get_forecast; closest was `an object with {city: "Oslo"}`: $.city: expected "Oslo", got "Rome"
+      data: {"closest":{"rule":"an object with {city: \"Oslo\"}","mismatches":["$.city: expected \"Oslo\", got \"Rome\""]}}
+    "#);
+}
+
+#[test]
+fn a_broken_file_is_not_served() {
+    let stage = stage().file("broken.mock.yaml", "tools:\n  - nme: x\n");
+    rehearse!(stage, "rehearse mock broken.mock.yaml < /dev/null", @r"
+    exit: 2
+    ----- stderr -----
+    error: unknown key `nme`
+     --> broken.mock.yaml:2:5
+      |
+    2 |   - nme: x
+      |     ^^^
+      |
+      = help: did you mean `name`?
+    ");
+    rehearse!(stage, "rehearse mock missing.mock.yaml < /dev/null", @r"
+    exit: 2
+    ----- stderr -----
+    error: cannot read missing.mock.yaml: No such file or directory (os error 2)
+    ");
+    rehearse!(stage, "rehearse mock weather.mock.yaml weather.mock.yaml < /dev/null", @r"
+    exit: 2
+    ----- stderr -----
+    error: a second tool `get_forecast`
+     --> weather.mock.yaml:4:11
+      |
+    4 |   - name: get_forecast
+      |           ^^^^^^^^^^^^
+    ");
+}
+
+#[test]
+fn an_address_and_stdio_contradict_each_other() {
+    rehearse!(stage(), "rehearse mock weather.mock.yaml --listen 0 --transport stdio", @r"
+    exit: 2
+    ----- stderr -----
+    error: --listen is an address of HTTP, and --transport says stdio
+    ");
+    rehearse!(stage(), "rehearse mock weather.mock.yaml --listen nowhere", @r"
+    exit: 2
+    ----- stderr -----
+    error: invalid value 'nowhere' for '--listen <ADDRESS>': write a port such as 8080, or an address such as 127.0.0.1:8080
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn what_nothing_declares_can_be_made_up_from_the_schema() {
+    let stage = Stage::new().file(
+        "m.yaml",
+        "tools:\n  - { name: add, output_schema: { type: object, properties: { sum: { type: integer, minimum: 7 } } }, \
+         answers: [{ when: { a: 1 }, structured_content: { sum: 8 } }] }\n",
+    );
+    rehearse!(stage, "rehearse call add a:=2 -- rehearse mock m.yaml --schema-fill", @r#"
+    exit: 0
+    ----- stdout -----
+    {"sum":7}
+    "#);
+}
+
+/// A mock that listens, and what it says.
+struct Listening {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
+    url: String,
+}
+
+impl Listening {
+    fn start(stage: &Stage, words: &str) -> Listening {
+        let mut child = stage.shell(&format!("exec rehearse mock {words}")).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let first = lines.next().unwrap().unwrap();
+        let url = first.strip_prefix("listening on ").unwrap().to_owned();
+        Listening { child, lines, url }
+    }
+
+    fn hears(&mut self, expected: &str) {
+        let heard = self.lines.by_ref().map(Result::unwrap).find(|line| line.contains(expected));
+        assert!(heard.is_some(), "{expected:?} was never said");
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn over_http_both_eras_and_the_older_transport_are_at_one_address() {
+    let stage = stage();
+    let mock = Listening::start(&stage, "weather.mock.yaml --listen 0");
+    for line in [
+        format!("rehearse call get_forecast city=Oslo --url {}", mock.url),
+        format!("rehearse call get_forecast city=Oslo --protocol 2025-03-26 --url {}", mock.url),
+        format!("rehearse call get_forecast city=Oslo --url {}", mock.url.replace("/mcp", "/sse")),
+    ] {
+        assert_eq!(stage.play(&line), "exit: 0\n----- stdout -----\nRain in Oslo\n", "{line}");
+    }
+}
+
+#[test]
+fn a_changed_file_is_read_again_and_a_broken_one_is_not_used() {
+    let stage = stage();
+    let mut mock = Listening::start(&stage, "weather.mock.yaml --listen 0 --watch");
+    let call = format!("rehearse call get_forecast city=Oslo --url {}", mock.url);
+    let write = |text: &str| std::fs::write(stage.path().join("weather.mock.yaml"), text).unwrap();
+    write("tools:\n  - nme: broken\n");
+    mock.hears("still serving what was there before");
+    assert!(stage.play(&call).contains("Rain in Oslo"));
+    write(&WEATHER.replace("Rain in Oslo", "Snow in Oslo"));
+    mock.hears("read again");
+    assert!(stage.play(&call).contains("Snow in Oslo"));
+}
+
+#[test]
+fn a_verbose_mock_says_which_rule_answered() {
+    let stage = stage();
+    let mut mock = Listening::start(&stage, "weather.mock.yaml --listen 0 --verbose");
+    stage.play(&format!("rehearse call get_forecast city=Oslo --url {}", mock.url));
+    mock.hears(r#"tools/call get_forecast: script: tool get_forecast, an object with {city: "Oslo"}"#);
+}
+
+#[test]
+fn it_ends_when_it_is_told_to() {
+    let stage = stage();
+    let mut mock = Listening::start(&stage, "weather.mock.yaml --listen 0");
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(mock.child.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+    assert_eq!(mock.child.wait().unwrap().code(), Some(143));
+    let mut rest = String::new();
+    mock.child.stdout.take().unwrap().read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "");
+}

@@ -1,0 +1,68 @@
+//! What a trace says that was said.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use rehearsal::core::exchange::{Channel, Side};
+use rehearsal::core::message::{Message, Reason};
+use rehearsal::core::trace::{End, Part, Placed, Start, TraceReader, What};
+
+/// One session of a trace.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) start: Start,
+    pub(crate) end: Option<End>,
+    pub(crate) calls: usize,
+    pub(crate) stderr: Vec<String>,
+    said: Vec<(u64, Side, Message)>,
+}
+
+/// The sessions of a trace, in order.
+pub(crate) fn sessions(path: &Path) -> Vec<Session> {
+    let mut sessions: Vec<Session> = Vec::new();
+    for part in TraceReader::new(BufReader::new(File::open(path).unwrap())) {
+        let part = part.unwrap();
+        if let Part::Start(start) = part {
+            sessions.push(Session { start, end: None, calls: 0, stderr: Vec::new(), said: Vec::new() });
+            continue;
+        }
+        let session = sessions.last_mut().unwrap();
+        match part {
+            Part::Start(_) => {}
+            Part::Call(call) => {
+                session.calls += 1;
+                let answerer = call.asker.other();
+                let mut keep = |from, Placed { seq, message, .. }| session.said.push((seq, from, message));
+                keep(call.asker, call.request);
+                call.response.into_iter().for_each(|response| keep(answerer, response));
+            }
+            Part::Entry(entry) => match entry.what {
+                What::Message { from, message, channel, .. } => {
+                    assert_eq!(channel, Channel::MAIN);
+                    session.said.push((entry.seq, from, message));
+                }
+                What::Stderr { line } => session.stderr.push(line),
+                other => panic!("{other:?}"),
+            },
+            Part::Finish { end, .. } => session.end = end,
+        }
+    }
+    sessions.iter_mut().for_each(|session| session.said.sort_by_key(|(seq, ..)| *seq));
+    sessions
+}
+
+impl Session {
+    /// The bytes that one side said, with the line ends that belong to the transport.
+    pub(crate) fn stream(&self, side: Side) -> Vec<u8> {
+        let mut stream = Vec::new();
+        for (_, _, message) in self.said.iter().filter(|(_, from, _)| *from == side) {
+            stream.extend_from_slice(message.raw());
+            let half = message.as_garbled().is_some_and(|garbled| garbled.reason == Reason::HalfLine);
+            if !half {
+                stream.push(b'\n');
+            }
+        }
+        stream
+    }
+}

@@ -1,0 +1,166 @@
+//! `rehearse wrap` and `rehearse unwrap`
+
+use std::path::Path;
+
+use crate::stage::{Stage, rehearse};
+use crate::traced::sessions;
+
+const CONFIG: &str = r#"{
+  // What I use.
+  "mcpServers": {
+    "tiny": {
+      "command": "tiny-server",
+      "args": [
+        "--page-size", "3"
+      ],
+      "env": { "TOKEN": "${TOKEN:-none}" },
+    },
+    "bare": {"command": "tiny-server"},
+    "remote": { "type": "http", "url": "https://example.com/mcp" }
+  }
+}
+"#;
+
+/// The program by its whole path, as it stands in what was wrapped.
+fn shown(stage: &Stage, line: &str) -> String {
+    stage.play(line).replace(env!("CARGO_BIN_EXE_rehearse"), "[REHEARSE]")
+}
+
+#[test]
+fn servers_are_wrapped_recorded_and_put_back_byte_by_byte() {
+    let stage = Stage::new()
+        .file(".mcp.json", &CONFIG.replace("  // What I use.\n", "").replace("\" },\n    },", "\" }\n    },"));
+    let before = std::fs::read(stage.path().join(".mcp.json")).unwrap();
+    insta::assert_snapshot!(shown(&stage, "rehearse wrap .mcp.json && sed -n 4,10p .mcp.json"), @r#"
+    exit: 0
+    ----- stdout -----
+          "command": "[REHEARSE]",
+          "args": ["record", "--quiet", "--output", "[DIR]/trace.jsonl", "--metadata", "server=tiny", "--", "tiny-server",
+            "--page-size", "3"
+          ],
+          "env": { "TOKEN": "${TOKEN:-none}" }
+        },
+        "bare": {"command": "[REHEARSE]", "args": ["record", "--quiet", "--output", "[DIR]/trace.jsonl", "--metadata", "server=bare", "--", "tiny-server"]},
+    ----- stderr -----
+    tiny: wrapped; recorded in [DIR]/trace.jsonl
+    bare: wrapped; recorded in [DIR]/trace.jsonl
+    remote: NOT wrapped, it is at https://example.com/mcp; run `rehearse record --url https://example.com/mcp --listen 127.0.0.1:8808 -o [DIR]/trace.jsonl` and write the URL that it prints in its place
+    "#);
+    rehearse!(stage, "rehearse wrap .mcp.json --server tiny", @"
+    exit: 0
+    ----- stderr -----
+    tiny: was wrapped already
+    ");
+    rehearse!(stage, "rehearse call echo message=hello --config .mcp.json --server tiny", @r"
+exit: 0
+----- stdout -----
+hello
+");
+    let sessions = sessions(&stage.path().join("trace.jsonl"));
+    assert_eq!(sessions[0].start.metadata["server"], "tiny");
+    rehearse!(stage, "rehearse unwrap .mcp.json; ls -A", @"
+    exit: 0
+    ----- stdout -----
+    .mcp.json
+    trace.jsonl
+    ----- stderr -----
+    unwrapped 2 servers: .mcp.json is as it was
+    ");
+    assert_eq!(std::fs::read(stage.path().join(".mcp.json")).unwrap(), before);
+}
+
+#[test]
+fn one_server_is_wrapped_in_a_file_with_comments() {
+    let stage = Stage::new().file("mcp.json", CONFIG);
+    insta::assert_snapshot!(shown(&stage, "rehearse wrap mcp.json --server bare -o today.jsonl; diff mcp.json.rehearsal-backup mcp.json"), @r#"
+    exit: 1
+    ----- stdout -----
+    11c11
+    <     "bare": {"command": "tiny-server"},
+    ---
+    >     "bare": {"command": "[REHEARSE]", "args": ["record", "--quiet", "--output", "[DIR]/today.jsonl", "--metadata", "server=bare", "--", "tiny-server"]},
+    ----- stderr -----
+    bare: wrapped; recorded in [DIR]/today.jsonl
+    "#);
+    rehearse!(stage, "rehearse wrap mcp.json --server bar", @r#"
+    exit: 2
+    ----- stderr -----
+    error: mcp.json has no server "bar"
+    hint: did you mean "bare"?
+    "#);
+    rehearse!(stage, "rehearse wrap mcp.json --server remote", @"
+    exit: 2
+    ----- stderr -----
+    remote: NOT wrapped, it is at https://example.com/mcp; run `rehearse record --url https://example.com/mcp --listen 127.0.0.1:8808 -o [DIR]/trace.jsonl` and write the URL that it prints in its place
+    error: no server in mcp.json can be wrapped
+    ");
+    rehearse!(stage, "rehearse unwrap mcp.json", @"
+    exit: 0
+    ----- stderr -----
+    unwrapped 1 server: mcp.json is as it was
+    ");
+    assert_eq!(std::fs::read_to_string(stage.path().join("mcp.json")).unwrap(), CONFIG);
+}
+
+#[test]
+fn what_was_edited_since_is_not_lost() {
+    let stage = Stage::new().file("mcp.json", CONFIG);
+    stage.play("rehearse wrap mcp.json");
+    edit(&stage.path().join("mcp.json"), "What I use", "What I like");
+    rehearse!(stage, "rehearse unwrap mcp.json; diff mcp.json.rehearsal-backup mcp.json", @r#"
+    exit: 1
+    ----- stdout -----
+    2c2
+    <   // What I use.
+    ---
+    >   // What I like.
+    11c11
+    <     "bare": {"command": "tiny-server"},
+    ---
+    >     "bare": {"command": "tiny-server", "args": []},
+    ----- stderr -----
+    unwrapped 2 servers in mcp.json; it was edited since it was wrapped, and the edits stay; as it was before, it is in mcp.json.rehearsal-backup
+    "#);
+    rehearse!(stage, "rehearse unwrap mcp.json", @"
+    exit: 2
+    ----- stderr -----
+    error: nothing in mcp.json is wrapped
+    ");
+    rehearse!(stage, "rehearse wrap mcp.json", @"
+    exit: 2
+    ----- stderr -----
+    error: mcp.json.rehearsal-backup is of an earlier wrap, but nothing in mcp.json is wrapped
+    hint: compare the two, then remove or rename mcp.json.rehearsal-backup
+    ");
+}
+
+fn edit(path: &Path, from: &str, to: &str) {
+    let text = std::fs::read_to_string(path).unwrap();
+    std::fs::write(path, text.replace(from, to)).unwrap();
+}
+
+#[test]
+fn a_file_that_cannot_be_wrapped_is_explained_and_left_alone() {
+    let stage = Stage::new().file("bad.json", "{\n  \"mcpServers\": {,}\n}\n").file("none.json", "{}");
+    rehearse!(stage, "rehearse wrap bad.json", @"
+    exit: 2
+    ----- stderr -----
+    error: bad.json:2:18: not JSON: expected a key in quotes or `}`
+    ");
+    rehearse!(stage, "rehearse wrap none.json", @"
+    exit: 2
+    ----- stderr -----
+    error: none.json: no object `mcpServers` or `servers`
+    ");
+    rehearse!(stage, "rehearse wrap absent.json", @"
+    exit: 2
+    ----- stderr -----
+    error: cannot read absent.json: No such file or directory (os error 2)
+    ");
+    rehearse!(stage, "ls -A", @"
+    exit: 0
+    ----- stdout -----
+    bad.json
+    none.json
+    ");
+}

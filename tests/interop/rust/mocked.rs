@@ -1,0 +1,143 @@
+//! Clients that nobody here wrote, on every transport and in both eras; the server is a mock of `examples/tiny-server`.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use crate::clients::{ERAS, Era, everything, run_script};
+use crate::installed::{HttpServer, folder, listening, node, python};
+use crate::rmcp_client::{self, Heard};
+
+/// `rehearse`, built afresh on first use.
+fn rehearse() -> &'static Path {
+    static REHEARSE: OnceLock<PathBuf> = OnceLock::new();
+    REHEARSE.get_or_init(|| {
+        let programs = Path::new(env!("CARGO_BIN_EXE_tiny")).parent().unwrap();
+        let mut build = std::process::Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "--package", "rehearsal", "--bin", "rehearse"]).current_dir(folder());
+        if programs.ends_with("release") {
+            build.arg("--release");
+        }
+        assert!(build.status().unwrap().success(), "rehearse could not be built");
+        programs.join("rehearse")
+    })
+}
+
+fn mock() -> Command {
+    let mut command = Command::new(rehearse());
+    command.arg("mock").arg(file());
+    command
+}
+
+fn file() -> PathBuf {
+    folder().join("tiny.mock.yaml")
+}
+
+async fn over_http() -> HttpServer {
+    listening(mock().args(["--listen", "0"])).await
+}
+
+/// What a client sees on each transport, in each era that it can be told.
+async fn tours_of(program: &Path, script: &str, eras: &[(&str, &str)], expected: impl Fn(&str) -> Value) {
+    let server = over_http().await;
+    let (sse, file) = (server.url.replace("/mcp", "/sse"), file());
+    let (rehearse, file) = (rehearse().to_str().unwrap(), file.to_str().unwrap());
+    let transports: [&[&str]; 3] =
+        [&["--stdio", rehearse, "mock", file], &["--url", &server.url], &["--transport", "sse", "--url", &sse]];
+    for transport in transports {
+        for (era, version) in eras {
+            let seen = run_script(program, script, era, transport).await;
+            assert_eq!(seen, expected(version), "{script} {transport:?}, era {era}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_python_sdk_does_everything_with_a_mock() {
+    tours_of(&python("python"), "python_client.py", &ERAS, everything).await;
+}
+
+#[tokio::test]
+async fn the_typescript_sdks_do_everything_with_a_mock() {
+    tours_of(&node(), "typescript_client.mjs", &ERAS, everything).await;
+    tours_of(&node(), "typescript_client.mjs", &[("v1", "2025-11-25")], everything).await;
+}
+
+#[tokio::test]
+async fn the_client_of_fastmcp_does_everything_with_a_mock() {
+    let expected = |version: &str| {
+        let mut expected = everything(version);
+        let object = expected.as_object_mut().unwrap();
+        for key in ["protocol_version", "unknown", "completion"] {
+            object.remove(key);
+        }
+        object.insert("add".to_owned(), json!({"sum": 42}));
+        object.insert("fail".to_owned(), json!("no luck"));
+        expected
+    };
+    tours_of(&python("python"), "fastmcp_client.py", &[("auto", "")], expected).await;
+}
+
+#[tokio::test]
+async fn the_rust_sdk_does_everything_with_a_mock() {
+    let server = over_http().await;
+    for era in Era::ALL {
+        let over_http = rmcp_client::over_http(&server.url, era, None).await;
+        assert_eq!(rmcp_client::tour(over_http).await, everything(era.version()), "over HTTP, era {era:?}");
+        let over_stdio = rmcp_client::over_stdio(mock(), era, None).await;
+        assert_eq!(rmcp_client::tour(over_stdio).await, everything(era.version()), "over stdio, era {era:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_rust_sdk_agrees_with_a_mock_on_every_version_of_the_handshake() {
+    let server = over_http().await;
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        for client in [
+            rmcp_client::over_http(&server.url, Era::Legacy, Some(version)).await,
+            rmcp_client::over_stdio(mock(), Era::Legacy, Some(version)).await,
+        ] {
+            assert_eq!(client.version(), version);
+            assert_eq!(client.call("echo", json!({"message": "hello"})).await, Ok("hello".to_owned()));
+            assert_eq!(client.call("sample", json!({"prompt": "hi"})).await, Ok("model said: sampled".to_owned()));
+            client.close().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_rust_sdk_hears_from_a_mock_what_changed_and_gives_up_when_it_wants() {
+    let server = over_http().await;
+    for era in [Era::Legacy, Era::Modern] {
+        for mut client in
+            [rmcp_client::over_http(&server.url, era, None).await, rmcp_client::over_stdio(mock(), era, None).await]
+        {
+            client.subscribe("tiny://greeting").await;
+            assert_eq!(client.call("touch", json!({})).await, Ok("touched".to_owned()));
+            let mut heard = [client.change().await, client.change().await];
+            heard.sort();
+            assert_eq!(heard, [Heard::ToolsChanged, Heard::Updated("tiny://greeting".to_owned())], "era {era:?}");
+            client.begin_and_cancel("slow", json!({"steps": 100})).await;
+            let next = client.call("echo", json!({"message": "next"}));
+            assert_eq!(timeout(Duration::from_secs(5), next).await, Ok(Ok("next".to_owned())), "era {era:?}");
+            client.close().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn many_calls_of_the_rust_sdk_at_once_each_get_their_own_answer_from_a_mock() {
+    let server = over_http().await;
+    for era in [Era::Legacy, Era::Modern] {
+        for client in
+            [rmcp_client::over_http(&server.url, era, None).await, rmcp_client::over_stdio(mock(), era, None).await]
+        {
+            client.adds_many_numbers(100).await;
+            client.close().await;
+        }
+    }
+}
