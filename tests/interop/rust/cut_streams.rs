@@ -19,13 +19,13 @@ use crate::{everything, rmcp_client};
 const MARK: &[u8] = b"notifications/progress";
 
 /// Hands on all bytes, but cuts the first connection on which the server reports progress, right after the report.
-struct Scissors {
-    url: String,
+pub(crate) struct Scissors {
+    pub(crate) url: String,
     cut: Arc<AtomicBool>,
 }
 
 impl Scissors {
-    async fn before(url: &str) -> Scissors {
+    pub(crate) async fn before(url: &str) -> Scissors {
         let (address, path) = url.trim_start_matches("http://").split_once('/').unwrap();
         let target: SocketAddr = address.parse().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -40,7 +40,7 @@ impl Scissors {
         Scissors { url, cut }
     }
 
-    fn assert_used(&self) {
+    pub(crate) fn assert_used(&self) {
         assert!(self.cut.load(Ordering::Relaxed), "no stream was cut");
     }
 }

@@ -11,7 +11,7 @@ use tokio::process::Command;
 
 use crate::installed::{HttpServer, TIMEOUT, free_port, http_server, node, npm_server};
 
-fn answers() -> Answers {
+pub(crate) fn answers() -> Answers {
     Answers::new()
         .roots([("file:///tmp/interop", "interop")])
         .sampling_text("sampled")
@@ -88,7 +88,7 @@ async fn many_calls_at_once_each_get_their_own_answer() {
     }
 }
 
-async fn whole_tour(client: &Client) {
+pub(crate) async fn whole_tour(client: &Client) {
     assert_eq!(client.server_info()["name"], "mcp-servers/everything");
     client.ping().await.unwrap();
 

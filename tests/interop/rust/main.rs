@@ -12,6 +12,8 @@ mod faults;
 mod installed;
 mod misbehaving;
 mod mocked;
+mod recorded;
+mod recorded_http;
 mod rmcp_client;
 mod servers;
 mod test_file;

@@ -14,7 +14,7 @@ use rmcp::model::{
 use rmcp::service::{
     NotificationContext, PeerRequestOptions, RequestContext, RoleClient, RunningService, ServiceError, Subscription,
 };
-use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess, Transport};
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt, ErrorData};
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -98,6 +98,13 @@ pub(crate) async fn over_http(url: &str, era: Era, version: Option<&str>) -> Rus
 pub(crate) async fn over_stdio(command: Command, era: Era, version: Option<&str>) -> RustClient {
     let (person, heard) = person(version);
     let connecting = person.serve_with_lifecycle(TokioChildProcess::new(command).unwrap(), lifecycle(era));
+    RustClient::new(timeout(TIMEOUT, connecting).await.expect("the handshake hangs").unwrap(), heard)
+}
+
+/// Connects over any transport.
+pub(crate) async fn over<T: Transport<RoleClient> + 'static>(transport: T, era: Era) -> RustClient {
+    let (person, heard) = person(None);
+    let connecting = person.serve_with_lifecycle(transport, lifecycle(era));
     RustClient::new(timeout(TIMEOUT, connecting).await.expect("the handshake hangs").unwrap(), heard)
 }
 

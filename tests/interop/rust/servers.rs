@@ -19,7 +19,7 @@ fn answers() -> Answers {
 }
 
 /// The same server in the era that it prefers, and in the other one.
-fn in_both_eras(builder: impl Fn() -> ClientBuilder) -> [(ClientBuilder, Era); 2] {
+pub(crate) fn in_both_eras(builder: impl Fn() -> ClientBuilder) -> [(ClientBuilder, Era); 2] {
     [(builder(), Era::Modern), (builder().legacy(Revision::LATEST_LEGACY), Era::Legacy)]
 }
 
@@ -231,7 +231,7 @@ async fn a_session_that_the_server_forgot_is_told_with_its_status() {
 }
 
 /// Everything that our three small servers on other SDKs can do.
-async fn sdk_tour(builder: ClientBuilder, era: Era, unknown_tool: &str) {
+pub(crate) async fn sdk_tour(builder: ClientBuilder, era: Era, unknown_tool: &str) {
     let client = builder.timeout(TIMEOUT).answers(answers()).connect().await.unwrap();
     assert_eq!(client.revision().era(), era);
     let mut tools: Vec<String> = client.list_tools().await.unwrap().into_iter().map(|tool| tool.name).collect();

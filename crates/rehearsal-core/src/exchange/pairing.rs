@@ -144,6 +144,7 @@ impl<T> Pairing<T> {
     }
 
     /// Begins an exchange with a request whose progress token is already known.
+    #[inline]
     pub fn open(&mut self, key: Key, request: Stamped, token: Option<&RawJson>, tag: T) -> Option<(Box<Exchange>, T)> {
         let (notifications, outcome) = (Vec::new(), Outcome::Unanswered);
         let exchange = Box::new(Exchange { key: key.clone(), request, notifications, outcome });

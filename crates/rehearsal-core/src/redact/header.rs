@@ -14,12 +14,27 @@ const KEPT: [&str; 4] = [SESSION_ID, PROTOCOL_VERSION, LAST_EVENT_ID, METHOD];
 const CREDENTIALS: &[&str] =
     &["x-auth", "x-authentication", "www-authenticate-token", "x-forwarded-access", "x-functions-key"];
 
+/// Headers of every request and response whose values are words and numbers of HTTP itself. Looking for secrets in them
+/// would be a good part of what recording a call costs.
+const PLAIN: [&str; 8] = [
+    "accept",
+    "cache-control",
+    "connection",
+    "content-length",
+    "content-type",
+    "date",
+    "keep-alive",
+    "transfer-encoding",
+];
+
 /// The value of a header without its secrets; `None` where there are none.
 pub(super) fn header(rules: &Rules, name: &str, value: &str, hits: &mut Vec<Hit>) -> Option<String> {
-    let lower = name.to_ascii_lowercase();
-    if KEPT.iter().any(|kept| kept.eq_ignore_ascii_case(name)) {
+    let is_one_of = |names: &[&str]| names.iter().any(|other| other.eq_ignore_ascii_case(name));
+    let by_user = !rules.places.is_empty() || !rules.patterns.is_empty();
+    if is_one_of(&KEPT) || (!by_user && is_one_of(&PLAIN)) {
         return None;
     }
+    let lower = name.to_ascii_lowercase();
     let mut scan = Scan::new(rules, format!("header {lower}"));
     // `Mcp-Name` and `Mcp-Param-*` may be written in base64.
     let decoded = if lower.starts_with("mcp-") { decode(value) } else { None };

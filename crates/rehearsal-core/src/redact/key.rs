@@ -24,7 +24,6 @@ const ENDINGS: &[(&str, Kind)] = &[
     ("jwt", Kind::Token),
     ("bearer", Kind::Token),
     ("authorization", Kind::Authorization),
-    ("authheader", Kind::Authorization),
     ("cookie", Kind::Cookie),
     ("cookies", Kind::Cookie),
     ("accesskeyid", Kind::ApiKey),

@@ -16,6 +16,52 @@ pub enum Format {
     PythonTrace,
     /// One request or response a line, as the Python interceptor logs them.
     PythonLog,
+    /// A cassette of `mcp-recorder` 0.5: one JSON document with `interactions`.
+    McpRecorder,
+    /// A cassette of `mcp-cassette` 0.4: one JSON document with `messages`.
+    McpCassette,
+    /// A recording of `mcporter` 0.12: one message a line, with `_meta.dir`.
+    Mcporter,
+    /// A cassette of `mcptest` 1.3: one JSON document with `exchanges`.
+    Mcptest,
+    /// An HTTP archive; it can only be written.
+    Har,
+}
+
+impl Format {
+    /// Every format, in the order in which they are listed.
+    pub const ALL: [Format; 9] = [
+        Format::Trace,
+        Format::Journal,
+        Format::PythonTrace,
+        Format::PythonLog,
+        Format::McpRecorder,
+        Format::McpCassette,
+        Format::Mcporter,
+        Format::Mcptest,
+        Format::Har,
+    ];
+
+    /// What people call it: `python-log`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Trace => "trace",
+            Format::Journal => "journal",
+            Format::PythonTrace => "python",
+            Format::PythonLog => "python-log",
+            Format::McpRecorder => "mcp-recorder",
+            Format::McpCassette => "mcp-cassette",
+            Format::Mcporter => "mcporter",
+            Format::Mcptest => "mcptest",
+            Format::Har => "har",
+        }
+    }
+}
+
+impl std::fmt::Display for Format {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 /// How many of the first bytes are enough to tell.
@@ -23,8 +69,27 @@ pub const DETECT_BYTES: usize = 64 << 10;
 
 /// The format of a file that begins with these bytes; `None` where it is none that we know.
 pub fn detect(first: &[u8]) -> Option<Format> {
-    let seen = Seen::look(first);
+    // A file that was laid out for people has line breaks anywhere but in strings; several sessions may be in an array.
+    let mut first: Vec<u8> =
+        first.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect();
+    if first.trim_ascii_start().starts_with(b"[") {
+        let open = first.len() - first.trim_ascii_start().len();
+        first[open] = b' ';
+    }
+    let seen = Seen::look(&first);
     let has = |key: &str| seen.keys.contains(key);
+    if has("interactions") {
+        return Some(Format::McpRecorder);
+    }
+    if has("exchanges") {
+        return Some(Format::Mcptest);
+    }
+    if has("format_version") || (has("recorded_at") && has("messages")) {
+        return Some(Format::McpCassette);
+    }
+    if has("_meta") && (has("jsonrpc") || has("method")) {
+        return Some(Format::Mcporter);
+    }
     if has("type") {
         return Some(if has("seq") || has("format") { Format::Journal } else { Format::PythonLog });
     }
@@ -109,6 +174,11 @@ mod tests {
             (r#"{"session_id": "a", "calls": [], "started_at": "2025-10-30T10:30:45"}"#, Some(Format::PythonTrace)),
             (r#"{"type": "request", "timestamp": "x", "method": "call_tool", "args": []}"#, Some(Format::PythonLog)),
             (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, None),
+            (r#"{"jsonrpc":"2.0","method":"$transport/start","_meta":{"dir":"lifecycle""#, Some(Format::Mcporter)),
+            ("{\n  \"version\": \"1.0\",\n  \"metadata\": {},\n  \"interactions\": [", Some(Format::McpRecorder)),
+            ("{\r\n  \"version\": \"1\",\n  \"meta\": {},\n  \"exchanges\": [", Some(Format::Mcptest)),
+            ("{\n  \"format_version\": 3,\n  \"recorded_at\": \"2026", Some(Format::McpCassette)),
+            ("[\n {\n  \"session_id\": \"a\",\n \"calls\": [", Some(Format::PythonTrace)),
             ("", None),
             ("hello", None),
             ("[1,2]", None),

@@ -90,16 +90,25 @@ pub(super) enum From {
     Server,
 }
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize)]
 pub(super) struct HttpFields {
-    #[serde(skip_serializing_if = "Option::is_none")]
     method: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
     #[serde(default)]
     headers: Vec<(String, String)>,
+}
+
+/// The same as it is written, which happens twice a call over HTTP.
+#[derive(Serialize)]
+pub(super) struct HttpFieldsOf<'h> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'h str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<&'h str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    headers: &'h [(String, String)],
 }
 
 #[derive(Deserialize, Serialize)]
@@ -213,10 +222,10 @@ impl std::convert::From<HttpFields> for HttpHead {
     }
 }
 
-impl std::convert::From<&HttpHead> for HttpFields {
-    fn from(head: &HttpHead) -> HttpFields {
-        let HttpHead { method, target, status, headers } = head.clone();
-        HttpFields { method, target, status, headers }
+impl<'h> std::convert::From<&'h HttpHead> for HttpFieldsOf<'h> {
+    fn from(head: &'h HttpHead) -> HttpFieldsOf<'h> {
+        let HttpHead { method, target, status, headers } = head;
+        HttpFieldsOf { method: method.as_deref(), target: target.as_deref(), status: *status, headers }
     }
 }
 

@@ -9,6 +9,7 @@
 mod arbitrary;
 mod compare;
 mod detect;
+pub mod dialect;
 mod entry;
 mod error;
 mod fate;

@@ -6,7 +6,7 @@
 //! the rest, as it happened ────┘
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::iter::Peekable;
 
 use jiff::Timestamp;
@@ -55,6 +55,11 @@ const WINDOW: usize = 16_384;
 /// How many bytes that may be.
 const WINDOW_BYTES: usize = 32 << 20;
 
+/// How far before a request the head of its POST may be.
+const HEADS: u64 = 256;
+/// How many calls without an answer are looked at for each entry.
+const UNANSWERED: usize = 64;
+
 /// The place of a message: its number, that in its batch, and one that nothing else has.
 type Place = (u64, u32, u64);
 
@@ -67,6 +72,8 @@ pub struct Timeline<C: Iterator, E: Iterator> {
     bytes: usize,
     /// How many things were taken into the window.
     taken: u64,
+    /// Calls without an answer: what belongs to them may come after them.
+    unanswered: VecDeque<Place>,
     /// Whether a session is being read.
     open: bool,
     finish: Option<Moment>,
@@ -114,6 +121,7 @@ where
             window: BTreeMap::new(),
             bytes: 0,
             taken: 0,
+            unanswered: VecDeque::new(),
             open: false,
             finish: None,
             told: 0,
@@ -157,8 +165,7 @@ where
         match next {
             Some(Ok(Part::Call(call))) => self.insert_call(call),
             Some(Ok(Part::Entry(entry))) => {
-                let (seq, item) = (entry.seq, entry.item.unwrap_or(0));
-                self.insert(seq, item, Inside::Entry(entry), |_| Vec::new());
+                self.insert_entry(entry);
             }
             Some(Ok(Part::Finish { ended_at, end })) => self.finish = Some(Moment::Finish { ended_at, end }),
             Some(Ok(Part::Start(_))) | None => {}
@@ -173,12 +180,22 @@ where
         Ok(true)
     }
 
-    fn insert(&mut self, seq: u64, item: u32, thing: Inside, claims: impl FnOnce(Place) -> Vec<Place>) {
-        self.bytes += size(&thing);
+    /// An entry may belong to a call that was never answered.
+    fn insert_entry(&mut self, entry: Entry) {
         self.taken += 1;
-        let place = (seq, item, self.taken);
-        let claims = claims(place);
-        self.window.insert(place, Item { thing, owner: Owner::Nobody, claims });
+        let place = (entry.seq, entry.item.unwrap_or(0), self.taken);
+        let thing = Inside::Entry(entry);
+        self.bytes += size(&thing);
+        let mut owner = Owner::Nobody;
+        for waiting in &self.unanswered {
+            let Some(Item { thing: Inside::Call(call), claims, .. }) = self.window.get_mut(waiting) else { continue };
+            let bond = || bond(call, token_of(&call.request.message).as_ref(), &thing);
+            if *waiting < place && matches!(bond(), Bond::Sure) {
+                claims.push(place);
+                owner = Owner::Surely(*waiting);
+            }
+        }
+        self.window.insert(place, Item { thing, owner, claims: Vec::new() });
     }
 
     /// A call claims what happened while it was open.
@@ -186,26 +203,52 @@ where
         let (seq, item) = (call.request.seq, call.request.item.unwrap_or(0));
         let place = (seq, item, self.taken + 1);
         let mut claims = Vec::new();
-        if let (Side::Client, Some(answer)) = (call.asker, &call.response) {
-            let end = (answer.seq, answer.item.unwrap_or(0), 0).max(place);
+        if call.asker == Side::Client {
+            let answer = call.response.as_ref();
+            let end = answer.map_or((u64::MAX, 0, 0), |answer| (answer.seq, answer.item.unwrap_or(0), 0)).max(place);
             let mut token = None;
-            for (at, item) in self.window.range_mut(place..end) {
+            // Over HTTP the head of a POST comes before the request in it.
+            let begin = match call.channel() {
+                Channel::MAIN => place,
+                Channel(_) => (seq.saturating_sub(HEADS), 0, 0),
+            };
+            for (at, item) in self.window.range_mut(begin..end) {
+                if *at < place && !is_head(&call, &item.thing) {
+                    continue;
+                }
                 let token = token.get_or_insert_with(|| token_of(&call.request.message));
                 item.owner = match (bond(&call, token.as_ref(), &item.thing), item.owner) {
                     (Bond::None, _) | (_, Owner::Surely(_)) => continue,
                     (Bond::Sure, _) => Owner::Surely(place),
+                    // Nobody knows how long it was open.
+                    (Bond::Possible, _) if answer.is_none() => continue,
                     (Bond::Possible, Owner::Nobody) => Owner::Perhaps(place),
                     (Bond::Possible, Owner::Perhaps(_) | Owner::Anybody) => Owner::Anybody,
                 };
                 claims.push(*at);
             }
+            if answer.is_none() {
+                self.unanswered.push_back(place);
+                if self.unanswered.len() > UNANSWERED {
+                    self.unanswered.pop_front();
+                }
+            }
         }
-        self.insert(seq, item, Inside::Call(call), |_| claims);
+        self.taken += 1;
+        let thing = Inside::Call(call);
+        self.bytes += size(&thing);
+        self.window.insert(place, Item { thing, owner: Owner::Nobody, claims });
     }
 
     /// Takes the first thing out of the window, with what belongs to it.
     fn pop(&mut self) -> Option<Moment> {
-        let (place, Item { thing, claims, .. }) = self.window.pop_first()?;
+        let (first, item) = self.window.first_key_value()?;
+        let place = match item.owner {
+            // What comes before the call that it belongs to waits for it.
+            Owner::Surely(call) if call > *first && self.window.contains_key(&call) => call,
+            Owner::Surely(_) | Owner::Perhaps(_) | Owner::Nobody | Owner::Anybody => *first,
+        };
+        let Item { thing, claims, .. } = self.window.remove(&place)?;
         self.bytes = self.bytes.saturating_sub(size(&thing));
         match thing {
             Inside::Entry(entry) => Some(Moment::Entry(entry)),
@@ -246,6 +289,7 @@ where
             return Some(Ok(moment));
         }
         self.open = false;
+        self.unanswered.clear();
         let finish = self.finish.take();
         Some(Ok(finish.unwrap_or(Moment::Finish { ended_at: None, end: None })))
     }
@@ -322,6 +366,12 @@ fn bond(call: &Call, token: Option<&RawJson>, thing: &Inside) -> Bond {
             What::Stderr { .. } | What::Piece { .. } | What::Ended(_) => Bond::None,
         },
     }
+}
+
+/// Whether this is the head of the POST that a call came in.
+fn is_head(call: &Call, thing: &Inside) -> bool {
+    let Inside::Entry(Entry { what: What::Http { from: Side::Client, channel, .. }, .. }) = thing else { return false };
+    *channel == call.channel()
 }
 
 fn token_of(request: &Message) -> Option<RawJson> {
@@ -422,6 +472,20 @@ mod tests {
     }
 
     #[test]
+    fn what_belongs_to_a_call_that_was_never_answered_is_inside_it() {
+        let talk = [
+            (Client, 0, CALL),
+            (Server, 0, PROGRESS),
+            (Client, 0, SECOND),
+            (Server, 0, SECOND_RESULT),
+            (Server, 0, PROGRESS),
+            (Server, 0, LOG),
+            (Client, 0, CANCEL),
+        ];
+        assert_eq!(shape(&talk), "0[1 4 6] 2 5");
+    }
+
+    #[test]
     fn what_may_belong_to_either_of_two_calls_is_inside_neither() {
         let talk = [
             (Client, 0, CALL),
@@ -448,6 +512,26 @@ mod tests {
             (Server, 1, RESULT),
         ];
         assert_eq!(shape(&talk), "0[3] 1[2]");
+    }
+
+    #[test]
+    fn the_head_of_a_post_is_inside_the_call_that_it_brought() {
+        let head = |from, status: Option<u16>| What::Http {
+            from,
+            channel: Channel(1),
+            head: crate::trace::HttpHead { method: None, target: None, status, headers: Vec::new() },
+        };
+        let message = |from, members: &str| {
+            let message = Message::parse(format!(r#"{{"jsonrpc":"2.0",{members}}}"#));
+            What::Message { from, channel: Channel(1), message, event_id: None }
+        };
+        let whats = [head(Client, None), message(Client, CALL), head(Server, Some(200)), message(Server, RESULT)];
+        let entries = (0..).zip(whats).map(|(seq, what)| Entry::new(seq, Duration::ZERO, what)).collect();
+        let moments = timeline(&parts(entries));
+        let [Moment::Start(_), Moment::Call { inside, .. }, Moment::Finish { .. }] = &moments[..] else {
+            panic!("{moments:?}")
+        };
+        assert_eq!(inside.len(), 2);
     }
 
     #[test]

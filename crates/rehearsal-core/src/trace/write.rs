@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::fields::{EndFields, EventFields, HttpFields};
+use super::fields::{EndFields, EventFields, HttpFieldsOf};
 use super::format::FORMAT;
 use super::members::{put_message, put_whole};
 use super::put::{put_milliseconds, put_number, put_text, put_value};
@@ -97,7 +97,7 @@ pub(super) fn put_entry(out: &mut Vec<u8>, entry: &Entry, log: Option<&InLog<'_>
             put_from(out, *from);
             put_channel(out, *channel);
             out.extend_from_slice(b",\"http\":");
-            put_value(out, &HttpFields::from(head));
+            put_value(out, &HttpFieldsOf::from(head));
         }
         What::Event { channel, name, id, data, retry } => {
             put_channel(out, *channel);

@@ -39,7 +39,7 @@ impl Man {
         };
         let unwritable = |path: &Path, cause| SaveError::Unwritable { path: path.to_owned(), cause };
         std::fs::create_dir_all(directory).map_err(|cause| unwritable(directory, cause))?;
-        for command in std::iter::once(&command).chain(command.get_subcommands()) {
+        for command in pages(&command) {
             let path = directory.join(Page::new(command.clone()).get_filename());
             let mut page = Vec::new();
             print_page(command, &mut page).map_err(Failure::Output)?;
@@ -48,6 +48,11 @@ impl Man {
         }
         Ok(Exit::Ok)
     }
+}
+
+/// A command and all that are below it.
+fn pages(command: &Command) -> Vec<&Command> {
+    std::iter::once(command).chain(command.get_subcommands().flat_map(pages)).collect()
 }
 
 /// Prints one page. What comes after the options has line ends that mean something, so it is printed as it is.

@@ -126,7 +126,9 @@ impl Call {
     }
 
     async fn once(&self) -> Result<Response, ClientError> {
-        Ok(Response::new(self.begin()?.answered().await?))
+        // In a place of its own: a future that takes it along would keep two places for it.
+        let mut running = self.begin()?;
+        Ok(Response::new(running.answered().await?))
     }
 
     fn begin(&self) -> Result<Running, ClientError> {
@@ -307,6 +309,7 @@ impl IntoFuture for InFlight {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async { Ok(Response::new(self.running.counted_anew().answered().await?)) })
+        let mut running = self.running.counted_anew();
+        Box::pin(async move { Ok(Response::new(running.answered().await?)) })
     }
 }

@@ -139,6 +139,7 @@ impl Conversation {
 
     /// Begins an exchange. The request is sent at once where the transport takes it without waiting, and otherwise by
     /// [`Running::started`] or [`Running::answered`].
+    #[inline]
     pub(super) fn begin(self: &Arc<Self>, ask: Ask) -> Running {
         let Ask { message, token, headers, limit, watch, on_give_up } = ask;
         let (id, method) = match message.body() {

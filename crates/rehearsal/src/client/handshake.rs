@@ -96,7 +96,8 @@ impl Handshake<'_> {
     }
 
     async fn probe(&self, begun: &Begun) -> Verdict {
-        let mut probe = Box::pin(self.discover(begun, self.builder.timeout).answered());
+        let mut asked = self.discover(begun, self.builder.timeout);
+        let mut probe = Box::pin(asked.answered());
         if let Ok(answer) = tokio::time::timeout(self.builder.probe, &mut probe).await {
             return era(answer);
         }

@@ -68,6 +68,7 @@ pub(super) struct Running {
 }
 
 impl Running {
+    #[inline]
     #[expect(clippy::too_many_arguments, reason = "its fields, from the one place that makes it")]
     pub(super) fn new(
         conversation: Arc<Conversation>,
@@ -170,21 +171,18 @@ impl Running {
     }
 
     /// Sends the request, if that has not been done, and waits for the answer, as long as it may take.
-    #[expect(clippy::manual_async_fn, reason = "an `async fn` keeps two places for `self`, and moves it between them")]
-    pub(super) fn answered(mut self) -> impl Future<Output = Result<Answered, ClientError>> + Send {
-        async move {
-            let settled = match self.unsent {
-                None => poll_fn(|context| self.poll_settled(context)).await,
-                // Boxed, because it is large and rare.
-                Some(_) => Box::pin(self.send_and_settle()).await?,
-            };
-            match settled {
-                Some(settled) => {
-                    self.over = true;
-                    self.outcome(settled)
-                }
-                None => Err(self.timed_out()),
+    pub(super) async fn answered(&mut self) -> Result<Answered, ClientError> {
+        let settled = match self.unsent {
+            None => poll_fn(|context| self.poll_settled(context)).await,
+            // Boxed, because it is large and rare.
+            Some(_) => Box::pin(self.send_and_settle()).await?,
+        };
+        match settled {
+            Some(settled) => {
+                self.over = true;
+                self.outcome(settled)
             }
+            None => Err(self.timed_out()),
         }
     }
 

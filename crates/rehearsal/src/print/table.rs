@@ -12,6 +12,8 @@ use super::wrap::{shortened, wrapped};
 const GAP: usize = 2;
 /// How wide a column of words may become where there is room for all.
 const WORDS: usize = 44;
+/// How narrow prose may become before words give way.
+const COMFORTABLE: usize = 36;
 /// How narrow prose may become before it goes below its row instead.
 const NARROWEST: usize = 24;
 /// How many lines prose may take beside a row, and below it.
@@ -147,15 +149,20 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         let used = (0..COLUMNS).filter(|&column| column == 0 || self.rows.iter().any(|row| !row[column].is_empty()));
         let mut columns: Vec<(usize, usize)> = used.map(|column| (column, self.widest(column, Cell::width))).collect();
         let total = |columns: &[(usize, usize)]| columns.iter().map(|(_, width)| width + GAP).sum::<usize>() - GAP;
-        // Prose gives way first, then words; names never do.
+        // Prose gives way first, then words, then prose once more; names never do.
         let is_prose = |column: usize| self.rows.iter().any(|row| matches!(row[column], Cell::Prose(_)));
-        let (mut prose, mut rest): (Vec<_>, Vec<_>) = (0..columns.len()).partition(|&at| is_prose(columns[at].0));
-        prose.append(&mut rest);
-        for at in prose {
-            let excess = total(&columns).saturating_sub(room);
-            let (column, width) = columns[at];
-            columns[at].1 = width.saturating_sub(excess).max(self.widest(column, Cell::narrowest));
-        }
+        let (prose, rest): (Vec<_>, Vec<_>) = (0..columns.len()).partition(|&at| is_prose(columns[at].0));
+        let comfortable = |cell: &Cell| cell.width().min(COMFORTABLE);
+        let mut give_way = |which: &[usize], least: &dyn Fn(&Cell) -> usize| {
+            for &at in which {
+                let excess = total(&columns).saturating_sub(room);
+                let (column, width) = columns[at];
+                columns[at].1 = width.saturating_sub(excess).max(self.widest(column, least));
+            }
+        };
+        give_way(&prose, &comfortable);
+        give_way(&rest, &Cell::narrowest);
+        give_way(&prose, &Cell::narrowest);
         match columns.last() {
             Some(&(column, _)) if total(&columns) > room && columns.len() > 1 && is_prose(column) => {
                 columns.pop();
@@ -212,11 +219,11 @@ now                               The time
     fn prose_gives_way_first_then_words() {
         let expected = "\
 TOOL  ARGUMENTS                   DESCRIPTION
-天気  city=string [days=integer]  Forecast for a city of your
-                                  choice and for some days
+天気  city=string [days=integer]  Forecast for a city of your choice
+                                  and for some days
 now                               The time
 ";
-        assert_eq!(printed(&weather(), 61), expected);
+        assert_eq!(printed(&weather(), 70), expected);
         let expected = "\
 TOOL  ARGUMENTS       DESCRIPTION
 天気  city=string     Forecast for a city of

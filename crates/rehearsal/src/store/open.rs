@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::sync::Arc;
 
+use rehearsal_core::trace::dialect::Reader;
 use rehearsal_core::trace::{
     DETECT_BYTES, Format, JournalParts, JournalReader, Part, ReadError, Timeline, TraceReader, detect,
 };
@@ -74,6 +75,12 @@ impl Recording {
         }
     }
 
+    /// Opens a recording whose format is known; one that is only ever written has nothing in it.
+    pub fn open_as(input: &Input, format: Format) -> Result<Recording, OpenError> {
+        let file = opened(input).map_err(|cause| OpenError::Unreadable { input: input.clone(), cause })?;
+        Ok(Recording { file, format })
+    }
+
     /// The format that it was found to have.
     pub fn format(&self) -> Format {
         self.format
@@ -102,7 +109,13 @@ impl Recording {
                 })
             }
             Format::Journal => Box::new(JournalParts::new(JournalReader::new(input).skip_bad(skip))),
-            Format::PythonTrace | Format::PythonLog => Box::new(TraceReader::new(input).skip_bad(skip)),
+            Format::PythonTrace
+            | Format::PythonLog
+            | Format::McpRecorder
+            | Format::McpCassette
+            | Format::Mcporter
+            | Format::Mcptest
+            | Format::Har => Box::new(Reader::skipping(self.format, input, skip).into_iter().flatten()),
         }
     }
 }

@@ -6,6 +6,7 @@ mod assertions;
 mod fixtures;
 mod listening;
 mod mocks;
+mod recorder;
 mod snapshots;
 
 use rehearsal::Client;

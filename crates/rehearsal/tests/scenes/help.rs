@@ -105,19 +105,29 @@ wrote pages/rehearse-list.1
 .TH rehearse-read 1  "rehearse [VERSION]" 
 "#);
     for verb in verbs() {
-        assert!(stage.path().join(format!("pages/rehearse-{verb}.1")).exists(), "{verb}");
+        let page = format!("pages/rehearse-{}.1", verb.replace(' ', "-"));
+        assert!(stage.path().join(page).exists(), "{verb}");
     }
 }
 
-/// Every verb, as `--help` lists them.
+/// Every verb, as `--help` lists them, with those below it: `trace`, `trace show`.
 fn verbs() -> Vec<String> {
-    let output = Stage::new().shell("rehearse --help").output().unwrap();
+    below("")
+}
+
+fn below(words: &str) -> Vec<String> {
+    let output = Stage::new().shell(&format!("rehearse {words}--help")).output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
-    let (_, list) = help.split_once("Commands:\n").unwrap();
+    let Some((_, list)) = help.split_once("Commands:\n") else { return Vec::new() };
     let lines = list.lines().take_while(|line| !line.is_empty());
     let verbs = lines
         .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next().filter(|_| !line.starts_with("   ")));
-    verbs.map(str::to_owned).collect()
+    let with_those_below = |verb: &str| {
+        let verb = format!("{words}{verb}");
+        let below = below(&format!("{verb} "));
+        std::iter::once(verb).chain(below)
+    };
+    verbs.flat_map(with_those_below).collect()
 }
 
 /// Where the generated part of the reference begins.

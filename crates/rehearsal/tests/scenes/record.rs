@@ -66,7 +66,8 @@ fn what_cannot_be_recorded_is_explained() {
 exit: 2
 ----- stderr -----
 error: which server should be recorded?
-hint: name its command after `--`: rehearse record -- npx -y some-server
+hint: start one: rehearse record -- npx -y some-server
+hint: reach one: rehearse record --url http://127.0.0.1:3000/mcp --listen 127.0.0.1:8080
 ");
     rehearse!(stage, "rehearse record -- no-such-program", @r#"
 exit: 3

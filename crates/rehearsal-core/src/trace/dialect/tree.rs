@@ -89,6 +89,13 @@ impl Tree {
         }
     }
 
+    /// Adds a member to an object, though it may have one of that name.
+    pub(super) fn push(&mut self, key: String, value: Tree) {
+        if let Tree::Object(members) = self {
+            members.push((key, value));
+        }
+    }
+
     /// The members of an object.
     pub(super) fn members(&self) -> &[(String, Tree)] {
         match self {
@@ -143,7 +150,9 @@ impl Tree {
     /// The same in JSON that everybody reads: `NaN` becomes `"NaN"`.
     pub(super) fn valid(&self) -> Tree {
         match self {
-            Tree::Leaf(leaf) => Tree::Leaf(self.not_a_number().map_or_else(|| leaf.clone(), |name| format!("\"{name}\""))),
+            Tree::Leaf(leaf) => {
+                Tree::Leaf(self.not_a_number().map_or_else(|| leaf.clone(), |name| format!("\"{name}\"")))
+            }
             Tree::List(elements) => Tree::List(elements.iter().map(Tree::valid).collect()),
             Tree::Object(members) => {
                 Tree::Object(members.iter().map(|(key, value)| (key.clone(), value.valid())).collect())
@@ -158,9 +167,9 @@ impl Tree {
             Tree::Leaf(leaf) if leaf.starts_with('"') => Value::from(unescape(leaf)),
             Tree::Leaf(leaf) => serde_json::from_str(leaf).unwrap_or_else(|_| Value::from(leaf.as_str())),
             Tree::List(elements) => Value::from(elements.iter().map(Tree::value).collect::<Vec<_>>()),
-            Tree::Object(members) => {
-                Value::Object(members.iter().map(|(key, value)| (unescape(&format!("\"{key}\"")), value.value())).collect())
-            }
+            Tree::Object(members) => Value::Object(
+                members.iter().map(|(key, value)| (unescape(&format!("\"{key}\"")), value.value())).collect(),
+            ),
         }
     }
 
@@ -247,7 +256,7 @@ struct Parser<'t> {
     at: usize,
 }
 
-impl Parser<'_> {
+impl<'t> Parser<'t> {
     fn expected(&self, expected: &'static str) -> NotJson {
         NotJson { at: self.at, expected }
     }
@@ -328,7 +337,7 @@ impl Parser<'_> {
     }
 
     /// A string with its quotes.
-    fn string(&mut self) -> Result<&str, NotJson> {
+    fn string(&mut self) -> Result<&'t str, NotJson> {
         let start = self.at;
         if self.peek() != Some(b'"') {
             return Err(self.expected("a key"));
@@ -343,7 +352,8 @@ impl Parser<'_> {
             }
         }
         self.at += 1;
-        let quoted = &self.text[start..self.at];
+        let text: &'t str = self.text;
+        let quoted = &text[start..self.at];
         let raw: Result<&serde_json::value::RawValue, _> = serde_json::from_str(quoted);
         raw.map(|_| quoted).map_err(|_| NotJson { at: start, expected: "a string without bad escapes" })
     }

@@ -44,6 +44,9 @@ impl Options {
     /// The usual options for a server.
     pub fn new(url: &str) -> Result<Options, ConnectError> {
         let bad = |why: &str| ConnectError::BadUrl { url: url.chars().take(200).collect(), why: why.to_owned() };
+        if !url.contains("://") {
+            return Err(bad("it must begin with http:// or https://"));
+        }
         let parsed: Uri = url.parse().map_err(|error: http::uri::InvalidUri| bad(&error.to_string()))?;
         match (parsed.scheme(), parsed.authority()) {
             (Some(scheme), Some(authority)) if *scheme == Scheme::HTTP || *scheme == Scheme::HTTPS => {

@@ -161,6 +161,7 @@ impl Pump<'_> {
         let mut stopping = false;
         loop {
             tokio::select! {
+                biased;
                 end = &mut up, if asking => {
                     asking = false;
                     match end {

@@ -56,15 +56,18 @@ Exit status:
     1  they differ
     2  a file, a line of it, or a path cannot be read";
 
+/// The numbers of a call in the first and in the second recording.
+type Shown = (Option<usize>, Option<usize>);
+
 impl Diff {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         stdin_once([&self.before, &self.after])?;
         let mut compare = Compare::default();
         for path in &self.ignore {
-            let pattern = |why| TraceError::Pattern { what: format!("--ignore {path}"), why };
-            compare = compare.ignore(path).map_err(pattern)?;
+            let no_path = |why| TraceError::Path { written: path.clone(), why };
+            compare = compare.ignore(path).map_err(no_path)?;
         }
-        let (before, after) = (self.reading.open(&self.before)?, self.reading.open(&self.after)?);
+        let (before, after) = (self.reading.open(&self.before, context)?, self.reading.open(&self.after, context)?);
         let sketches = |recording, file| -> Result<Vec<Sketch>, Failure> {
             let mut sketches = Vec::new();
             self.calls(recording, file, context, true, |call| sketches.push(compare.sketch(&call)))?;
@@ -72,7 +75,7 @@ impl Diff {
         };
         let pairs = Pairs::find(&sketches(&before, &self.before)?, &sketches(&after, &self.after)?);
         let shown = self.shown(&pairs);
-        let wanted = |side: fn(&(Option<usize>, Option<usize>)) -> Option<usize>| -> BTreeMap<usize, Option<Call>> {
+        let wanted = |side: fn(&Shown) -> Option<usize>| -> BTreeMap<usize, Option<Call>> {
             shown.iter().filter_map(side).map(|at| (at, None)).collect()
         };
         let before = self.fetched(wanted(|pair| pair.0), &before, &self.before, context)?;
@@ -105,7 +108,7 @@ impl Diff {
     }
 
     /// What is shown, by the numbers of the calls: in the order of the first recording, then that of the second.
-    fn shown(&self, pairs: &Pairs) -> Vec<(Option<usize>, Option<usize>)> {
+    fn shown(&self, pairs: &Pairs) -> Vec<Shown> {
         let changed = pairs.changed.iter().map(|(before, after)| (Some(*before), Some(*after)));
         let removed = pairs.removed.iter().map(|before| (Some(*before), None));
         let mut shown: Vec<_> = changed.chain(removed).collect();

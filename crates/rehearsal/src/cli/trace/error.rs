@@ -4,7 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use rehearsal::core::redact::RuleError;
-use rehearsal::core::trace::ReadError;
+use rehearsal::core::trace::dialect::WriteError;
+use rehearsal::core::trace::{Format, ReadError};
 use rehearsal::store::{Input, OpenError};
 
 /// Why something could not be done with a recording.
@@ -48,11 +49,28 @@ pub(in crate::cli) enum TraceError {
     /// stdin can only be read once.
     #[error("stdin can be read only once")]
     StdinTwice,
+    /// A format that can only be written.
+    #[error("{format} files can be written, but not read")]
+    WriteOnly {
+        /// Which.
+        format: Format,
+    },
+    /// What there is does not fit the format.
+    #[error(transparent)]
+    Unfit(WriteError),
     /// Something that is no pattern.
     #[error("{what} is no pattern: {why}")]
     Pattern {
         /// What was written.
         what: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Something that is no JSONPath.
+    #[error("--ignore {written}: not a JSONPath: {why}")]
+    Path {
+        /// What was written.
+        written: String,
         /// What is wrong with it.
         why: String,
     },
@@ -91,6 +109,11 @@ impl TraceError {
             TraceError::Read { .. } => &["`--skip-bad` goes on with the next line"],
             TraceError::NoSession { .. } => &["`rehearse trace show` shows the name of each session"],
             TraceError::Pattern { .. } => &["`.` finds everything; a backslash takes its meaning from a character"],
+            TraceError::Path { .. } => {
+                &["a path begins with `$`: $.result.content[0].text, or $..timestamp for all of them"]
+            }
+            TraceError::Unfit(WriteError::SecondSession { .. }) => &["`rehearse trace split` makes one file of each"],
+            TraceError::Unfit(_) | TraceError::WriteOnly { .. } => &[],
             TraceError::Open(OpenError::Unreadable { .. })
             | TraceError::Unreadable { .. }
             | TraceError::Unwritable { .. }

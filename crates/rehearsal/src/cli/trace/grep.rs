@@ -98,7 +98,7 @@ impl Grep {
         stream_to_stdout(|out| {
             let mut printer = TimelinePrinter::new(&context.stdout, columns, detail, out);
             for file in &self.files {
-                let recording = self.reading.open(file)?;
+                let recording = self.reading.open(file, context)?;
                 let mut start: Option<Start> = None;
                 for moment in recording.timeline(self.reading.bad_lines()) {
                     let Some(moment) = self.reading.sound(moment, file, context)? else { continue };

@@ -52,7 +52,7 @@ impl Merge {
         stdin_once(&self.files)?;
         let mut sources = Vec::new();
         for file in &self.files {
-            let recording = self.reading.open(file)?;
+            let recording = self.reading.open(file, context)?;
             sources.push(Source { file, parts: recording.parts(self.reading.bad_lines()).peekable() });
         }
         let mut written = self.output.begin()?;

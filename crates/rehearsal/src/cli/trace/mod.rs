@@ -2,15 +2,17 @@
 //!
 //! ```text
 //! files ──► Recording ──► Moment, Moment, … ──► show, grep
-//!                     ──► Part, Part, …     ──► stats, diff, merge, split, redact
+//!                     ──► Part, Part, …     ──► stats, diff, merge, split, redact, convert
 //! ```
 
+mod convert;
 mod diff;
 mod error;
 mod grep;
 mod merge;
 mod output;
 mod reading;
+mod recover;
 mod redact;
 mod show;
 mod split;

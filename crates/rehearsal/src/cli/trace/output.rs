@@ -39,7 +39,7 @@ impl Output {
 impl Writing {
     /// Writes to a file beside `path`, which takes its place at the end.
     pub(super) fn to_file(path: &Path) -> Result<Writing, Failure> {
-        let unwritable = |cause| TraceError::Unwritable { path: path.to_owned(), cause };
+        let unwritable = |cause| TraceError::Unwritable { path: path.to_owned(), cause: plain(cause) };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let file = NamedTempFile::new_in(folder).map_err(unwritable)?;
         let out = Box::new(file.reopen().map_err(unwritable)?);
@@ -75,6 +75,14 @@ impl Writing {
 
     fn unwritable(&self, cause: io::Error) -> Failure {
         unwritable(self.file.as_ref().map(|(_, path)| path.as_path()), cause)
+    }
+}
+
+/// The error of the system, without the name of a file that nobody asked for.
+pub(super) fn plain(error: io::Error) -> io::Error {
+    match error.to_string().split_once(" at path ") {
+        Some((what, _)) => io::Error::new(error.kind(), what.to_owned()),
+        None => error,
     }
 }
 

@@ -1,11 +1,16 @@
 //! How recordings are read by every verb.
 
+use std::io;
+use std::path::Path;
+
 use clap::Args;
 use rehearsal::core::trace::ReadError;
+use rehearsal::record::{Fate, Recovered, journals, recover};
 use rehearsal::store::{BadLines, Input, Recording};
 
 use super::TraceError;
 use crate::cli::context::Context;
+use crate::print::one_line;
 
 /// What is done with lines that cannot be read.
 #[derive(Args, Clone, Copy, Debug)]
@@ -20,8 +25,16 @@ impl Reading {
         if self.skip_bad { BadLines::Skip } else { BadLines::Refuse }
     }
 
-    /// Opens a recording.
-    pub(super) fn open(self, input: &Input) -> Result<Recording, TraceError> {
+    /// Opens a recording. Sessions whose recorder was killed are put into it first.
+    pub(super) fn open(self, input: &Input, context: &Context) -> Result<Recording, TraceError> {
+        if let Input::File(path) = input {
+            // Whoever may not look into the directory can still read the file.
+            for recovered in recover_if_need_be(path).unwrap_or_default() {
+                if recovered.fate != Fate::Running {
+                    context.talk.say(recovered_line(&recovered));
+                }
+            }
+        }
         Ok(Recording::open(input)?)
     }
 
@@ -40,6 +53,24 @@ impl Reading {
             }
             Err(error) => Err(TraceError::read(input, error)),
         }
+    }
+}
+
+fn recover_if_need_be(trace: &Path) -> io::Result<Vec<Recovered>> {
+    if journals(trace)?.is_empty() { Ok(Vec::new()) } else { recover(trace) }
+}
+
+/// `recovered session 0198c2: 12 entries`
+pub(super) fn recovered_line(recovered: &Recovered) -> String {
+    let Recovered { session_id, journal, fate } = recovered;
+    let (session_id, journal) = (one_line(session_id), journal.display());
+    match fate {
+        Fate::Folded { entries: 1 } => format!("recovered session {session_id}: 1 entry"),
+        Fate::Folded { entries } => format!("recovered session {session_id}: {entries} entries"),
+        Fate::AlreadyThere => format!("session {session_id} is in the trace already; removed {journal}"),
+        Fate::Empty => format!("nothing had been said in session {session_id}; removed {journal}"),
+        Fate::Running => format!("session {session_id} is still being recorded"),
+        Fate::Failed { why } => format!("cannot recover session {session_id} from {journal}: {why}"),
     }
 }
 

@@ -55,7 +55,7 @@ impl Redact {
             let rule = Rule::parse(written);
             redaction = redaction.with(rule.map_err(|error| TraceError::Rule { written: written.clone(), error })?);
         }
-        let recording = self.reading.open(&self.file)?;
+        let recording = self.reading.open(&self.file, context)?;
         let mut writing = self.output.begin()?;
         let mut summary = Summary::default();
         for part in recording.parts(self.reading.bad_lines()) {

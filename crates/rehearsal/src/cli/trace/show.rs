@@ -28,7 +28,7 @@ pub(super) struct Show {
     #[arg(long)]
     values: bool,
 
-    /// Show the HTTP around calls that went well too
+    /// Show HTTP that went well too
     #[arg(long)]
     http: bool,
 
@@ -56,7 +56,7 @@ Exit status:
 
 impl Show {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let recording = self.reading.open(&self.file)?;
+        let recording = self.reading.open(&self.file, context)?;
         let detail = Detail { values: self.values, http: self.http };
         let columns = if self.json { Columns::Json } else { Columns::Text };
         let mut number = 0;

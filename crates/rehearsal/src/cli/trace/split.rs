@@ -42,7 +42,7 @@ Exit status:
 
 impl Split {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let recording = self.reading.open(&self.file)?;
+        let recording = self.reading.open(&self.file, context)?;
         let unwritable = |path: &PathBuf, cause| TraceError::Unwritable { path: path.clone(), cause };
         std::fs::create_dir_all(&self.directory).map_err(|cause| unwritable(&self.directory, cause))?;
         let mut open: Option<(Writing, PathBuf)> = None;

@@ -50,7 +50,7 @@ impl Stats {
         stdin_once(&self.files)?;
         let mut numbers = Numbers::default();
         for file in &self.files {
-            for part in self.reading.open(file)?.parts(self.reading.bad_lines()) {
+            for part in self.reading.open(file, context)?.parts(self.reading.bad_lines()) {
                 if let Some(part) = self.reading.sound(part, file, context)? {
                     numbers.add(&part);
                 }

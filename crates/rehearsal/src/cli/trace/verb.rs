@@ -2,9 +2,11 @@
 
 use clap::{Args, Subcommand};
 
+use super::convert::Convert;
 use super::diff::Diff;
 use super::grep::Grep;
 use super::merge::Merge;
+use super::recover::Recover;
 use super::redact::Redact;
 use super::show::Show;
 use super::split::Split;
@@ -40,6 +42,8 @@ enum TraceVerb {
     Merge(Merge),
     Split(Split),
     Redact(Redact),
+    Convert(Convert),
+    Recover(Recover),
 }
 
 impl Trace {
@@ -53,6 +57,8 @@ impl Trace {
             TraceVerb::Merge(merge) => merge.run(context),
             TraceVerb::Split(split) => split.run(context),
             TraceVerb::Redact(redact) => redact.run(context),
+            TraceVerb::Convert(convert) => convert.run(context),
+            TraceVerb::Recover(recover) => recover.run(context),
         }
     }
 }

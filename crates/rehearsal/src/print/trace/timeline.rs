@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rehearsal::core::exchange::Side;
-use rehearsal::core::trace::{End, Entry, Fate, Inside, Moment, Start, What};
+use rehearsal::core::trace::{End, Fate, Inside, Moment, Start, What};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
@@ -20,7 +20,7 @@ use crate::print::wrap::cut;
 pub(crate) struct Detail {
     /// Params and results too.
     pub(crate) values: bool,
-    /// Also the HTTP around calls that went well.
+    /// Also HTTP that went well.
     pub(crate) http: bool,
 }
 
@@ -79,7 +79,7 @@ impl<'a> TimelinePrinter<'a> {
                 self.count(&row);
                 self.row(&row, None)?;
                 let http = self.detail.http;
-                for thing in inside.iter().filter(|thing| http || !is_usual_http(thing)) {
+                for thing in inside.iter().filter(|thing| http || !is_usual_inside(thing)) {
                     let inner = inside_row(thing);
                     self.count(&inner);
                     self.row(&inner, Some(row.seq))?;
@@ -87,7 +87,7 @@ impl<'a> TimelinePrinter<'a> {
                 Ok(())
             }
             Moment::Entry(entry) => {
-                if !self.detail.http && matches!(&entry.what, What::ChannelEnded { why: None, .. }) {
+                if !self.detail.http && is_usual_http(&entry.what) {
                     return Ok(());
                 }
                 let row = Row::entry(entry);
@@ -255,9 +255,12 @@ fn inside_row(thing: &Inside) -> Row {
     }
 }
 
-/// Whether this is HTTP as it should be, which only repeats that a call was made and answered.
-fn is_usual_http(thing: &Inside) -> bool {
-    let Inside::Entry(Entry { what, .. }) = thing else { return false };
+/// Whether this is HTTP as it should be, which only repeats that something was said and heard.
+fn is_usual_inside(thing: &Inside) -> bool {
+    matches!(thing, Inside::Entry(entry) if is_usual_http(&entry.what))
+}
+
+fn is_usual_http(what: &What) -> bool {
     match what {
         What::Http { head, .. } => head.status.is_none_or(|status| (200..300).contains(&status)),
         What::ChannelEnded { why, .. } => why.is_none(),

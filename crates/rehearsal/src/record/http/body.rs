@@ -1,6 +1,6 @@
 //! What the body of a request or a response says.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::{Message, Reason};
 use rehearsal_core::trace::What;
@@ -14,7 +14,7 @@ const OTHER_LIMIT: usize = 64 * 1024;
 pub(super) enum Body {
     /// One message, or whatever else it is.
     Whole {
-        bytes: BytesMut,
+        bytes: Vec<u8>,
         /// How much of it is kept.
         limit: usize,
         /// Whether there was more.
@@ -50,8 +50,9 @@ impl Body {
         if kind.eq_ignore_ascii_case("text/event-stream") {
             return Body::Events(Decoder::new(limit));
         }
-        let is_json = kind.is_empty() || kind.to_ascii_lowercase().ends_with("json");
-        Body::Whole { bytes: BytesMut::new(), limit: if is_json { limit } else { limit.min(OTHER_LIMIT) }, cut: false }
+        let ending = kind.len().checked_sub("json".len()).and_then(|at| kind.get(at..)).unwrap_or_default();
+        let is_json = kind.is_empty() || ending.eq_ignore_ascii_case("json");
+        Body::Whole { bytes: Vec::new(), limit: if is_json { limit } else { limit.min(OTHER_LIMIT) }, cut: false }
     }
 
     /// How much is kept.
@@ -94,7 +95,7 @@ impl Body {
         match self {
             Body::Whole { bytes, .. } if bytes.trim_ascii().is_empty() => None,
             Body::Whole { bytes, limit, cut } => {
-                let bytes = bytes.freeze();
+                let bytes = Bytes::from(bytes);
                 let said = match (cut, is_whole) {
                     (true, _) => Message::garbled(bytes, Reason::TooLong { limit }),
                     (false, true) => Message::parse(bytes),

@@ -24,6 +24,8 @@ pub(super) struct Exchange {
     whats: Vec<What>,
     request: Option<Body>,
     response: Option<Body>,
+    /// 202: there is nothing to say, and many servers say `Accepted`.
+    accepted: bool,
     /// What could not be read of it.
     unread: Option<String>,
 }
@@ -53,17 +55,22 @@ enum Role {
 impl Exchange {
     pub(super) fn new(sessions: Arc<Sessions>, socket: u64, limit: usize, head: HttpHead) -> Exchange {
         let request = Some(Body::new(&head.headers, limit));
+        // Most have a head, a message and an end in one go.
+        let whats = Vec::with_capacity(4);
         let mut exchange = Exchange {
-            state: State::Undecided(head.clone()),
             sessions,
             socket,
             limit,
-            whats: Vec::new(),
+            state: State::Over,
+            whats,
             request,
             response: None,
+            accepted: false,
             unread: None,
         };
-        if let Some((session, role)) = exchange.by_head(&head) {
+        let decided = exchange.by_head(&head);
+        exchange.state = State::Undecided(head);
+        if let Some((session, role)) = decided {
             exchange.decide(session, role);
         }
         exchange
@@ -164,6 +171,7 @@ impl Exchange {
         }
         if status >= 200 {
             self.response = Some(Body::new(&head.headers, self.limit));
+            self.accepted = status == 202;
         }
         self.whats.push(What::Http { from: Side::Server, channel, head });
     }
@@ -187,8 +195,13 @@ impl Exchange {
 
     fn response_ended(&mut self, is_whole: bool) {
         let place = Place { from: Side::Server, channel: self.channel() };
+        let before = self.whats.len();
         if let Some(body) = self.response.take() {
             self.unread = body.end(is_whole, place, &mut self.whats).or(self.unread.take());
+        }
+        let is_garbled = |what: &What| matches!(what, What::Message { message, .. } if message.as_garbled().is_some());
+        if self.accepted && self.whats[before..].iter().all(is_garbled) {
+            self.whats.truncate(before);
         }
     }
 
@@ -270,5 +283,225 @@ fn any(message: &Message, like: &dyn Fn(&Message) -> bool) -> bool {
     match message.body() {
         Said::Batch(messages) => messages.iter().any(like),
         Said::Request(_) | Said::Notification(_) | Said::Response(_) | Said::Garbled(_) => like(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rehearsal_core::trace::{JournalLine, JournalReader};
+
+    use super::*;
+    use crate::record::Recorder;
+
+    type Headers<'a> = &'a [(&'a str, &'a str)];
+
+    /// A recorder into a log, and the requests that pass it.
+    struct Stage {
+        directory: tempfile::TempDir,
+        sessions: Arc<Sessions>,
+    }
+
+    impl Stage {
+        fn new() -> Stage {
+            let directory = tempfile::tempdir().unwrap();
+            let recorder = Recorder::builder().log(directory.path().join("log")).build();
+            let url = "http://mcp.example/mcp".parse().unwrap();
+            Stage { directory, sessions: Arc::new(Sessions::new(recorder, url)) }
+        }
+
+        fn begin(&self, socket: u64, line: &str, headers: Headers) -> Exchange {
+            let (method, target) = line.split_once(' ').unwrap();
+            let head = HttpHead {
+                method: Some(method.to_owned()),
+                target: Some(target.to_owned()),
+                status: None,
+                headers: owned(headers),
+            };
+            Exchange::new(self.sessions.clone(), socket, 1 << 20, head)
+        }
+
+        /// A whole request.
+        fn ask(&self, socket: u64, line: &str, headers: Headers, body: &str) -> Exchange {
+            let mut exchange = self.begin(socket, line, headers);
+            exchange.saw(Sight::RequestData(body.as_bytes()));
+            exchange.saw(Sight::RequestEnd);
+            assert_eq!(exchange.forwarding(), Forward::Now);
+            exchange
+        }
+
+        /// A whole request that is answered and over.
+        fn asked(&self, socket: u64, line: &str, headers: Headers, body: &str) {
+            self.ask(socket, line, headers, body).answered(202, &[], "");
+        }
+
+        /// The methods that were used in each session, in the order in which the sessions began, and which of them ended.
+        fn seen(&self) -> Vec<String> {
+            let log = std::fs::read(self.directory.path().join("log")).unwrap();
+            let mut seen: Vec<(String, String)> = Vec::new();
+            for line in JournalReader::new(log.as_slice()) {
+                match line.unwrap() {
+                    JournalLine::Start(start) => seen.push((start.session_id, String::new())),
+                    JournalLine::Entry { session_id, entry } => {
+                        let session = seen.iter_mut().find(|(id, _)| Some(id) == session_id.as_ref()).unwrap();
+                        match entry.what {
+                            What::Message { message, .. } => {
+                                session.1.push_str(message.method().map_or("answer", Method::as_str));
+                                session.1.push(' ');
+                            }
+                            What::Ended(_) => session.1.push_str("ended"),
+                            _ => {}
+                        }
+                    }
+                }
+            }
+            seen.into_iter().map(|(_, methods)| methods.trim_end().to_owned()).collect()
+        }
+    }
+
+    impl Exchange {
+        fn answered(mut self, status: u16, headers: Headers, body: &str) {
+            self.saw(Sight::Response(HttpHead {
+                method: None,
+                target: None,
+                status: Some(status),
+                headers: owned(headers),
+            }));
+            self.saw(Sight::ResponseData(body.as_bytes()));
+            self.saw(Sight::ResponseEnd);
+            self.saw(Sight::Over(Over::Done));
+            self.forwarding();
+        }
+    }
+
+    fn owned(headers: Headers) -> Vec<(String, String)> {
+        headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    }
+
+    fn request(method: &str) -> String {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#)
+    }
+
+    #[test]
+    fn the_word_of_a_server_that_accepts_is_no_message() {
+        let stage = Stage::new();
+        let named: Headers = &[("Mcp-Session-Id", "x")];
+        stage.ask(1, "POST /mcp", named, &request("first")).answered(202, &[], "Accepted");
+        stage.ask(1, "POST /mcp", named, &request("second")).answered(
+            202,
+            &[],
+            r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+        );
+        stage.ask(1, "POST /mcp", named, &request("third")).answered(400, &[], "no");
+        assert_eq!(stage.seen(), ["first second answer third answer"]);
+    }
+
+    const EVENTS: Headers<'static> = &[("Content-Type", "text/event-stream")];
+
+    #[test]
+    fn a_session_has_the_name_that_the_server_gave_it_and_ends_when_a_delete_was_answered() {
+        let stage = Stage::new();
+        for name in ["one", "two"] {
+            stage.ask(1, "POST /mcp", &[], &request("initialize")).answered(200, &[("mcp-session-id", name)], "");
+        }
+        stage.asked(2, "POST /mcp", &[("Mcp-Session-Id", "one")], &request("first"));
+        stage.asked(2, "POST /mcp", &[("Mcp-Session-Id", "two")], &request("second"));
+        let stream = stage.ask(3, "GET /mcp", &[("Mcp-Session-Id", "one"), ("Accept", "text/event-stream")], "");
+        stage.asked(2, "DELETE /mcp", &[("Mcp-Session-Id", "one")], "");
+        stage.ask(2, "DELETE /mcp", &[("Mcp-Session-Id", "two")], "").answered(405, &[], "");
+        assert_eq!(stage.seen(), ["initialize first", "initialize second"], "a stream of the first is still open");
+        stream.answered(200, EVENTS, "");
+        stage.sessions.finish(&End::Stopped);
+        assert_eq!(stage.seen(), ["initialize first ended", "initialize second ended"]);
+    }
+
+    #[test]
+    fn a_session_that_nobody_saw_begin_begins_with_its_first_request() {
+        let stage = Stage::new();
+        stage.asked(1, "POST /mcp", &[("Mcp-Session-Id", "old")], &request("first"));
+        stage.asked(2, "POST /mcp", &[("Mcp-Session-Id", "old")], &request("second"));
+        assert_eq!(stage.seen(), ["first second"]);
+    }
+
+    #[test]
+    fn handshakes_without_a_name_are_told_apart_by_their_sockets() {
+        let stage = Stage::new();
+        for socket in [1, 2] {
+            stage.ask(socket, "POST /mcp", &[], &request("initialize")).answered(200, &[], "");
+        }
+        stage.asked(1, "POST /mcp", &[], &request("first"));
+        stage.asked(2, "POST /mcp", &[], &request("second"));
+        stage.asked(3, "POST /mcp", &[], &request("last"));
+        stage.asked(1, "GET /mcp", &[("Accept", "text/event-stream")], "");
+        assert_eq!(stage.seen(), ["initialize first", "initialize second last"]);
+    }
+
+    #[test]
+    fn a_handshake_that_was_refused_is_over() {
+        let stage = Stage::new();
+        stage.ask(1, "POST /mcp", &[], &request("initialize")).answered(404, &[], "");
+        stage.asked(1, "POST /mcp", &[], &request("next"));
+        stage.sessions.finish(&End::Stopped);
+        assert_eq!(stage.seen(), ["initialize ended", "next ended"]);
+    }
+
+    #[test]
+    fn without_sessions_there_is_one_for_the_whole_run() {
+        let stage = Stage::new();
+        let claim = r#"{"jsonrpc":"2.0","id":1,"method":"claimed","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+        stage.asked(1, "POST /mcp", &[("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Session-Id", "x")], &request("a"));
+        stage.asked(2, "POST /mcp", &[], claim);
+        stage.asked(3, "GET /.well-known/oauth-protected-resource", &[], "");
+        stage.asked(4, "POST /mcp", &[], "not JSON");
+        assert_eq!(stage.seen(), ["a claimed answer"]);
+    }
+
+    #[test]
+    fn what_is_posted_to_an_endpoint_belongs_to_its_stream() {
+        let stage = Stage::new();
+        let accept: Headers = &[("accept", "text/event-stream")];
+        let mut streams = Vec::new();
+        for (socket, endpoint) in [(1, "messages?s=1"), (2, "http://mcp.example/api/messages?s=2")] {
+            let mut stream = stage.ask(socket, "GET /api/sse", accept, "");
+            let head = HttpHead { method: None, target: None, status: Some(200), headers: owned(EVENTS) };
+            stream.saw(Sight::Response(head));
+            stream.saw(Sight::ResponseData(format!("event: endpoint\ndata: {endpoint}\n\n").as_bytes()));
+            stream.forwarding();
+            streams.push(stream);
+        }
+        stage.asked(3, "POST /api/messages?s=2", &[], &request("second"));
+        stage.asked(3, "POST /api/messages?s=1", &[], &request("first"));
+        let late = stage.ask(3, "POST /api/messages?s=1", &[], &request("late"));
+        for mut stream in streams {
+            stream.saw(Sight::ResponseData(b"data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n"));
+            stream.saw(Sight::Over(Over::ClientGone));
+        }
+        late.answered(202, &[], "");
+        stage.sessions.finish(&End::Stopped);
+        assert_eq!(stage.seen(), ["first late answer ended", "second answer ended"]);
+    }
+
+    #[test]
+    fn a_request_waits_until_it_says_where_it_belongs_but_not_for_ever() {
+        let stage = Stage::new();
+        let mut initialize = stage.begin(1, "POST /mcp", &[]);
+        assert_eq!(initialize.forwarding(), Forward::Wait);
+        initialize.saw(Sight::RequestData(b"{"));
+        assert_eq!(initialize.forwarding(), Forward::Wait);
+        initialize.saw(Sight::RequestData(&[b' '; UNDECIDED_LIMIT]));
+        assert_eq!(initialize.forwarding(), Forward::Now);
+        assert_eq!(stage.begin(1, "POST /mcp", &[("Expect", "100-continue")]).forwarding(), Forward::Now);
+        assert_eq!(stage.begin(1, "POST /mcp", &[("Mcp-Session-Id", "x")]).forwarding(), Forward::Now);
+    }
+
+    #[test]
+    fn only_so_many_sessions_are_held_open() {
+        let stage = Stage::new();
+        for number in 0..260 {
+            let name = number.to_string();
+            stage.asked(1, "POST /mcp", &[("Mcp-Session-Id", name.as_str())], &request("ping"));
+        }
+        stage.sessions.finish(&End::Stopped);
+        let seen = stage.seen();
+        assert_eq!((seen.len(), seen.iter().filter(|methods| *methods == "ping ended").count()), (260, 260));
     }
 }

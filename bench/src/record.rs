@@ -1,0 +1,192 @@
+//! What a recorder adds to a conversation over pipes, beside what a bare pump of bytes adds.
+//!
+//! ```text
+//! direct:    client ⇄ server            added by the pump     = pump − direct
+//! pump:      client ⇄ pump ⇄ server     added by the recorder = recorder − direct
+//! recorder:  client ⇄ recorder ⇄ server
+//! ```
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{FcntlArg, fcntl};
+use rehearsal::record::{Recorder, StdioRecording};
+use rehearsal::wire::stdio::{ClientStreams, ServerCommand};
+
+use crate::echo;
+use crate::measure::Contest;
+use crate::table::Table;
+
+/// What makes this program the pump.
+pub(crate) const PUMP: &str = "pump";
+/// What makes this program the recorder; the trace follows.
+pub(crate) const RECORDER: &str = "record";
+
+/// How many calls one turn makes.
+const CALLS: u32 = 5000;
+/// How many calls are in flight at once.
+const WINDOWS: [u32; 2] = [64, 1000];
+/// After how many calls the memory of the recorder is looked at.
+const LOOKS: [u32; 3] = [10_000, 100_000, 1_000_000];
+
+pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
+    let what = "recording call_tool over stdio";
+    let folder = std::env::temp_dir().join(format!("rehearsal-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let measured = rows(table, what, &folder).and_then(|()| memory(table, what, &folder));
+    std::fs::remove_dir_all(&folder)?;
+    measured
+}
+
+fn rows(table: &mut Table, what: &str, folder: &Path) -> Result<(), Box<dyn Error>> {
+    let one = format!("{what}, one by one: what it adds");
+    if table.wants(&one) {
+        let start = |arguments: &[&str]| Peer::start(arguments, 1);
+        let direct = std::cell::RefCell::new(start(&[echo::ARGUMENT])?);
+        let mut pump = start(&[PUMP])?;
+        let mut recorder = start(&[RECORDER, &folder.join("one.jsonl").to_string_lossy()])?;
+        let added = |peer: &mut Peer| {
+            let alone = direct.borrow_mut().turn()?;
+            Ok::<_, Box<dyn Error>>(peer.turn()?.saturating_sub(alone))
+        };
+        let contest = Contest::new(one, "what a bare pump of bytes adds (aim: at most 2)");
+        table.measure(contest, || added(&mut recorder), || added(&mut pump))?;
+    }
+    for window in WINDOWS {
+        let name = format!("{what}, {window} in flight");
+        if table.wants(&name) {
+            let mut pump = Peer::start(&[PUMP], window)?;
+            let trace = folder.join(format!("{window}.jsonl"));
+            let mut recorder = Peer::start(&[RECORDER, &trace.to_string_lossy()], window)?;
+            let contest = Contest::new(name, "through a bare pump of bytes (aim: at most 3)");
+            table.measure(contest, || recorder.turn(), || pump.turn())?;
+        }
+    }
+    Ok(())
+}
+
+/// Only where it is asked for: a million calls take a while.
+fn memory(table: &Table, what: &str, folder: &Path) -> Result<(), Box<dyn Error>> {
+    let asked = table.only.as_ref().is_some_and(|only| "memory".contains(only.as_str()));
+    if !asked {
+        return Ok(());
+    }
+    let mut recorder = Peer::start(&[RECORDER, &folder.join("memory.jsonl").to_string_lossy()], 64)?;
+    let mut calls = 0;
+    for look in LOOKS {
+        while calls < look {
+            recorder.exchange()?;
+            calls += 64;
+        }
+        println!("{what}: {} of memory after {calls} calls", recorder.memory()?);
+    }
+    Ok(())
+}
+
+/// A server, or whoever stands before it.
+struct Peer {
+    child: Child,
+    stdin: File,
+    stdout: File,
+    window: u32,
+    /// As many requests as are in flight at once.
+    requests: Vec<u8>,
+    buffer: Vec<u8>,
+}
+
+impl Peer {
+    fn start(arguments: &[&str], window: u32) -> Result<Peer, Box<dyn Error>> {
+        let mut command = Command::new(std::env::current_exe()?);
+        let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let stdin: OwnedFd = child.stdin.take().ok_or("no stdin")?.into();
+        let stdout: OwnedFd = child.stdout.take().ok_or("no stdout")?.into();
+        // A whole window must fit, because this loop does not read while it writes.
+        for pipe in [&stdin, &stdout] {
+            fcntl(pipe, FcntlArg::F_SETPIPE_SZ(1024 * 1024))?;
+        }
+        let request = |id| {
+            let params = r#"{"name":"echo","arguments":{"message":"hello"},"_meta":{"progressToken":1}}"#;
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{params}}}\n")
+        };
+        let requests = (1..=window).map(request).collect::<String>().into_bytes();
+        let (stdin, stdout) = (stdin.into(), stdout.into());
+        let mut peer = Peer { child, stdin, stdout, window, requests, buffer: vec![0; 256 * 1024] };
+        peer.exchange()?; // whoever is behind it has begun
+        Ok(peer)
+    }
+
+    fn turn(&mut self) -> Result<Duration, Box<dyn Error>> {
+        let rounds = CALLS / self.window;
+        let started = Instant::now();
+        (0..rounds).try_for_each(|_| self.exchange())?;
+        Ok(started.elapsed() / (rounds * self.window))
+    }
+
+    fn exchange(&mut self) -> Result<(), Box<dyn Error>> {
+        self.stdin.write_all(&self.requests)?;
+        let mut answers = 0;
+        while answers < self.window {
+            let read = self.stdout.read(&mut self.buffer)?;
+            if read == 0 {
+                return Err("the server ended".into());
+            }
+            answers += self.buffer[..read].iter().map(|byte| u32::from(*byte == b'\n')).sum::<u32>();
+        }
+        Ok(())
+    }
+
+    /// What the kernel says that it holds: `5120 kB`.
+    fn memory(&self) -> Result<String, Box<dyn Error>> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
+        Ok(line.trim().to_owned())
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // The only errors are that it is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Reads and writes, in two threads, with a server behind it.
+pub(crate) fn pump() -> Result<(), Box<dyn Error>> {
+    let mut server = Command::new(std::env::current_exe()?);
+    let mut server = server.arg(echo::ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let (stdin, stdout) = (server.stdin.take().ok_or("no stdin")?, server.stdout.take().ok_or("no stdout")?);
+    let streams = ClientStreams::own()?;
+    let there = std::thread::spawn(move || pass(streams.input.into(), OwnedFd::from(stdin).into()));
+    pass(OwnedFd::from(stdout).into(), streams.output.into())?;
+    drop(there);
+    server.wait()?;
+    Ok(())
+}
+
+fn pass(mut from: File, mut to: File) -> io::Result<()> {
+    let mut chunk = vec![0; 64 * 1024];
+    loop {
+        match from.read(&mut chunk)? {
+            0 => return Ok(()),
+            count => to.write_all(&chunk[..count])?,
+        }
+    }
+}
+
+/// Records a server behind it, as `rehearse record -- …` does.
+pub(crate) fn record(trace: &str) -> Result<(), Box<dyn Error>> {
+    let recorder = Recorder::builder().trace(trace).build();
+    let server = ServerCommand::new(std::env::current_exe()?).arguments([echo::ARGUMENT]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let recording = StdioRecording::start(&recorder, &server, ClientStreams::own()?).await?;
+        recording.ended().await;
+        Ok(())
+    })
+}

@@ -1,0 +1,103 @@
+//! Cassettes of `mcptest`: one JSON document with a list of exchanges.
+
+use super::super::{Call, Entry, Part, Placed, Start, What};
+use super::patch;
+use super::reader::{Dialect, Parts};
+use super::records::Record;
+use super::session::{Session, keep, message_tree};
+use super::tree::Tree;
+use crate::exchange::{Channel, Side};
+use crate::message::Message;
+
+const NAME: &str = "mcptest";
+
+/// Reads a cassette. It has no times.
+#[derive(Debug, Default)]
+pub(super) struct Mcptest {
+    seq: u64,
+    open: bool,
+    count: u64,
+}
+
+impl Dialect for Mcptest {
+    fn record(&mut self, record: Record, out: &mut Parts) -> Result<(), String> {
+        match record {
+            Record::Head(mut head) => {
+                self.finish(out);
+                head.remove("exchanges");
+                self.count += 1;
+                (self.seq, self.open) = (0, true);
+                out.push_back(Part::Start(start(&head, self.count)));
+            }
+            Record::Item(exchange) => {
+                let seq = self.seq;
+                self.seq += 2;
+                let message = |key: &str| exchange.some(key).map(|tree| Message::parse(tree.to_string()));
+                let request = message("request").ok_or("an exchange with a `request`")?;
+                let response = message("response");
+                out.push_back(if request.as_request().is_some() {
+                    let response = response.map(|response| Placed::new(seq + 1, Default::default(), response));
+                    let request = Placed::new(seq, Default::default(), request);
+                    Part::Call(Box::new(Call { asker: Side::Client, request, response }))
+                } else {
+                    let (from, channel) = (Side::Client, Channel::MAIN);
+                    let what = What::Message { from, channel, message: request, event_id: None };
+                    Part::Entry(Entry::new(seq, Default::default(), what))
+                });
+            }
+            Record::End => self.finish(out),
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut Parts) {
+        if std::mem::take(&mut self.open) {
+            out.push_back(Part::Finish { ended_at: None, end: None });
+        }
+    }
+}
+
+fn start(head: &Tree, count: u64) -> Start {
+    let mut start = Start {
+        session_id: format!("{NAME}-{count}"),
+        server_info: serde_json::Map::new(),
+        started_at: None,
+        metadata: serde_json::Map::new(),
+    };
+    let meta = head.get("meta").cloned().unwrap_or_else(Tree::null);
+    for (theirs, ours) in [("source_command", "command"), ("source_url", "url")] {
+        if let Some(value) = meta.get(theirs).and_then(Tree::text) {
+            start.server_info.insert(ours.to_owned(), value.into());
+        }
+    }
+    let ours = head_of(&Session::new(start.clone()));
+    keep(&mut start, NAME, &ours, head);
+    start
+}
+
+fn head_of(session: &Session) -> Tree {
+    let mut meta = Tree::Object(Vec::new());
+    for (ours, theirs) in [("command", "source_command"), ("url", "source_url")] {
+        if let Some(value) = session.info(ours) {
+            meta.set(theirs, Tree::string(value));
+        }
+    }
+    Tree::object([("version", Tree::string("1")), ("meta", meta)])
+}
+
+/// The cassette of a session: what the client asked and was answered; nothing else has a place in one.
+pub(super) fn write(session: &Session) -> Tree {
+    let mut head = head_of(session);
+    if let Some(patch) = session.imported(NAME) {
+        patch::apply(&mut head, &patch);
+    }
+    let mut answered: Vec<&Call> = session.calls.iter().filter(|call| call.asker == Side::Client).collect();
+    answered.sort_by_key(|call| call.request.seq);
+    let exchanges = answered.into_iter().filter_map(|call| {
+        let response = call.response.as_ref()?;
+        let (request, response) = (message_tree(&call.request.message), message_tree(&response.message));
+        Some(Tree::object([("request", request), ("response", response)]))
+    });
+    head.set("exchanges", Tree::List(exchanges.collect()));
+    head
+}

@@ -1,0 +1,28 @@
+//! Recordings of other tools: each read into parts, and written from parts.
+//!
+//! ```text
+//! any file ──► detect ──► Reader ──► Part, Part, … ──► Writer ──► any file
+//! ```
+//!
+//! What a foreign file says and we have no word for stays in the member `_imported` of the message, or of the session's
+//! metadata, as the difference between that file and what we would have written; so it is all there again on the way back.
+
+mod cassette;
+mod har;
+mod mcporter;
+mod mcptest;
+mod patch;
+mod python_call;
+mod python_log;
+mod python_time;
+mod python_trace;
+mod python_words;
+mod reader;
+mod recorder;
+mod records;
+mod session;
+mod tree;
+mod writer;
+
+pub use reader::Reader;
+pub use writer::{WriteError, Writer};

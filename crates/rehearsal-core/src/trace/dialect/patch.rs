@@ -1,0 +1,163 @@
+//! What one document has that another has not: how the parts of a foreign file that we have no word for are kept.
+
+use super::tree::Tree;
+
+/// The member of a message, and of a session's metadata, that holds what else the file said which it came from.
+pub(super) const IMPORTED: &str = "_imported";
+
+/// What has to be done to `from` to get `to`; `None` where they are the same.
+///
+/// ```text
+/// {"set": {"/response/result/meta": null}, "unset": ["/request/id"], "literal": {"/response/result/x": "NaN"}}
+/// ```
+pub(super) fn difference(from: &Tree, to: &Tree) -> Option<Tree> {
+    let mut patch = Patch::default();
+    patch.compare(from, to, "");
+    let Patch { set, unset, literal } = patch;
+    let mut members = Vec::new();
+    let mut put = |key: &str, value: Tree, empty: bool| {
+        if !empty {
+            members.push((key.to_owned(), value));
+        }
+    };
+    let (no_set, no_unset, no_literal) = (set.is_empty(), unset.is_empty(), literal.is_empty());
+    put("unset", Tree::List(unset), no_unset);
+    put("set", Tree::Object(set), no_set);
+    put("literal", Tree::Object(literal), no_literal);
+    (!members.is_empty()).then_some(Tree::Object(members))
+}
+
+#[derive(Default)]
+struct Patch {
+    set: Vec<(String, Tree)>,
+    unset: Vec<Tree>,
+    literal: Vec<(String, Tree)>,
+}
+
+impl Patch {
+    fn compare(&mut self, from: &Tree, to: &Tree, at: &str) {
+        match (from, to) {
+            (from, to) if from == to => {}
+            (Tree::Object(before), Tree::Object(after)) => {
+                for (key, _) in before.iter().filter(|(key, _)| to.get(key).is_none()) {
+                    self.unset.push(quoted(&below(at, key)));
+                }
+                for (key, value) in after {
+                    match from.get(key) {
+                        Some(before) => self.compare(before, value, &below(at, key)),
+                        None => self.set(value, &below(at, key)),
+                    }
+                }
+            }
+            (Tree::List(before), Tree::List(after)) if before.len() == after.len() => {
+                for (index, (before, after)) in before.iter().zip(after).enumerate() {
+                    self.compare(before, after, &below(at, &index.to_string()));
+                }
+            }
+            (Tree::Leaf(_) | Tree::List(_) | Tree::Object(_), to) => self.set(to, at),
+        }
+    }
+
+    fn set(&mut self, value: &Tree, at: &str) {
+        self.set.push((at.to_owned(), value.valid()));
+        self.literals(value, at);
+    }
+
+    /// A message is JSON, so what Python writes for no number is told apart.
+    fn literals(&mut self, value: &Tree, at: &str) {
+        if let Some(name) = value.not_a_number() {
+            self.literal.push((at.to_owned(), quoted(name)));
+        }
+        for (index, element) in value.elements().iter().enumerate() {
+            self.literals(element, &below(at, &index.to_string()));
+        }
+        for (key, member) in value.members() {
+            self.literals(member, &below(at, key));
+        }
+    }
+}
+
+fn quoted(text: &str) -> Tree {
+    Tree::Leaf(format!("\"{text}\""))
+}
+
+/// One step down. Keys are in their escaped form on both sides, so a pointer is too.
+fn below(at: &str, key: &str) -> String {
+    format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"))
+}
+
+/// Does what a patch says. What does not fit, because somebody changed the file in between, is left out.
+pub(super) fn apply(tree: &mut Tree, patch: &Tree) {
+    for pointer in patch.get("unset").map(Tree::elements).unwrap_or_default() {
+        if let Tree::Leaf(pointer) = pointer
+            && let Some(pointer) = pointer.strip_prefix('"').and_then(|pointer| pointer.strip_suffix('"'))
+            && let Some((parent, key)) = pointer.rsplit_once('/')
+            && let Some(parent) = find(tree, parent)
+        {
+            parent.remove(&key.replace("~1", "/").replace("~0", "~"));
+        }
+    }
+    let literal = |value: &Tree| value.text().map_or_else(Tree::null, Tree::Leaf);
+    let set = patch.get("set").map(Tree::members).unwrap_or_default().iter().map(|(at, value)| (at, value.clone()));
+    let literals = patch.get("literal").map(Tree::members).unwrap_or_default();
+    for (pointer, value) in set.chain(literals.iter().map(|(at, value)| (at, literal(value)))) {
+        match pointer.rsplit_once('/') {
+            None => *tree = value,
+            Some((parent, key)) => {
+                let key = key.replace("~1", "/").replace("~0", "~");
+                match find(tree, parent) {
+                    Some(Tree::List(elements)) => {
+                        if let Some(place) = key.parse().ok().and_then(|index: usize| elements.get_mut(index)) {
+                            *place = value;
+                        }
+                    }
+                    Some(parent @ Tree::Object(_)) => parent.set(&key, value),
+                    Some(Tree::Leaf(_)) | None => {}
+                }
+            }
+        }
+    }
+}
+
+fn find<'t>(tree: &'t mut Tree, pointer: &str) -> Option<&'t mut Tree> {
+    pointer.split('/').skip(1).try_fold(tree, |tree, key| match tree {
+        Tree::Object(members) => {
+            let key = key.replace("~1", "/").replace("~0", "~");
+            members.iter_mut().find(|(name, _)| *name == key).map(|(_, value)| value)
+        }
+        Tree::List(elements) => key.parse().ok().and_then(|index: usize| elements.get_mut(index)),
+        Tree::Leaf(_) => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn tree() -> impl Strategy<Value = Tree> {
+        let leaf =
+            prop::sample::select(vec!["1", "1.50", "null", "\"a\"", "NaN", "-Infinity", "\"NaN\"", "\"\\ud800\""]);
+        let key = prop::sample::select(vec!["a", "b", "a/b", "~", "", "0", "\\u00e9", "a~1"]);
+        leaf.prop_map(|leaf| Tree::Leaf(leaf.to_owned())).prop_recursive(3, 24, 4, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Tree::List),
+                prop::collection::btree_map(key.clone().prop_map(str::to_owned), inner, 0..4)
+                    .prop_map(|members| Tree::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_different_makes_the_one_into_the_other(from in tree(), to in tree()) {
+            let mut patched = from.clone();
+            if let Some(patch) = difference(&from, &to) {
+                // A patch is kept in messages, so it must be JSON.
+                prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(&patch.to_string()).is_ok());
+                apply(&mut patched, &Tree::known(&patch.to_string()));
+            }
+            prop_assert!(difference(&patched, &to).is_none(), "{} {} {}", from, to, patched);
+        }
+    }
+}

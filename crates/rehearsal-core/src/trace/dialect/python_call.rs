@@ -1,0 +1,231 @@
+//! A call as Python's interceptor writes it, and as it would have been on the wire.
+//!
+//! ```text
+//! {"method": "call_tool", "args": ["add"], "kwargs": {"arguments": {"a": 1}}} ⇄ tools/call {"name": "add", "arguments": {"a": 1}}
+//! ```
+//!
+//! Whatever does not come back by itself is kept as a patch in the request.
+
+use jiff::Timestamp;
+
+use super::super::{Call, Placed};
+use super::patch;
+use super::python_time::{self, Clock, in_milliseconds};
+use super::python_words::{Word, find, wire};
+use super::session::{message_patch, message_tree, with_patch};
+use super::tree::Tree;
+use crate::exchange::Side;
+use crate::message::{Body, Message, Reply};
+
+/// Who wrote what is kept in a message.
+pub(super) const PYTHON: &str = "python";
+
+/// The code of an error that Python gave only words for: JSON-RPC's "internal error".
+const NO_CODE: &str = "-32603";
+
+/// The call that Python wrote down.
+pub(super) fn import(original: &Tree, id: u64, seq: u64, clock: &mut Clock) -> Call {
+    let asked = original.get("request").filter(|request| request.is_object());
+    let asked_at = clock.at(asked.and_then(|request| request.get("timestamp")));
+    let request = request(asked, id);
+    let answered = original.get("response").filter(|response| response.is_object());
+    let response = answered.map(|response| {
+        let took = original.get("duration_ms").and_then(Tree::number).map(python_time::milliseconds);
+        let at = match response.some("timestamp") {
+            Some(time) => clock.at(Some(time)),
+            None => asked_at + took.unwrap_or_default(),
+        };
+        let method = asked.and_then(|request| request.get("method")?.text()).unwrap_or_default();
+        Placed::new(seq + 1, at, message(&reply(response, &method, id)))
+    });
+    let mut call = Call { asker: Side::Client, request: Placed::new(seq, asked_at, message(&request)), response };
+    if let Some(patch) = patch::difference(&plain(&call, clock.started), original) {
+        call.request.message = with_patch(&call.request.message, PYTHON, &patch);
+    }
+    call
+}
+
+/// The call as Python would have written it.
+pub(super) fn export(call: &Call, started: Option<Timestamp>) -> Tree {
+    let mut tree = plain(call, started);
+    if let Some(patch) = message_patch(&call.request.message, PYTHON) {
+        patch::apply(&mut tree, &patch);
+    }
+    tree
+}
+
+/// The same without what was kept apart.
+fn plain(call: &Call, started: Option<Timestamp>) -> Tree {
+    let time = |placed: &Placed| timestamp(started, placed.at);
+    let mut request = request_line(&call.request.message);
+    request.set("timestamp", time(&call.request));
+    let response = call.response.as_ref().map(|response| {
+        let mut tree = response_line(&response.message, &call.request.message);
+        tree.set("timestamp", time(response));
+        tree
+    });
+    let took = call.took().map_or_else(Tree::null, in_milliseconds);
+    Tree::object([("request", request), ("response", response.unwrap_or_else(Tree::null)), ("duration_ms", took)])
+}
+
+/// When something happened, in Python's words.
+pub(super) fn timestamp(started: Option<Timestamp>, at: std::time::Duration) -> Tree {
+    let time = started.and_then(|started| started.checked_add(at).ok());
+    time.map_or_else(Tree::null, python_time::write)
+}
+
+/// `method`, `args` and `kwargs` of a request.
+pub(super) fn request_line(message: &Message) -> Tree {
+    let method = message.method().map(|method| method.as_str()).unwrap_or_default();
+    let mut params = message.params().map_or_else(|| Tree::Object(Vec::new()), |params| Tree::known(params.as_str()));
+    let Some(word) = find(method) else {
+        let kwargs = if params.is_object() { params } else { Tree::object([("params", params)]) };
+        return Tree::object([("method", Tree::string(method)), ("args", Tree::List(Vec::new())), ("kwargs", kwargs)]);
+    };
+    // The first argument is how people write it, the others are named.
+    let first = word.positional.first().filter(|name| !["cursor", "ref"].contains(*name));
+    let args = first.and_then(|name| params.remove(name)).into_iter().collect();
+    if let Some(meta) = params.remove("_meta") {
+        params.set("meta", meta);
+    }
+    let kwargs = if params.is_object() { params } else { Tree::object([("params", params)]) };
+    Tree::object([("method", Tree::string(word.python)), ("args", Tree::List(args)), ("kwargs", kwargs)])
+}
+
+/// `success`, `result` and `error` of a response.
+pub(super) fn response_line(message: &Message, request: &Message) -> Tree {
+    let (success, result, error) = match message.body() {
+        Body::Response(response) => match &response.reply {
+            Reply::Result(result) => (true, typed(Tree::known(result.as_str()), request), Tree::null()),
+            Reply::Error(_) => {
+                let error = message_tree(message).remove("error").unwrap_or_else(Tree::null);
+                (false, Tree::null(), error)
+            }
+        },
+        Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => {
+            (false, Tree::null(), Tree::string(&message.text()))
+        }
+    };
+    Tree::object([("success", success.into()), ("result", result), ("error", error)])
+}
+
+/// A result with the name of its class in front.
+fn typed(result: Tree, request: &Message) -> Tree {
+    let class = request.method().and_then(|method| find(method.as_str())).map(|word| word.result);
+    match (result, class) {
+        (Tree::Object(members), Some(class)) => {
+            let first = ("_type".to_owned(), Tree::string(class));
+            Tree::Object(std::iter::once(first).chain(members).collect())
+        }
+        (result, _) => result,
+    }
+}
+
+/// The message that a request must have been.
+pub(super) fn request(request: Option<&Tree>, id: u64) -> Tree {
+    let name = request.and_then(|request| request.get("method")?.text()).unwrap_or_else(|| "unknown".to_owned());
+    let word = find(&name);
+    let mut message = Tree::object([("jsonrpc", Tree::string("2.0")), ("id", id.into())]);
+    message.set("method", Tree::string(word.map_or(name.as_str(), |word| word.wire)));
+    let params = request.map_or_else(|| Tree::Object(Vec::new()), |request| params(request, word));
+    if !params.members().is_empty() || word.is_some_and(|word| word.wire == "initialize") {
+        message.set("params", params.valid());
+    }
+    message
+}
+
+/// Arguments by position or by name, or what was sent as it was.
+fn params(request: &Tree, word: Option<&Word>) -> Tree {
+    if let Some(params) = request.some("params").filter(|params| params.is_object()) {
+        return wire(params);
+    }
+    let mut params = Tree::Object(Vec::new());
+    let args = request.some("args").cloned().unwrap_or_else(Tree::null);
+    let positional = word.map(|word| word.positional).unwrap_or_default();
+    for (name, value) in positional.iter().zip(args.elements()) {
+        bind(&mut params, name, value, word);
+    }
+    if word.is_none() && !args.elements().is_empty() {
+        params.set("args", args.clone());
+    }
+    // Some write keyword arguments, or the arguments of the tool, where others write positional ones.
+    let named = [Some(&args), request.some("kwargs"), Some(request)];
+    for (at, source) in named.into_iter().enumerate() {
+        for (name, value) in source.map(Tree::members).unwrap_or_default() {
+            let own =
+                ["method", "args", "kwargs", "timestamp", "type", "params", "_type", "id"].contains(&name.as_str());
+            let stray = at == 2 && (own || !positional.contains(&name.as_str()));
+            if !stray {
+                bind(&mut params, name, value, word);
+            }
+        }
+    }
+    params
+}
+
+fn bind(params: &mut Tree, name: &str, value: &Tree, word: Option<&Word>) {
+    match name {
+        // Not on the wire: how long to wait, whom to tell.
+        "read_timeout_seconds" | "progress_callback" | "_type" if word.is_some() => {}
+        "params" if word.is_some() => {
+            wire(value).members().iter().for_each(|(key, value)| params.set(key, value.clone()));
+        }
+        _ if value.is_null() && word.is_some() => {}
+        "meta" if word.is_some() => params.set("_meta", value.clone()),
+        "context_arguments" if word.is_some_and(|word| word.wire == "completion/complete") => {
+            params.set("context", Tree::object([("arguments", value.clone())]));
+        }
+        "arguments" => params.set(name, value.clone()),
+        _ if word.is_some() => params.set(name, wire(value)),
+        _ => params.set(name, value.clone()),
+    }
+}
+
+/// The message that a response must have been.
+pub(super) fn reply(response: &Tree, method: &str, id: u64) -> Tree {
+    let mut message = Tree::object([("jsonrpc", Tree::string("2.0")), ("id", id.into())]);
+    let error = response.some("error");
+    let failed = response.get("success").map_or(error.is_some(), |success| !success.is_true());
+    if failed {
+        message.set("error", wire_error(error).valid());
+    } else {
+        message.set("result", wire_result(response.get("result"), find(method)).valid());
+    }
+    message
+}
+
+fn wire_result(result: Option<&Tree>, word: Option<&Word>) -> Tree {
+    let list = word.map(|word| word.list).filter(|list| !list.is_empty());
+    match (result, list) {
+        (Some(list @ Tree::List(_)), Some(name)) => Tree::object([(name, wire(list))]),
+        (Some(text @ Tree::Leaf(leaf)), Some("content")) if leaf.starts_with('"') => {
+            let content = Tree::object([("type", Tree::string("text")), ("text", text.clone())]);
+            Tree::object([("content", Tree::List(vec![content]))])
+        }
+        (Some(result), _) if !result.is_null() => wire(result),
+        (Some(_) | None, _) => Tree::Object(Vec::new()),
+    }
+}
+
+/// Words alone, an exception as an object, or an error of JSON-RPC.
+fn wire_error(error: Option<&Tree>) -> Tree {
+    let error = error.map_or_else(|| Tree::string("the call failed; nothing else is known"), Tree::clone);
+    let integer = |tree: &&Tree| matches!(tree, Tree::Leaf(leaf) if leaf.parse::<i64>().is_ok());
+    let code = error.get("code").filter(integer).cloned().unwrap_or_else(|| Tree::Leaf(NO_CODE.to_owned()));
+    let words = ["message", "error", "detail", "args", "msg"].iter().find_map(|key| error.some(key)?.text());
+    let message = error.text().or(words).unwrap_or_else(|| error.to_string());
+    let mut wire = Tree::object([("code", code), ("message", Tree::string(&message))]);
+    // The text as it was, where it is one: escapes and all.
+    if let Some(text @ Tree::Leaf(_)) = error.get("message").or(Some(&error)).filter(|text| text.text().is_some()) {
+        wire.set("message", text.clone());
+    }
+    if let Some(data) = error.some("data") {
+        wire.set("data", data.clone());
+    }
+    wire
+}
+
+/// A message of this text.
+pub(super) fn message(tree: &Tree) -> Message {
+    Message::parse(tree.to_string())
+}

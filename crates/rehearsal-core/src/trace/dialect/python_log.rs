@@ -1,0 +1,135 @@
+//! Requests and responses as Python's interceptor logs them, one a line, without ids.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::super::{Call, Entry, Part, Placed, Start, What};
+use super::patch;
+use super::python_call::{PYTHON, message, reply, request, request_line, response_line, timestamp};
+use super::python_time::{self, Clock};
+use super::reader::{Dialect, Parts};
+use super::records::Record;
+use super::session::{Said, Session, message_patch, with_patch};
+use super::tree::Tree;
+use crate::exchange::{Channel, Side};
+use crate::message::{Body, Message};
+
+/// Reads a log: one session.
+#[derive(Debug, Default)]
+pub(super) struct PythonLog {
+    clock: Clock,
+    started: bool,
+    seq: u64,
+    id: u64,
+    /// Requests without an answer yet, by method: an answer has no id, so the oldest of its method gets it.
+    open: HashMap<String, VecDeque<(u64, Placed)>>,
+}
+
+impl Dialect for PythonLog {
+    fn record(&mut self, record: Record, out: &mut Parts) -> Result<(), String> {
+        let line = match record {
+            Record::Item(line) => line,
+            Record::Head(_) | Record::End => return Err("a line of a log".to_owned()),
+        };
+        if !self.started {
+            self.started = true;
+            let started_at = line.get("timestamp").and_then(python_time::read);
+            self.clock = Clock::new(started_at);
+            let session_id = line.get("session_id").and_then(Tree::text).unwrap_or_else(|| "log".to_owned());
+            let (server_info, metadata) = Default::default();
+            out.push_back(Part::Start(Start { session_id, server_info, started_at, metadata }));
+        }
+        let seq = self.seq;
+        self.seq += 1;
+        let at = self.clock.at(line.get("timestamp"));
+        let method = line.get("method").and_then(Tree::text).unwrap_or_default();
+        match line.get("type").and_then(Tree::text).as_deref() {
+            Some("request") => {
+                self.id += 1;
+                let asked = message(&request(Some(&line), self.id));
+                let mut placed = Placed::new(seq, at, asked);
+                let ours = request_of(&placed, self.clock.started);
+                if let Some(patch) = patch::difference(&ours, &line) {
+                    placed.message = with_patch(&placed.message, PYTHON, &patch);
+                }
+                self.open.entry(method).or_default().push_back((self.id, placed));
+            }
+            Some("response" | "error") => match self.open.get_mut(&method).and_then(VecDeque::pop_front) {
+                Some((id, request)) => {
+                    let mut response = Placed::new(seq, at, message(&reply(&line, &method, id)));
+                    let ours = response_of(&response, &request.message, self.clock.started);
+                    if let Some(patch) = patch::difference(&ours, &line) {
+                        response.message = with_patch(&response.message, PYTHON, &patch);
+                    }
+                    let call = Call { asker: Side::Client, request, response: Some(response) };
+                    out.push_back(Part::Call(Box::new(call)));
+                }
+                None => out.push_back(stray(&line, seq, at)),
+            },
+            Some(_) | None => out.push_back(stray(&line, seq, at)),
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut Parts) {
+        if !std::mem::take(&mut self.started) {
+            return;
+        }
+        let mut left: Vec<Placed> = self.open.drain().flat_map(|(_, open)| open).map(|(_, request)| request).collect();
+        left.sort_by_key(|request| request.seq);
+        for request in left {
+            out.push_back(Part::Call(Box::new(Call { asker: Side::Client, request, response: None })));
+        }
+        let last = self.clock.at(None);
+        let ended_at = self.clock.started.and_then(|started| started.checked_add(last).ok());
+        out.push_back(Part::Finish { ended_at, end: None });
+    }
+}
+
+/// A line that is neither a request nor an answer to one is kept as it is.
+fn stray(line: &Tree, seq: u64, at: std::time::Duration) -> Part {
+    let message = Message::parse(line.valid().to_string());
+    let what = What::Message { from: Side::Server, channel: Channel::MAIN, message, event_id: None };
+    Part::Entry(Entry::new(seq, at, what))
+}
+
+fn request_of(request: &Placed, started: Option<jiff::Timestamp>) -> Tree {
+    let said = request_line(&request.message);
+    line("request", timestamp(started, request.at), said.members().to_vec())
+}
+
+fn response_of(response: &Placed, request: &Message, started: Option<jiff::Timestamp>) -> Tree {
+    let method = request_line(request).remove("method").unwrap_or_else(Tree::null);
+    let said = response_line(&response.message, request);
+    // A log says `result`, and `error` where there is one.
+    let told = said.members().iter().filter(|(key, value)| key != "success" && !value.is_null()).cloned();
+    let members = std::iter::once(("method".to_owned(), method)).chain(told).collect();
+    line("response", timestamp(started, response.at), members)
+}
+
+fn line(kind: &str, time: Tree, members: Vec<(String, Tree)>) -> Tree {
+    let first = [("type".to_owned(), Tree::string(kind)), ("timestamp".to_owned(), time)];
+    Tree::Object(first.into_iter().chain(members).collect())
+}
+
+/// The lines of a session.
+pub(super) fn write(session: &Session) -> Vec<String> {
+    let started = session.start.started_at;
+    session.said().iter().filter_map(|said| line_of(said, started)).map(|line| line.to_string()).collect()
+}
+
+fn line_of(said: &Said<'_>, started: Option<jiff::Timestamp>) -> Option<Tree> {
+    let placed = Placed::new(said.seq, said.at, said.message.clone());
+    let mut line = match (said.message.body(), said.question) {
+        (_, Some(question)) => response_of(&placed, question, started),
+        (Body::Request(_), None) => request_of(&placed, started),
+        (Body::Notification(_), None) => {
+            let request = request_line(said.message);
+            line("notification", timestamp(started, said.at), request.members().to_vec())
+        }
+        (Body::Response(_) | Body::Batch(_) | Body::Garbled(_), None) => return Tree::parse(&said.message.text()).ok(),
+    };
+    if let Some(patch) = message_patch(said.message, PYTHON) {
+        patch::apply(&mut line, &patch);
+    }
+    Some(line)
+}

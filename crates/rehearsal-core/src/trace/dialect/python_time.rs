@@ -1,0 +1,93 @@
+//! Times as Python's `datetime.isoformat()` writes them, usually without a zone.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+use super::tree::Tree;
+
+/// A time as Python writes it; without a zone it is taken for UTC.
+pub(super) fn read(tree: &Tree) -> Option<Timestamp> {
+    if let Some(seconds) = tree.number() {
+        let (whole, fraction) = (seconds.trunc(), seconds.fract());
+        return Timestamp::new(whole as i64, (fraction * 1e9) as i32).ok();
+    }
+    let text = tree.text()?;
+    let text = text.trim();
+    text.parse().ok().or_else(|| {
+        let civil: DateTime = text.parse().ok()?;
+        Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    })
+}
+
+/// As `datetime.utcnow().isoformat()` would: `2025-10-30T10:30:45.123456`.
+pub(super) fn write(time: Timestamp) -> Tree {
+    let civil = time.to_zoned(TimeZone::UTC).datetime();
+    let micros = civil.subsec_nanosecond() / 1000;
+    let whole = civil.strftime("%Y-%m-%dT%H:%M:%S");
+    Tree::string(&if micros == 0 { whole.to_string() } else { format!("{whole}.{micros:06}") })
+}
+
+/// Where the times of a session are counted from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Clock {
+    /// When the session started, where the file says so.
+    pub(super) started: Option<Timestamp>,
+    /// Otherwise the first time that was seen.
+    first: Option<Timestamp>,
+    last: Duration,
+}
+
+impl Clock {
+    pub(super) fn new(started: Option<Timestamp>) -> Clock {
+        Clock { started, ..Clock::default() }
+    }
+
+    /// How long after the start that was; the last time that was seen where there is none.
+    pub(super) fn at(&mut self, time: Option<&Tree>) -> Duration {
+        if let Some(time) = time.and_then(read) {
+            let origin = *self.started.as_ref().unwrap_or(self.first.get_or_insert(time));
+            self.last = Duration::try_from(time.duration_since(origin)).unwrap_or(self.last);
+        }
+        self.last
+    }
+}
+
+/// A number of milliseconds as a time span.
+pub(super) fn milliseconds(number: f64) -> Duration {
+    Duration::try_from_secs_f64(number / 1e3).unwrap_or_default()
+}
+
+/// A time span as milliseconds, to the microsecond.
+pub(super) fn in_milliseconds(span: Duration) -> Tree {
+    let micros = span.as_micros();
+    let text = format!("{}.{:03}", micros / 1000, micros % 1000);
+    Tree::Leaf(text.trim_end_matches('0').trim_end_matches('.').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_without_a_zone_is_read_and_written_back() {
+        for text in ["2025-10-30T10:30:45.123456", "2025-10-30T10:30:45"] {
+            assert_eq!(write(read(&Tree::string(text)).unwrap()), Tree::string(text));
+        }
+        let same = read(&Tree::string("2025-10-30T10:30:45.5")).unwrap();
+        for text in [
+            "2025-10-30T10:30:45.500000+00:00",
+            "2025-10-30T11:30:45.5+01:00",
+            "2025-10-30 10:30:45.500",
+            "2025-10-30T10:30:45.5Z",
+        ] {
+            assert_eq!(read(&Tree::string(text)), Some(same), "{text}");
+        }
+        assert_eq!(read(&Tree::Leaf("1761820245.5".into())), Some(same));
+        assert_eq!(read(&Tree::string("yesterday")), None);
+        assert_eq!(in_milliseconds(Duration::from_micros(111_230)), Tree::Leaf("111.23".into()));
+        assert_eq!(in_milliseconds(Duration::from_millis(100)), Tree::Leaf("100".into()));
+    }
+}

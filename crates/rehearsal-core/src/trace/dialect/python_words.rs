@@ -1,0 +1,121 @@
+//! What Python calls things, and what the wire calls them.
+
+use super::tree::Tree;
+
+/// A method of Python's `ClientSession`.
+pub(super) struct Word {
+    /// `call_tool`
+    pub(super) python: &'static str,
+    /// `tools/call`
+    pub(super) wire: &'static str,
+    /// The names of its positional arguments.
+    pub(super) positional: &'static [&'static str],
+    /// The class of its result.
+    pub(super) result: &'static str,
+    /// The member of the result that a list alone stands for.
+    pub(super) list: &'static str,
+}
+
+const fn word(
+    python: &'static str,
+    wire: &'static str,
+    positional: &'static [&'static str],
+    result: &'static str,
+    list: &'static str,
+) -> Word {
+    Word { python, wire, positional, result, list }
+}
+
+pub(super) const WORDS: &[Word] = &[
+    word("initialize", "initialize", &[], "InitializeResult", ""),
+    word("list_tools", "tools/list", &["cursor"], "ListToolsResult", "tools"),
+    word("call_tool", "tools/call", &["name", "arguments"], "CallToolResult", "content"),
+    word("list_resources", "resources/list", &["cursor"], "ListResourcesResult", "resources"),
+    word(
+        "list_resource_templates",
+        "resources/templates/list",
+        &["cursor"],
+        "ListResourceTemplatesResult",
+        "resourceTemplates",
+    ),
+    word("read_resource", "resources/read", &["uri"], "ReadResourceResult", "contents"),
+    word("subscribe_resource", "resources/subscribe", &["uri"], "EmptyResult", ""),
+    word("unsubscribe_resource", "resources/unsubscribe", &["uri"], "EmptyResult", ""),
+    word("list_prompts", "prompts/list", &["cursor"], "ListPromptsResult", "prompts"),
+    word("get_prompt", "prompts/get", &["name", "arguments"], "GetPromptResult", "messages"),
+    word("complete", "completion/complete", &["ref", "argument"], "CompleteResult", ""),
+    word("set_logging_level", "logging/setLevel", &["level"], "EmptyResult", ""),
+    word("send_ping", "ping", &[], "EmptyResult", ""),
+];
+
+/// By the name of Python, or by that of the wire.
+pub(super) fn find(name: &str) -> Option<&'static Word> {
+    WORDS.iter().find(|word| word.python == name || word.wire == name)
+}
+
+/// Keys of the protocol that Python's classes spell in their own way. Whatever a user may have named is not among them.
+const KEYS: &[(&str, &str)] = &[
+    ("meta", "_meta"),
+    ("is_error", "isError"),
+    ("structured_content", "structuredContent"),
+    ("mime_type", "mimeType"),
+    ("next_cursor", "nextCursor"),
+    ("input_schema", "inputSchema"),
+    ("output_schema", "outputSchema"),
+    ("protocol_version", "protocolVersion"),
+    ("server_info", "serverInfo"),
+    ("client_info", "clientInfo"),
+    ("list_changed", "listChanged"),
+    ("uri_template", "uriTemplate"),
+    ("resource_templates", "resourceTemplates"),
+    ("read_only_hint", "readOnlyHint"),
+    ("destructive_hint", "destructiveHint"),
+    ("idempotent_hint", "idempotentHint"),
+    ("open_world_hint", "openWorldHint"),
+    ("last_modified", "lastModified"),
+    ("has_more", "hasMore"),
+    ("website_url", "websiteUrl"),
+    ("result_type", "resultType"),
+    ("ttl_ms", "ttlMs"),
+    ("cache_scope", "cacheScope"),
+];
+
+/// Under these keys stands what users and servers made up: no key below them belongs to the protocol.
+const DATA: &[&str] = &[
+    "arguments",
+    "structuredContent",
+    "inputSchema",
+    "outputSchema",
+    "_meta",
+    "data",
+    "experimental",
+    "requestedSchema",
+];
+
+/// A result as the wire has it: without the names of classes and without explicit nulls, keys as the protocol spells them.
+pub(super) fn wire(tree: &Tree) -> Tree {
+    match tree {
+        Tree::Leaf(_) => tree.clone(),
+        Tree::List(elements) => Tree::List(elements.iter().map(wire).collect()),
+        Tree::Object(members) => {
+            if let Some(url) = url(tree) {
+                return url;
+            }
+            let mut object = Tree::Object(Vec::with_capacity(members.len()));
+            for (key, value) in members.iter().filter(|(key, value)| key != "_type" && !value.is_null()) {
+                let key = KEYS.iter().find(|(python, _)| python == key).map_or(key.as_str(), |(_, wire)| wire);
+                object.set(key, if DATA.contains(&key) { value.clone() } else { wire(value) });
+            }
+            object
+        }
+    }
+}
+
+/// A URL that was written as the object that Python keeps it in.
+fn url(tree: &Tree) -> Option<Tree> {
+    let class = tree.get("_type")?.text()?;
+    if !class.ends_with("Url") && !class.ends_with("URI") {
+        return None;
+    }
+    ["url", "_url", "value", "uri"].iter().find_map(|key| tree.some(key)).cloned()
+}

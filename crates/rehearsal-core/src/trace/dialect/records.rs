@@ -1,0 +1,380 @@
+//! Files of JSON that are read piece by piece: objects one after another, or one object with a long list in it.
+//!
+//! ```text
+//! {"session_id": "a", "calls": [{…}, {…}], "metadata": {}}     ──► Head {session_id, calls: [], metadata}, Item, Item, End
+//! {"type": "request", …}                                        ──► Item
+//! ```
+
+use std::io::{self, BufRead, Seek, SeekFrom};
+
+use super::super::ReadError;
+use super::tree::{NotJson, Tree};
+
+/// A piece of such a file.
+#[derive(Debug, PartialEq)]
+pub(super) enum Record {
+    /// An object whose list is empty; its elements follow.
+    Head(Tree),
+    /// An element of the list; in a file without lists, an object.
+    Item(Tree),
+    /// The object is over.
+    End,
+}
+
+/// The pieces of a file. An object may be laid out on several lines, as people do, and several objects may stand in an array.
+/// But where the first has a line to itself each of them has, and one that goes beyond its line was cut off.
+#[derive(Debug)]
+pub(super) struct Records<R> {
+    input: R,
+    /// The key of the list, in files whose objects have one.
+    list: Option<&'static str>,
+    state: State,
+    line: u64,
+    column: u64,
+    limit: usize,
+    buffer: Vec<u8>,
+    /// Whether each object has a line to itself, once the first was seen.
+    one_line: Option<bool>,
+    /// The line on which the object began that we are in.
+    began: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Between,
+    InList,
+    Rest,
+    Over,
+}
+
+impl<R: BufRead + Seek> Records<R> {
+    /// Reads from where `input` stands.
+    pub(super) fn new(input: R, list: Option<&'static str>, limit: usize) -> Records<R> {
+        let (buffer, one_line, began) = (Vec::new(), None, None);
+        Records { input, list, state: State::Between, line: 1, column: 1, limit, buffer, one_line, began }
+    }
+
+    /// The line that is being read, from 1.
+    pub(super) fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// The next piece.
+    pub(super) fn next(&mut self) -> Result<Option<Record>, ReadError> {
+        loop {
+            match self.state {
+                State::Over => return Ok(None),
+                State::Between => match self.peek()? {
+                    None => {
+                        self.state = State::Over;
+                        return Ok(None);
+                    }
+                    // Several objects may stand in an array, or be separated as in one.
+                    Some(b'[' | b',' | b']' | b';') => self.skip(1)?,
+                    Some(0xef) => self.skip(3)?,
+                    Some(b'{') => {
+                        self.began = Some(self.line);
+                        return match self.list {
+                            None => {
+                                let tree = self.value()?;
+                                self.ended();
+                                Ok(Some(Record::Item(tree)))
+                            }
+                            Some(list) => self.head(list).map(Some),
+                        };
+                    }
+                    Some(_) => return Err(self.bad("`{`")),
+                },
+                State::InList => {
+                    if self.peek()? == Some(b',') {
+                        self.skip(1)?;
+                    }
+                    if self.peek()? == Some(b']') {
+                        self.skip(1)?;
+                        self.state = State::Rest;
+                        continue;
+                    }
+                    return self.value().map(|tree| Some(Record::Item(tree)));
+                }
+                State::Rest => {
+                    // What stands here was read before the list was.
+                    while self.peek()? == Some(b',') {
+                        self.skip(1)?;
+                        self.value()?;
+                        self.colon()?;
+                        self.value()?;
+                    }
+                    if self.peek()? != Some(b'}') {
+                        return Err(self.bad("`,` or `}`"));
+                    }
+                    self.skip(1)?;
+                    self.state = State::Between;
+                    self.ended();
+                    return Ok(Some(Record::End));
+                }
+            }
+        }
+    }
+
+    /// Goes on after the line that could not be read.
+    pub(super) fn skip_line(&mut self) -> io::Result<()> {
+        (self.state, self.began) = (State::Between, None);
+        loop {
+            let chunk = self.input.fill_buf()?;
+            if chunk.is_empty() {
+                self.state = State::Over;
+                return Ok(());
+            }
+            let found = chunk.iter().position(|byte| *byte == b'\n');
+            let count = found.map_or(chunk.len(), |at| at + 1);
+            self.input.consume(count);
+            if found.is_some() {
+                (self.line, self.column) = (self.line + 1, 1);
+                return Ok(());
+            }
+        }
+    }
+
+    fn ended(&mut self) {
+        let one_line = self.began.take() == Some(self.line);
+        self.one_line.get_or_insert(one_line);
+    }
+
+    /// Whether a line break here cuts an object off.
+    fn cuts(&self) -> bool {
+        self.one_line == Some(true) && self.began.is_some()
+    }
+
+    /// Nothing more comes.
+    pub(super) fn stop(&mut self) {
+        self.state = State::Over;
+    }
+
+    fn head(&mut self, list: &'static str) -> Result<Record, ReadError> {
+        self.skip(1)?;
+        let mut head = Tree::Object(Vec::new());
+        let mut place = None;
+        loop {
+            match self.peek()? {
+                Some(b'}') => break,
+                Some(b',') => self.skip(1)?,
+                Some(b'"') => {}
+                Some(_) | None => return Err(self.bad("a key")),
+            }
+            let key = match self.value()? {
+                Tree::Leaf(quoted) if quoted.starts_with('"') => quoted[1..quoted.len() - 1].to_owned(),
+                Tree::Leaf(_) | Tree::List(_) | Tree::Object(_) => return Err(self.bad("a key")),
+            };
+            self.colon()?;
+            if key == list && place.is_none() && self.peek()? == Some(b'[') {
+                self.skip(1)?;
+                place = Some((self.input.stream_position()?, self.line, self.column));
+                self.pass()?;
+                head.push(key, Tree::List(Vec::new()));
+            } else {
+                let value = self.value()?;
+                head.push(key, value);
+            }
+        }
+        match place {
+            Some((position, line, column)) => {
+                self.input.seek(SeekFrom::Start(position))?;
+                (self.line, self.column, self.state) = (line, column, State::InList);
+            }
+            // Without its list, an object ends right here.
+            None => self.state = State::Rest,
+        }
+        Ok(Record::Head(head))
+    }
+
+    /// Passes over the rest of a list.
+    fn pass(&mut self) -> Result<(), ReadError> {
+        loop {
+            match self.peek()? {
+                Some(b']') => return self.skip(1),
+                Some(b',') => self.skip(1)?,
+                Some(_) => self.read_text()?,
+                None => return Err(self.bad("the end of the list")),
+            }
+        }
+    }
+
+    fn colon(&mut self) -> Result<(), ReadError> {
+        if self.peek()? != Some(b':') {
+            return Err(self.bad("`:`"));
+        }
+        self.skip(1)
+    }
+
+    fn bad(&self, expected: &str) -> ReadError {
+        ReadError::Bad { line: self.line, column: self.column, expected: expected.to_owned() }
+    }
+
+    /// The next byte that is not white space.
+    fn peek(&mut self) -> Result<Option<u8>, ReadError> {
+        loop {
+            let chunk = self.input.fill_buf()?;
+            let Some(&byte) = chunk.first() else { return Ok(None) };
+            match byte {
+                b'\n' if self.cuts() => return Err(self.bad("the rest of the object instead of the end of the line")),
+                b'\n' => (self.line, self.column) = (self.line + 1, 1),
+                b' ' | b'\t' | b'\r' => self.column += 1,
+                _ => return Ok(Some(byte)),
+            }
+            self.input.consume(1);
+        }
+    }
+
+    fn skip(&mut self, count: usize) -> Result<(), ReadError> {
+        self.input.consume(count);
+        self.column += count as u64;
+        Ok(())
+    }
+
+    /// Reads one value.
+    fn value(&mut self) -> Result<Tree, ReadError> {
+        self.peek()?;
+        let (line, column) = (self.line, self.column);
+        self.read_text()?;
+        let text = std::str::from_utf8(&self.buffer).map_err(|error| {
+            place(&self.buffer, line, column, &NotJson { at: error.valid_up_to(), expected: "UTF-8" })
+        })?;
+        Tree::parse(text).map_err(|error| place(&self.buffer, line, column, &error))
+    }
+
+    /// Finds the end of the value that begins here, and keeps its text.
+    fn read_text(&mut self) -> Result<(), ReadError> {
+        self.buffer.clear();
+        let (line, column) = (self.line, self.column);
+        let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+        loop {
+            let chunk = self.input.fill_buf()?;
+            if chunk.is_empty() {
+                return if depth == 0 && !in_string && !self.buffer.is_empty() {
+                    Ok(())
+                } else {
+                    Err(self.bad("the rest of the value instead of the end of the file"))
+                };
+            }
+            let (mut over, mut cut) = (false, false);
+            let mut used = 0;
+            let cuts = self.one_line == Some(true) && self.began.is_some();
+            for &byte in chunk {
+                // No string goes on in the next line.
+                if byte == b'\n' && (in_string || (cuts && depth > 0)) {
+                    cut = true;
+                    break;
+                }
+                if depth == 0 && !in_string && matches!(byte, b',' | b':' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n')
+                {
+                    over = true;
+                    break;
+                }
+                used += 1;
+                if byte == b'\n' {
+                    (self.line, self.column) = (self.line + 1, 1);
+                } else {
+                    self.column += 1;
+                }
+                match byte {
+                    _ if escaped => escaped = false,
+                    b'\\' if in_string => escaped = true,
+                    b'"' => in_string = !in_string,
+                    b'{' | b'[' if !in_string => depth += 1,
+                    b'}' | b']' if !in_string => depth -= 1,
+                    _ => {}
+                }
+                if depth == 0 && !in_string && matches!(byte, b'"' | b'}' | b']') {
+                    over = true;
+                    break;
+                }
+            }
+            if self.buffer.len() + used > self.limit {
+                return Err(ReadError::TooLong { line, column, limit: self.limit });
+            }
+            self.buffer.extend_from_slice(&chunk[..used]);
+            self.input.consume(used);
+            if cut {
+                return Err(self.bad("the rest of the value instead of the end of the line"));
+            }
+            if over {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Where in the file an error in a value is.
+fn place(text: &[u8], line: u64, column: u64, error: &NotJson) -> ReadError {
+    let before = &text[..error.at.min(text.len())];
+    let breaks = before.iter().filter(|byte| **byte == b'\n').count() as u64;
+    let column = match before.iter().rposition(|byte| *byte == b'\n') {
+        Some(at) => (before.len() - at) as u64,
+        None => column + before.len() as u64,
+    };
+    ReadError::Bad { line: line + breaks, column, expected: error.expected.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufReader, Cursor};
+
+    fn read(text: &str, list: Option<&'static str>) -> Vec<Result<Record, String>> {
+        // Two bytes at a time: no piece of a file may depend on how it is cut.
+        let mut records = Records::new(BufReader::with_capacity(2, Cursor::new(text.to_owned())), list, 1 << 20);
+        let mut found = Vec::new();
+        loop {
+            match records.next() {
+                Ok(Some(record)) => found.push(Ok(record)),
+                Ok(None) => return found,
+                Err(error) => {
+                    found.push(Err(error.to_string()));
+                    return found;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_may_stand_anywhere_in_its_object() {
+        let head = |text: &str| Ok(Record::Head(Tree::known(text)));
+        let item = |text: &str| Ok(Record::Item(Tree::known(text)));
+        for text in [
+            r#"{"a":1,"b":"]","l":[{},[2]]}"#,
+            r#"{"l":[{},[2]],"a":1,"b":"]"}"#,
+            "{\n \"a\": 1,\n \"l\": [\n  {},\n  [2]\n ],\n \"b\": \"]\"\n}\n",
+            r#"[{"a":1,"l":[{},[2]],"b":"]"}]"#,
+        ] {
+            let found = read(text, Some("l"));
+            let Ok(Record::Head(first)) = &found[0] else { panic!("{found:?}") };
+            let expected = Tree::known(r#"{"a":1,"b":"]","l":[]}"#);
+            assert_eq!(first.members().len(), 3);
+            assert!(expected.members().iter().all(|(key, value)| first.get(key) == Some(value)), "{first}");
+            assert_eq!(found[1..], [item("{}"), item("[2]"), Ok(Record::End)], "{text}");
+        }
+        assert_eq!(read("{\"a\":1}", Some("l")), [head(r#"{"a":1}"#), Ok(Record::End)]);
+        assert_eq!(read("{\"l\":null}", Some("l"))[0], Ok(Record::Head(Tree::known(r#"{"l":null}"#))));
+        assert_eq!(read("{} \n{}", None).len(), 2);
+    }
+
+    #[test]
+    fn an_error_says_where() {
+        assert_eq!(read("{\"a\":1}\n{\"a\" 1}", None)[1], Err("line 2, column 6: expected `:`".into()));
+        assert_eq!(read("{\n\"a\": nan}", None)[0], Err("line 2, column 6: expected a value".into()));
+        let cut = "line 1, column 8: expected the rest of the value instead of the end of the file";
+        assert_eq!(read("{\"a\":[1", None)[0], Err(cut.into()));
+        let torn = "{}\n{\"a\":[\n{}";
+        let found = read(torn, None);
+        assert_eq!(
+            found[1],
+            Err("line 2, column 7: expected the rest of the value instead of the end of the line".into())
+        );
+        let torn = read("{\"l\":[]}\n{\"l\":[{},\n{\"l\":[]}", Some("l"));
+        assert_eq!(
+            torn[2],
+            Err("line 2, column 10: expected the rest of the object instead of the end of the line".into())
+        );
+        assert_eq!(read("hello", None)[0], Err("line 1, column 1: expected `{`".into()));
+    }
+}

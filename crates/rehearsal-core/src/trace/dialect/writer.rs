@@ -1,0 +1,498 @@
+//! Parts, written as a file of any format.
+
+use std::io::{self, Read, Seek, Write};
+
+use super::super::{Entry, Format, Part, TraceWriter, What, write_entry, write_start};
+use super::session::Session;
+use super::tree::Tree;
+use super::{cassette, har, mcporter, mcptest, python_log, python_trace, recorder};
+use crate::exchange::{Channel, Side};
+
+/// Why something could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The format holds one session a file.
+    #[error("a {format} file holds one session, and there are more; split the trace first")]
+    SecondSession {
+        /// Which format.
+        format: Format,
+    },
+    /// An HTTP archive of something that was not over HTTP.
+    #[error("session {session_id} was not recorded over HTTP, so there is nothing to put into an HTTP archive")]
+    NoHttp {
+        /// Which session.
+        session_id: String,
+    },
+    /// The file could not be written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Writes parts in any format.
+///
+/// A trace is written in a stream. The other formats have an order of their own, so one session is kept in memory.
+#[derive(Debug)]
+pub struct Writer<W, S> {
+    output: Output<W, S>,
+}
+
+#[derive(Debug)]
+enum Output<W, S> {
+    Trace(TraceWriter<W, S>),
+    Other { out: W, format: Format, session: Option<Box<Session>>, count: u64, archive: Vec<Tree> },
+}
+
+impl<W: Write, S: Read + Write + Seek> Writer<W, S> {
+    /// Writes to `out`; what has to wait in a trace, waits in `side`.
+    pub fn new(format: Format, out: W, side: S) -> Writer<W, S> {
+        let output = match format {
+            Format::Trace => Output::Trace(TraceWriter::new(out, side)),
+            Format::Journal
+            | Format::PythonTrace
+            | Format::PythonLog
+            | Format::McpRecorder
+            | Format::McpCassette
+            | Format::Mcporter
+            | Format::Mcptest
+            | Format::Har => Output::Other { out, format, session: None, count: 0, archive: Vec::new() },
+        };
+        Writer { output }
+    }
+
+    /// Takes the next part.
+    pub fn part(&mut self, part: &Part) -> Result<(), WriteError> {
+        match &mut self.output {
+            Output::Trace(writer) => Ok(writer.part(part)?),
+            Output::Other { out, format, session, count, archive } => {
+                match part {
+                    Part::Start(start) => {
+                        if let Some(open) = session.replace(Box::new(Session::new(start.clone()))) {
+                            write_session(out, *format, &open, count, archive)?;
+                        }
+                    }
+                    Part::Call(call) => session.as_mut().ok_or_else(not_begun)?.calls.push((**call).clone()),
+                    Part::Entry(entry) => session.as_mut().ok_or_else(not_begun)?.entries.push(entry.clone()),
+                    Part::Finish { ended_at, end } => {
+                        let mut whole = session.take().ok_or_else(not_begun)?;
+                        (whole.ended_at, whole.end) = (*ended_at, end.clone());
+                        write_session(out, *format, &whole, count, archive)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends what is open, and gives `W` back, flushed.
+    pub fn finish(self) -> Result<W, WriteError> {
+        match self.output {
+            Output::Trace(writer) => Ok(writer.finish()?),
+            Output::Other { mut out, format, session, mut count, mut archive } => {
+                if let Some(open) = session {
+                    write_session(&mut out, format, &open, &mut count, &mut archive)?;
+                }
+                if format == Format::Har {
+                    document(&mut out, &har::archive(archive))?;
+                }
+                out.flush()?;
+                Ok(out)
+            }
+        }
+    }
+}
+
+fn not_begun() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "a call or an entry outside of a session")
+}
+
+fn write_session(
+    out: &mut impl Write,
+    format: Format,
+    session: &Session,
+    count: &mut u64,
+    archive: &mut Vec<Tree>,
+) -> Result<(), WriteError> {
+    *count += 1;
+    let one = || if *count > 1 { Err(WriteError::SecondSession { format }) } else { Ok(()) };
+    match format {
+        Format::PythonTrace => writeln!(out, "{}", python_trace::write(session))?,
+        Format::PythonLog => lines(out, &python_log::write(session))?,
+        Format::Mcporter => lines(out, &mcporter::write(session))?,
+        Format::McpRecorder => {
+            one()?;
+            document(out, &recorder::write(session))?;
+        }
+        Format::McpCassette => {
+            one()?;
+            document(out, &cassette::write(session))?;
+        }
+        Format::Mcptest => {
+            one()?;
+            document(out, &mcptest::write(session))?;
+        }
+        Format::Har => {
+            let no_http = || WriteError::NoHttp { session_id: session.start.session_id.clone() };
+            archive.extend(har::entries(session).ok_or_else(no_http)?);
+        }
+        Format::Journal | Format::Trace => journal(out, session)?,
+    }
+    Ok(())
+}
+
+fn lines(out: &mut impl Write, lines: &[String]) -> io::Result<()> {
+    lines.iter().try_for_each(|line| writeln!(out, "{line}"))
+}
+
+fn document(out: &mut impl Write, tree: &Tree) -> io::Result<()> {
+    let mut text = String::new();
+    tree.valid().pretty(&mut text, 0);
+    writeln!(out, "{text}")
+}
+
+/// The lines of a journal, in order.
+fn journal(out: &mut impl Write, session: &Session) -> io::Result<()> {
+    let mut entries = session.entries.clone();
+    for call in &session.calls {
+        let mut put = |placed: &super::super::Placed, from: Side| {
+            let (message, event_id) = (placed.message.clone(), placed.event_id.clone());
+            let channel: Channel = placed.channel;
+            let what = What::Message { from, channel, message, event_id };
+            entries.push(Entry { seq: placed.seq, item: placed.item, at: placed.at, what });
+        };
+        put(&call.request, call.asker);
+        if let Some(response) = &call.response {
+            put(response, call.asker.other());
+        }
+    }
+    entries.sort_by_key(|entry| (entry.seq, entry.item));
+    let mut text = Vec::new();
+    write_start(&mut text, &session.start);
+    entries.iter().for_each(|entry| write_entry(&mut text, entry, None));
+    if let Some(end) = &session.end {
+        let seq = entries.last().map_or(0, |entry| entry.seq + 1);
+        let last = entries.iter().map(|entry| entry.at).max().unwrap_or_default();
+        let ended = session.ended_at.zip(session.start.started_at);
+        let at = ended.and_then(|(ended, started)| ended.duration_since(started).try_into().ok()).unwrap_or(last);
+        write_entry(&mut text, &Entry::new(seq, at, What::Ended(end.clone())), None);
+    }
+    out.write_all(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::detect;
+    use super::super::Reader;
+    use super::super::patch::difference;
+    use super::*;
+    use std::io::Cursor;
+
+    fn read(format: Format, text: &[u8]) -> Vec<Part> {
+        let parts: Result<Vec<Part>, _> = Reader::new(format, Cursor::new(text)).unwrap().collect();
+        let mut parts = parts.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(text)));
+        // In a trace all calls come before all entries; elsewhere as they happened.
+        for session in parts.split_mut(|part| matches!(part, Part::Finish { .. })) {
+            session.sort_by_key(|part| matches!(part, Part::Entry(_)));
+        }
+        parts
+    }
+
+    fn write(format: Format, parts: &[Part]) -> String {
+        let mut writer = Writer::new(format, Vec::new(), Cursor::new(Vec::new()));
+        parts.iter().for_each(|part| writer.part(part).unwrap());
+        String::from_utf8(writer.finish().unwrap()).unwrap()
+    }
+
+    /// Every JSON document of a text.
+    fn documents(text: &str) -> Vec<Tree> {
+        match Tree::parse(text) {
+            Ok(Tree::List(documents)) => documents,
+            Ok(document) => vec![document],
+            Err(_) => {
+                text.lines().filter(|line| !line.trim().is_empty()).map(|line| Tree::parse(line).unwrap()).collect()
+            }
+        }
+    }
+
+    /// A file is the same after it was a trace of ours, and after it was one of ours in a file.
+    #[track_caller]
+    fn comes_back(format: Format, text: &str) -> Vec<Part> {
+        assert_eq!(detect(text.as_bytes()), Some(format), "{text}");
+        let parts = read(format, text.as_bytes());
+        let ours = write(Format::Trace, &parts);
+        let again = read(Format::Trace, ours.as_bytes());
+        assert_eq!(again, parts, "{ours}");
+        let (back, original) = (documents(&write(format, &again)), documents(text));
+        assert_eq!(back.len(), original.len());
+        for (back, original) in back.iter().zip(&original) {
+            let patch = difference(back, original);
+            assert!(patch.is_none(), "{back}\n{original}\n{}", patch.unwrap());
+        }
+        parts
+    }
+
+    const SEED: &str = r#"{"session_id": "550e8400-e29b-41d4-a716-446655440000", "server_info": {"url": "https://example.com/mcp", "name": "example-server"}, "calls": [{"request": {"method": "call_tool", "args": ["tool_name"], "kwargs": {"arguments": {"param": "value"}}, "timestamp": "2025-10-30T10:30:45.123456"}, "response": {"success": true, "result": {"_type": "CallToolResult", "content": [{"type": "text", "text": "result"}]}, "error": null, "timestamp": "2025-10-30T10:30:45.234567"}, "duration_ms": 111.234}], "started_at": "2025-10-30T10:30:45.000000", "ended_at": "2025-10-30T10:31:00.000000", "metadata": {}}"#;
+
+    #[test]
+    fn the_example_of_the_python_interceptor_is_a_tool_call() {
+        let parts = comes_back(Format::PythonTrace, SEED);
+        let [Part::Start(start), Part::Call(call), Part::Finish { ended_at, .. }] = &parts[..] else {
+            panic!("{parts:?}")
+        };
+        assert_eq!(start.session_id, "550e8400-e29b-41d4-a716-446655440000");
+        assert_eq!(start.started_at.unwrap().to_string(), "2025-10-30T10:30:45Z");
+        assert_eq!(ended_at.unwrap().to_string(), "2025-10-30T10:31:00Z");
+        let request = call.request.message.as_request().unwrap();
+        assert_eq!(request.method, "tools/call");
+        assert_eq!(request.params.as_ref().unwrap().as_str(), r#"{"name":"tool_name","arguments":{"param":"value"}}"#);
+        assert_eq!(call.request.at.as_micros(), 123_456);
+        let response = call.response.as_ref().unwrap();
+        assert_eq!(
+            response.message.text(),
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"result"}]}}"#
+        );
+    }
+
+    /// The wire form of the only call of a session.
+    fn wire(request: &str, response: &str) -> (String, String) {
+        let text = format!(r#"{{"session_id":"s","calls":[{{"request":{request},"response":{response}}}]}}"#);
+        let parts = comes_back(Format::PythonTrace, &text);
+        let Part::Call(call) = &parts[1] else { panic!() };
+        let request = call.request.message.as_request().unwrap();
+        let params = request.params.as_ref().map_or(String::new(), |params| params.as_str().to_owned());
+        let reply = call.response.as_ref().map_or(String::new(), |response| response.message.text().into_owned());
+        (format!("{} {params}", request.method), reply.replacen(r#"{"jsonrpc":"2.0","id":1,"#, "", 1))
+    }
+
+    #[test]
+    fn arguments_may_stand_wherever_python_puts_them() {
+        let expected = r#"tools/call {"name":"t","arguments":{"a":1}}"#;
+        for request in [
+            r#"{"method":"call_tool","args":["t"],"kwargs":{"arguments":{"a":1}}}"#,
+            r#"{"method":"call_tool","args":["t",{"a":1}],"kwargs":{}}"#,
+            r#"{"method":"call_tool","args":["t",{"a":1}]}"#,
+            r#"{"method":"call_tool","args":[],"kwargs":{"name":"t","arguments":{"a":1}}}"#,
+            r#"{"method":"call_tool","args":null,"kwargs":{"name":"t","arguments":{"a":1},"read_timeout_seconds":null}}"#,
+            r#"{"method":"call_tool","kwargs":{"name":"t","arguments":{"a":1},"progress_callback":"<function f at 0x7f>"}}"#,
+            r#"{"method":"call_tool","args":{"name":"t","arguments":{"a":1}},"kwargs":null}"#,
+            r#"{"method":"call_tool","name":"t","arguments":{"a":1},"timestamp":null}"#,
+            r#"{"method":"call_tool","params":{"name":"t","arguments":{"a":1}}}"#,
+            r#"{"method":"tools/call","params":{"name":"t","arguments":{"a":1}},"id":7,"extra":[1.50]}"#,
+            r#"{"method":"call_tool","args":["t"],"kwargs":{"arguments":{"a":1},"read_timeout_seconds":{"_type":"timedelta","seconds":5}}}"#,
+        ] {
+            assert_eq!(wire(request, "null").0, expected, "{request}");
+        }
+        for (request, expected) in [
+            (r#"{"method":"list_tools","args":[],"kwargs":{}}"#, "tools/list "),
+            (r#"{"method":"list_tools","args":["abc"]}"#, r#"tools/list {"cursor":"abc"}"#),
+            (r#"{"method":"list_tools","kwargs":{"cursor":null}}"#, "tools/list "),
+            (
+                r#"{"method":"list_tools","kwargs":{"params":{"_type":"PaginatedRequestParams","cursor":"c","meta":null}}}"#,
+                r#"tools/list {"cursor":"c"}"#,
+            ),
+            (r#"{"method":"initialize","args":[],"kwargs":{}}"#, "initialize {}"),
+            (r#"{"method":"read_resource","args":["file:///a"]}"#, r#"resources/read {"uri":"file:///a"}"#),
+            (
+                r#"{"method":"read_resource","args":[{"_type":"AnyUrl","_url":"file:///a"}]}"#,
+                r#"resources/read {"uri":"file:///a"}"#,
+            ),
+            (r#"{"method":"get_prompt","args":["p",{"x":"y"}]}"#, r#"prompts/get {"name":"p","arguments":{"x":"y"}}"#),
+            (r#"{"method":"get_prompt","args":["p",null]}"#, r#"prompts/get {"name":"p"}"#),
+            (
+                r#"{"method":"complete","args":[{"type":"ref/prompt","name":"p"},{"name":"a","value":"b"}]}"#,
+                r#"completion/complete {"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"b"}}"#,
+            ),
+            (r#"{"method":"set_logging_level","args":["debug"]}"#, r#"logging/setLevel {"level":"debug"}"#),
+            (r#"{"method":"send_ping","args":[],"kwargs":{}}"#, "ping "),
+            (r#"{"method":"my_own","args":[1,2],"kwargs":{"k":null}}"#, r#"my_own {"args":[1,2],"k":null}"#),
+            (
+                r#"{"method":"call_tool","args":["t"],"kwargs":{"arguments":null,"meta":{"x":1}}}"#,
+                r#"tools/call {"name":"t","_meta":{"x":1}}"#,
+            ),
+            (r#"{}"#, "unknown "),
+            ("null", "unknown "),
+        ] {
+            assert_eq!(wire(request, "null").0, expected, "{request}");
+        }
+    }
+
+    #[test]
+    fn results_and_errors_may_look_as_python_makes_them() {
+        let request = r#"{"method":"call_tool","args":["t"],"kwargs":{"arguments":{}}}"#;
+        for (response, expected) in [
+            (
+                r#"{"success":true,"result":{"_type":"CallToolResult","meta":null,"content":[{"_type":"TextContent","type":"text","text":"é","annotations":null,"meta":null}],"structuredContent":null,"isError":false},"error":null}"#,
+                r#""result":{"content":[{"type":"text","text":"é"}],"isError":false}}"#,
+            ),
+            (
+                r#"{"success":true,"result":{"content":[{"type":"image","data":"aGk=","mime_type":"image/png"}],"is_error":true,"structured_content":{"is_error":null}}}"#,
+                r#""result":{"content":[{"type":"image","data":"aGk=","mimeType":"image/png"}],"isError":true,"structuredContent":{"is_error":null}}}"#,
+            ),
+            (r#"{"success":true,"result":"plain"}"#, r#""result":{"content":[{"type":"text","text":"plain"}]}}"#),
+            (
+                r#"{"success":true,"result":[{"type":"text","text":"x"}]}"#,
+                r#""result":{"content":[{"type":"text","text":"x"}]}}"#,
+            ),
+            (r#"{"success":true,"result":null,"error":null}"#, r#""result":{}}"#),
+            (r#"{"result":{"content":[]}}"#, r#""result":{"content":[]}}"#),
+            (
+                r#"{"success":false,"result":null,"error":"Tool \"x\" not found"}"#,
+                r#""error":{"code":-32603,"message":"Tool \"x\" not found"}}"#,
+            ),
+            (
+                r#"{"success":false,"error":{"type":"McpError","message":"gone","code":-32001,"data":{"a":1e400}}}"#,
+                r#""error":{"code":-32001,"message":"gone","data":{"a":1e400}}}"#,
+            ),
+            (
+                r#"{"success":false,"error":{"type":"TimeoutError","message":""}}"#,
+                r#""error":{"code":-32603,"message":""}}"#,
+            ),
+            (
+                r#"{"success":false,"error":null}"#,
+                r#""error":{"code":-32603,"message":"the call failed; nothing else is known"}}"#,
+            ),
+            (r#"{"error":"no success member"}"#, r#""error":{"code":-32603,"message":"no success member"}}"#),
+            (
+                r#"{"success":true,"result":{"value":NaN,"list":[Infinity,-Infinity],"n":12345678901234567890123}}"#,
+                r#""result":{"value":"NaN","list":["Infinity","-Infinity"],"n":12345678901234567890123}}"#,
+            ),
+            (
+                r#"{"success":true,"result":{"content":[{"type":"text","text":"\ud83d\ude00 \ud800"}]}}"#,
+                r#""result":{"content":[{"type":"text","text":"\ud83d\ude00 \ud800"}]}}"#,
+            ),
+        ] {
+            assert_eq!(wire(request, response).1, expected, "{response}");
+        }
+        assert_eq!(
+            wire(
+                r#"{"method":"list_tools"}"#,
+                r#"{"success":true,"result":[{"name":"a","input_schema":{"type":"object","x_y":null}}]}"#
+            )
+            .1,
+            r#""result":{"tools":[{"name":"a","inputSchema":{"type":"object","x_y":null}}]}}"#
+        );
+    }
+
+    #[test]
+    fn sessions_of_every_shape_come_back() {
+        for text in [
+            r#"{"session_id":"a","calls":[]}"#,
+            r#"{"session_id":"a","calls":null,"ended_at":null}"#,
+            r#"{"session_id":"a"}"#,
+            r#"{"session_id":7,"server_info":null,"calls":[null,"odd",{"request":null,"response":"x"},{"request":{"method":"ping"},"extra":{"deep":[1.50,NaN]}}],"metadata":null,"more":{"x":1e500}}"#,
+            r#"{"calls":[{"request":{"method":"list_tools","timestamp":"2025-10-30T10:30:45+02:00"},"response":{"success":true,"result":{"tools":[]},"timestamp":"2025-10-30T10:30:46.5Z"},"duration_ms":null}],"session_id":"a","started_at":"2025-10-30 10:30:45","metadata":{"n":12345678901234567890123,"_imported":"mine"}}"#,
+            r#"{"session_id":"a","started_at":"not a time","calls":[{"request":{"method":"list_tools","timestamp":1761820245.5},"response":{"success":true,"result":{},"timestamp":"2024-01-01T00:00:00"},"duration_ms":"12"}]}"#,
+        ] {
+            comes_back(Format::PythonTrace, text);
+        }
+        let two = format!("{SEED}\n{SEED}\n");
+        assert_eq!(comes_back(Format::PythonTrace, &two).len(), 6);
+        let mut pretty = String::new();
+        Tree::known(SEED).pretty(&mut pretty, 0);
+        comes_back(Format::PythonTrace, &pretty);
+    }
+
+    #[test]
+    fn the_log_of_the_python_interceptor_comes_back() {
+        let log = concat!(
+            r#"{"type": "request", "timestamp": "2025-10-30T10:30:45.100000", "method": "call_tool", "args": ["a"], "kwargs": {"arguments": {"x": 1}}}"#,
+            "\n",
+            r#"{"type": "request", "timestamp": "2025-10-30T10:30:45.150000", "method": "list_tools", "args": [], "kwargs": {}}"#,
+            "\n",
+            r#"{"type": "response", "timestamp": "2025-10-30T10:30:45.200000", "method": "call_tool", "result": {"_type": "CallToolResult", "content": []}}"#,
+            "\n",
+            r#"{"type": "response", "timestamp": "2025-10-30T10:30:45.300000", "method": "list_tools", "error": "gone", "extra": NaN}"#,
+            "\n",
+            r#"{"type": "request", "timestamp": "2025-10-30T10:30:46", "method": "send_ping", "args": [], "kwargs": {}}"#,
+            "\n",
+            r#"{"type": "response", "timestamp": "2025-10-30T10:30:47", "method": "never_asked", "result": 1}"#,
+            "\n",
+            r#"{"type": "note", "text": "hello"}"#,
+            "\n",
+        );
+        let parts = comes_back(Format::PythonLog, log);
+        let calls = parts.iter().filter(|part| matches!(part, Part::Call(_))).count();
+        assert_eq!((calls, parts.len()), (3, 7));
+    }
+
+    fn fixture(name: &str) -> String {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/traces/");
+        std::fs::read_to_string(format!("{path}{name}")).unwrap()
+    }
+
+    #[test]
+    fn what_other_tools_wrote_is_read_and_comes_back() {
+        for (format, name, calls) in [
+            (Format::McpRecorder, "mcp-recorder-0.5.json", 5),
+            (Format::McpCassette, "mcp-cassette-0.4.json", 5),
+            (Format::Mcporter, "mcporter-0.12.ndjson", 2),
+            (Format::Mcptest, "mcptest-1.3.json", 5),
+            (Format::PythonTrace, "python.jsonl", 4),
+            (Format::PythonLog, "python.log", 2),
+        ] {
+            let parts = comes_back(format, &fixture(name));
+            let found = parts.iter().filter(|part| matches!(part, Part::Call(call) if call.response.is_some())).count();
+            assert_eq!(found, calls, "{name}");
+        }
+    }
+
+    #[test]
+    fn ours_survives_every_format_that_can_hold_it() {
+        let cassette = fixture("mcp-cassette-0.4.json");
+        let ours = read(Format::McpCassette, cassette.as_bytes());
+        for format in [Format::Trace, Format::PythonTrace] {
+            let text = write(format, &ours);
+            assert_eq!(read(format, text.as_bytes()), ours, "{text}");
+        }
+        // The others have no words for some of it; what was said is there.
+        let said = |parts: &[Part]| -> Vec<String> {
+            let calls = parts.iter().filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None });
+            calls.map(|call| call.request.message.text().into_owned()).collect()
+        };
+        for format in [Format::Journal, Format::Mcporter, Format::McpRecorder, Format::Mcptest, Format::McpCassette] {
+            let text = write(format, &ours);
+            assert_eq!(detect(text.as_bytes()), Some(format));
+            assert_eq!(said(&read(format, text.as_bytes())), said(&ours), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_changed_python_file_counts_more_than_what_we_kept_in_it() {
+        let ours = read(Format::McpCassette, fixture("mcp-cassette-0.4.json").as_bytes());
+        let text = write(Format::PythonTrace, &ours).replacen("12:30", "13:30", 1);
+        let parts = read(Format::PythonTrace, text.as_bytes());
+        assert_ne!(parts, ours);
+        assert!(format!("{parts:?}").contains("13:30"));
+    }
+
+    #[test]
+    fn a_format_that_holds_one_session_says_so() {
+        let two = read(Format::PythonTrace, format!("{SEED}\n{SEED}\n").as_bytes());
+        for (format, expected) in [
+            (Format::McpCassette, "a mcp-cassette file holds one session, and there are more; split the trace first"),
+            (
+                Format::Har,
+                "session 550e8400-e29b-41d4-a716-446655440000 was not recorded over HTTP, so there is nothing to put into an HTTP archive",
+            ),
+        ] {
+            let mut writer = Writer::new(format, Vec::new(), Cursor::new(Vec::new()));
+            let failed = two.iter().find_map(|part| writer.part(part).err()).unwrap();
+            assert_eq!(failed.to_string(), expected);
+        }
+        assert!(Reader::new(Format::Har, Cursor::new(b"")).is_none());
+    }
+
+    #[test]
+    fn bad_lines_are_told_and_skipped_where_wanted() {
+        let text = format!("{SEED}\n{{\"session_id\": nonsense}}\n{SEED}\n");
+        let results = |skip| -> Vec<String> {
+            let reader = Reader::skipping(Format::PythonTrace, Cursor::new(text.clone()), skip).unwrap();
+            reader.map(|part| part.map_or_else(|error| error.to_string(), |_| "part".to_owned())).collect()
+        };
+        let bad = "line 2, column 16: expected a value";
+        assert_eq!(results(false), ["part", "part", "part", bad]);
+        assert_eq!(results(true), ["part", "part", "part", bad, "part", "part", "part"]);
+        let torn = format!("{SEED}\n{}\n{SEED}\n", &SEED[..300]);
+        let reader = Reader::skipping(Format::PythonTrace, Cursor::new(torn), true).unwrap();
+        assert_eq!(reader.filter(Result::is_ok).count(), 6);
+    }
+}

@@ -1,0 +1,63 @@
+//! `rehearse trace recover`
+
+use std::path::PathBuf;
+
+use clap::Args;
+use rehearsal::record::{Fate, recover};
+
+use super::TraceError;
+use super::reading::recovered_line;
+use crate::cli::context::Context;
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+use crate::print::plural;
+
+/// Put sessions whose recorder was killed into their trace, and say what was done
+#[derive(Args, Debug)]
+#[command(after_help = MORE)]
+pub(super) struct Recover {
+    /// The trace that was being recorded
+    #[arg(default_value = "trace.jsonl", value_hint = clap::ValueHint::FilePath)]
+    file: PathBuf,
+}
+
+const MORE: &str = "\
+While a session is recorded it stands beside its trace, in TRACE.SESSION.journal, and everything that was passed
+on is in there. Whoever reads or records to the trace next puts it in; this does nothing else. A session that is
+still being recorded is left alone.
+
+Examples:
+  rehearse trace recover
+  rehearse trace recover today.jsonl
+
+Exit status:
+    0  everything went well
+    2  a journal could not be read, or the trace not be written";
+
+impl Recover {
+    pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let unwritable = |cause| TraceError::Unwritable { path: self.file.clone(), cause };
+        let found = recover(&self.file).map_err(unwritable)?;
+        if found.is_empty() {
+            context.talk.say(format_args!("nothing to recover beside {}", self.file.display()));
+        }
+        let mut exit = Exit::Ok;
+        let mut folded = 0;
+        for recovered in &found {
+            match &recovered.fate {
+                Fate::Failed { .. } => {
+                    exit = Exit::BadInput;
+                    context.talk.error(recovered_line(recovered));
+                    continue;
+                }
+                Fate::Folded { .. } => folded += 1,
+                Fate::AlreadyThere | Fate::Empty | Fate::Running => {}
+            }
+            context.talk.say(recovered_line(recovered));
+        }
+        if folded > 0 {
+            context.talk.say(format_args!("{} put into {}", plural(folded, "session"), self.file.display()));
+        }
+        Ok(exit)
+    }
+}

@@ -1,0 +1,95 @@
+//! Recording from a program.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use rehearsal::core::exchange::{Channel, Side};
+use rehearsal::core::message::{Message, Reply};
+use rehearsal::core::trace::{End, Part, TraceReader, What};
+use rehearsal::record::{Notice, Recorder};
+use serde_json::Map;
+
+fn said(from: Side, text: &str) -> What {
+    What::Message { from, channel: Channel::MAIN, message: Message::parse(text.to_owned()), event_id: None }
+}
+
+fn call() -> [What; 2] {
+    let params = r#"{"name":"echo","arguments":{"message":"hello"}}"#;
+    let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+    [said(Side::Client, &request), said(Side::Server, r#"{"jsonrpc":"2.0","id":1,"result":{"content":[]}}"#)]
+}
+
+fn parts(trace: &Path) -> Vec<Part> {
+    TraceReader::new(BufReader::new(File::open(trace).unwrap())).map(Result::unwrap).collect()
+}
+
+#[test]
+fn hooks_see_requests_and_answers_and_one_that_panics_disturbs_nobody() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace.jsonl");
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (asked, answered, heard) = (seen.clone(), seen.clone(), seen.clone());
+    let recorder = Recorder::builder()
+        .trace(&trace)
+        .metadata("purpose", "test")
+        .on_request(|_, _| panic!("on purpose"))
+        .on_request(move |method, params| asked.lock().unwrap().push(format!("{method} {}", params.unwrap())))
+        .on_response(move |method, reply| {
+            let Reply::Result(result) = reply else { panic!("{reply:?}") };
+            answered.lock().unwrap().push(format!("{method}: {result}"));
+        })
+        .on_notice(move |notice| heard.lock().unwrap().push(notice.to_string()))
+        .build();
+    let tape = recorder.start(Map::new());
+    tape.put(call());
+    tape.end(End::Stopped);
+    tape.end(End::Stopped);
+    let expected = [
+        "a request hook panicked at tools/call; it is ignored",
+        r#"tools/call {"name":"echo","arguments":{"message":"hello"}}"#,
+        r#"tools/call: {"content":[]}"#,
+    ];
+    assert_eq!(*seen.lock().unwrap(), expected);
+    let [Part::Start(start), Part::Call(call), Part::Finish { end, .. }] = &parts(&trace)[..] else { panic!() };
+    assert_eq!(start.metadata["purpose"], "test");
+    assert!(call.response.is_some());
+    assert_eq!(*end, Some(End::Stopped));
+    let summary = recorder.summary();
+    assert_eq!((summary.sessions, summary.messages, summary.failed), (1, 2, false));
+}
+
+#[test]
+fn a_session_that_was_never_started_gives_one_warning_and_writes_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace.jsonl");
+    let notices = Arc::new(Mutex::new(Vec::new()));
+    let heard = notices.clone();
+    let recorder =
+        Recorder::builder().trace(&trace).on_notice(move |notice| heard.lock().unwrap().push(notice.clone())).build();
+    let tape = recorder.tape();
+    tape.put(call());
+    tape.put(call());
+    tape.end(End::Stopped);
+    assert_eq!(*notices.lock().unwrap(), [Notice::NotStarted]);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    tape.start(Map::new());
+    tape.put(call());
+    drop(tape);
+    assert_eq!(parts(&trace).len(), 3, "what was put before the start is not there");
+}
+
+#[test]
+fn a_session_that_nobody_ends_is_ended_with_its_last_tape() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace.jsonl");
+    let recorder = Recorder::builder().trace(&trace).build();
+    let tape = recorder.start(Map::new());
+    let other = tape.clone();
+    other.put(call());
+    drop(tape);
+    assert_eq!(std::fs::read(&trace).unwrap(), b"", "somebody still holds it");
+    drop(other);
+    assert!(matches!(parts(&trace)[..], [_, Part::Call(_), Part::Finish { end: Some(End::Stopped), .. }]));
+}

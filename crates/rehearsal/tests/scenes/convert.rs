@@ -1,0 +1,76 @@
+//! `rehearse trace convert`
+
+use crate::stage::{Stage, rehearse};
+
+fn fixture(name: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/traces/");
+    std::fs::read_to_string(format!("{folder}{name}")).unwrap()
+}
+
+#[test]
+fn a_python_trace_is_shown_and_comes_back_as_it_was() {
+    let stage = Stage::new().file("python.jsonl", &fixture("python.jsonl"));
+    rehearse!(stage, "rehearse trace convert python.jsonl trace.jsonl && rehearse trace convert trace.jsonl back.jsonl --to python", @"exit: 0");
+    // Python reads NaN; our own JSON has none, so it is put in words to compare.
+    let json = |name: &str| -> Vec<serde_json::Value> {
+        let text = std::fs::read_to_string(stage.path().join(name)).unwrap();
+        let text = text.replace(": NaN", ":\"NaN\"").replace(":NaN", ":\"NaN\"");
+        let text = text.replace(": -Infinity", ":\"-Infinity\"").replace(":-Infinity", ":\"-Infinity\"");
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    assert_eq!(json("back.jsonl"), json("python.jsonl"));
+    rehearse!(stage, "rehearse trace show python.jsonl > a; rehearse trace show trace.jsonl > b; cmp a b; grep -c tools/call a", @r"
+    exit: 0
+    ----- stdout -----
+    2
+    ");
+}
+
+#[test]
+fn cassettes_of_other_tools_become_traces() {
+    let mut stage = Stage::new();
+    for name in
+        ["mcp-recorder-0.5.json", "mcp-cassette-0.4.json", "mcporter-0.12.ndjson", "mcptest-1.3.json", "python.log"]
+    {
+        stage = stage.file(name, &fixture(name));
+    }
+    rehearse!(stage, "for file in mcp* python.log; do rehearse trace convert $file | rehearse trace show - | tail -1; done", @r"
+    exit: 0
+    ----- stdout -----
+    5 calls, 2 failed, 1 other message
+    5 calls, 2 failed, 1 other message
+    2 calls, none failed, 1 other message
+    5 calls, 2 failed, 0 other messages
+    2 calls, 1 failed, 0 other messages
+    ");
+}
+
+#[test]
+fn what_does_not_fit_a_format_is_told() {
+    let stage = Stage::new().file("python.jsonl", &fixture("python.jsonl")).file("notes.txt", "hello\n");
+    rehearse!(stage, "rehearse trace convert python.jsonl out.json --to mcptest", @r"
+    exit: 2
+    ----- stderr -----
+    error: a mcptest file holds one session, and there are more; split the trace first
+    hint: `rehearse trace split` makes one file of each
+    ");
+    rehearse!(stage, "rehearse trace convert python.jsonl out.har; ls", @r"
+    exit: 0
+    ----- stdout -----
+    notes.txt
+    python.jsonl
+    ----- stderr -----
+    error: session 550e8400-e29b-41d4-a716-446655440000 was not recorded over HTTP, so there is nothing to put into an HTTP archive
+    ");
+    rehearse!(stage, "rehearse trace convert out.har --from har", @r"
+    exit: 2
+    ----- stderr -----
+    error: har files can be written, but not read
+    ");
+    rehearse!(stage, "rehearse trace convert notes.txt --from python", @r"
+    exit: 2
+    ----- stderr -----
+    error: notes.txt, line 1, column 1: expected `{`
+    hint: `--skip-bad` goes on with the next line
+    ");
+}

@@ -1,0 +1,286 @@
+//! Real servers and real clients with `rehearse record` between them.
+//!
+//! ```text
+//! client ⇄ tee ⇄ rehearse record ⇄ tee ⇄ server      what passed on both sides of the recorder is the same, byte by byte
+//! ```
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::OnceLock;
+
+use rehearsal::Client;
+use rehearsal::client::{Answers, ClientBuilder};
+use rehearsal::core::exchange::Side;
+use rehearsal::core::message::Method;
+use rehearsal::core::protocol::Revision;
+use rehearsal::core::trace::{Call, End, Part, Placed, TraceReader, What};
+use rehearsal::record::{Recorder, intercept};
+use rmcp::transport::TokioChildProcess;
+use serde_json::json;
+use tokio::process::Command;
+
+use crate::clients::{self, Era};
+use crate::installed::{TIMEOUT, folder, node, npm_server, python};
+use crate::rmcp_client;
+
+/// The program of `examples/tiny-server`.
+const TINY: &str = env!("CARGO_BIN_EXE_tiny");
+
+/// Writes down what passes in both directions: `sh -c TEE sh NAME COMMAND…`.
+const TEE: &str = r#"name=$1; shift; tee "$name.in" | "$@" | tee "$name.out""#;
+
+/// `rehearse`, built where it is not there yet.
+fn rehearse() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let mut build = std::process::Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "--package", "rehearsal", "--bin", "rehearse"]);
+        let programs = Path::new(TINY).parent().unwrap();
+        if programs.ends_with("release") {
+            build.arg("--release");
+        }
+        assert!(build.status().unwrap().success(), "rehearse could not be built");
+        programs.join("rehearse")
+    })
+}
+
+/// A server that is recorded, with witnesses on both sides.
+struct Recorded {
+    folder: tempfile::TempDir,
+}
+
+impl Recorded {
+    fn new() -> Recorded {
+        Recorded { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The words that start a server with everything around it.
+    fn command(&self, server: impl IntoIterator<Item = impl Into<OsString>>) -> Vec<OsString> {
+        let tee = |name: &str| -> Vec<OsString> {
+            let path = self.path(name).into_os_string();
+            vec!["sh".into(), "-c".into(), TEE.into(), "sh".into(), path]
+        };
+        let mut words = tee("client");
+        words.push(rehearse().into());
+        words.extend(["record", "-q", "--no-redact", "-o"].map(OsString::from));
+        words.extend([self.path("trace.jsonl").into_os_string(), "--".into()]);
+        words.extend(tee("server"));
+        words.extend(server.into_iter().map(Into::into));
+        words
+    }
+
+    fn client(&self, server: impl IntoIterator<Item = impl Into<OsString>>) -> ClientBuilder {
+        let words = self.command(server);
+        Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT)
+    }
+
+    /// What was said, after everybody has ended: the same on both sides of the recorder, and in the trace.
+    fn trace(&self) -> Trace {
+        let read = |name: &str| std::fs::read(self.path(name)).unwrap();
+        let trace = Trace::read(&self.path("trace.jsonl"));
+        for (name, side) in [("in", Side::Client), ("out", Side::Server)] {
+            let (one, other) = (read(&format!("client.{name}")), read(&format!("server.{name}")));
+            assert!(!one.is_empty() && one == other, "{side:?}: {} and {} bytes", one.len(), other.len());
+            assert_eq!(String::from_utf8_lossy(&trace.stream(side)), String::from_utf8_lossy(&one), "{side:?}");
+        }
+        trace
+    }
+}
+
+/// One session, as its trace has it.
+struct Trace {
+    calls: Vec<Call>,
+    said: Vec<(u64, Side, Vec<u8>)>,
+    end: Option<End>,
+    server: Option<String>,
+}
+
+impl Trace {
+    fn read(path: &Path) -> Trace {
+        let mut trace = Trace { calls: Vec::new(), said: Vec::new(), end: None, server: None };
+        for part in TraceReader::new(BufReader::new(File::open(path).unwrap())) {
+            match part.unwrap() {
+                Part::Start(start) => {
+                    assert!(trace.server.is_none(), "one session only");
+                    let name = start.server_info.get("name").and_then(|name| name.as_str());
+                    trace.server = Some(name.unwrap_or_default().to_owned());
+                }
+                Part::Call(call) => {
+                    let mut keep = |from, Placed { seq, message, .. }: &Placed| {
+                        trace.said.push((*seq, from, message.raw().to_vec()));
+                    };
+                    keep(call.asker, &call.request);
+                    call.response.iter().for_each(|response| keep(call.asker.other(), response));
+                    trace.calls.push(*call);
+                }
+                Part::Entry(entry) => {
+                    if let What::Message { from, message, .. } = entry.what {
+                        trace.said.push((entry.seq, from, message.raw().to_vec()));
+                    }
+                }
+                Part::Finish { end, .. } => trace.end = end,
+            }
+        }
+        trace.said.sort_by_key(|(seq, ..)| *seq);
+        trace
+    }
+
+    /// What one side said, each message on its line.
+    fn stream(&self, side: Side) -> Vec<u8> {
+        let said = self.said.iter().filter(|(_, from, _)| *from == side);
+        said.flat_map(|(_, _, raw)| [&raw[..], b"\n"].concat()).collect()
+    }
+
+    fn calls_of(&self, asker: Side, method: &Method) -> usize {
+        let asked = |call: &&Call| call.asker == asker && call.request.message.method() == Some(method);
+        self.calls.iter().filter(asked).count()
+    }
+
+    fn notifications(&self, method: &Method) -> usize {
+        let name = format!("\"{method}\"");
+        self.said.iter().filter(|(_, _, raw)| String::from_utf8_lossy(raw).contains(&name)).count()
+    }
+}
+
+#[tokio::test]
+async fn everything_that_server_everything_does_is_recorded() {
+    let recorded = Recorded::new();
+    let server = [node().into_os_string(), npm_server("server-everything").into_os_string(), "stdio".into()];
+    let answers = Answers::new()
+        .roots([("file:///tmp/interop", "interop")])
+        .sampling_text("sampled")
+        .elicitation_accept(json!({"name": "Ada", "check": true}));
+    let client = recorded.client(server).answers(answers).connect().await.unwrap();
+    assert_eq!(client.revision(), Revision::V2025_11_25);
+    while !client.list_tools().await.unwrap().iter().any(|tool| tool.name == "trigger-sampling-request") {}
+    client.call_tool("get-tiny-image", json!({})).await.unwrap();
+    let slow = client.call("trigger-long-running-operation").arguments(json!({"duration": 0.2, "steps": 2}));
+    slow.on_progress(|_| {}).await.unwrap();
+    client.call_tool("trigger-sampling-request", json!({"prompt": "hi", "maxTokens": 10})).await.unwrap();
+    client.call_tool("trigger-elicitation-request", json!({})).await.unwrap();
+    client.call_tool("get-roots-list", json!({})).await.unwrap();
+    assert!(client.call_tool("no-such-tool", json!({})).await.unwrap().is_error());
+    assert_eq!(client.read_resource("demo://no/such/resource").await.unwrap().error_code(), Some(-32602));
+    // Slow ones first, so that the answers come in another order.
+    let calls = (0..50).map(|number| {
+        let client = client.clone();
+        tokio::spawn(async move {
+            if number % 10 == 0 {
+                let slow = json!({"duration": 0.1, "steps": 1});
+                client.call_tool("trigger-long-running-operation", slow).await.unwrap();
+            } else {
+                let sum = client.call_tool("get-sum", json!({"a": number, "b": 1})).await.unwrap();
+                assert_eq!(sum.content(), format!("The sum of {number} and 1 is {}.", number + 1));
+            }
+        })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        call.await.unwrap();
+    }
+    client.close().await;
+    let trace = recorded.trace();
+    assert_eq!(trace.server.as_deref(), Some("mcp-servers/everything"));
+    assert_eq!(trace.calls_of(Side::Client, &Method::TOOLS_CALL), 56);
+    for method in [Method::SAMPLING, Method::ELICITATION, Method::ROOTS_LIST] {
+        assert!(trace.calls_of(Side::Server, &method) >= 1, "{method}");
+    }
+    assert!(trace.notifications(&Method::PROGRESS) >= 2);
+    assert!(trace.calls.iter().all(|call| call.response.is_some()));
+    let order = |call: &Call| (call.request.seq, call.response.as_ref().map(|response| response.seq));
+    let mut orders: Vec<_> = trace.calls.iter().map(order).collect();
+    orders.sort_unstable();
+    assert!(!orders.is_sorted_by_key(|(_, response)| *response), "answers came out of order");
+    assert!(matches!(trace.end, Some(End::ClientClosed { .. })), "{:?}", trace.end);
+}
+
+#[tokio::test]
+async fn the_time_server_is_recorded_in_both_eras() {
+    for modern in [true, false] {
+        let recorded = Recorded::new();
+        let builder = recorded.client([python("mcp-server-time")]);
+        let builder = if modern { builder } else { builder.legacy(Revision::LATEST_LEGACY) };
+        let client = builder.connect().await.unwrap();
+        assert_eq!(client.revision().has_handshake(), !modern);
+        let arguments = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
+        let converted = client.call_tool("convert_time", arguments).await.unwrap();
+        assert!(converted.content().contains("21:00"), "{}", converted.content());
+        client.close().await;
+        let trace = recorded.trace();
+        let first = if modern { Method::DISCOVER } else { Method::INITIALIZE };
+        assert_eq!(trace.calls_of(Side::Client, &first), 1);
+        assert_eq!(trace.calls_of(Side::Client, &Method::TOOLS_CALL), 1);
+    }
+}
+
+#[tokio::test]
+async fn the_python_and_typescript_sdks_see_no_difference_when_they_are_recorded() {
+    for (program, script) in [(python("python"), "python_client.py"), (node(), "typescript_client.mjs")] {
+        for (era, version) in [("legacy", "2025-11-25"), ("modern", "2026-07-28")] {
+            let recorded = Recorded::new();
+            // A client may take `--` for its own, so all of it is behind one name.
+            let quoted = |word: &OsString| format!("'{}' ", word.to_str().unwrap());
+            let words: String = recorded.command([TINY]).iter().map(quoted).collect();
+            std::fs::write(recorded.path("start"), format!("exec {words}")).unwrap();
+            let transport = ["--stdio", "sh", recorded.path("start").to_str().unwrap()].map(str::to_owned);
+            let transport: Vec<&str> = transport.iter().map(String::as_str).collect();
+            let seen = clients::run_script(&program, script, era, &transport).await;
+            assert_eq!(seen, clients::everything(version), "{script}, era {era}");
+            let trace = recorded.trace();
+            assert_eq!(trace.server.as_deref(), Some("tiny-server"));
+            assert!(trace.notifications(&Method::PROGRESS) >= 3);
+        }
+    }
+}
+
+#[tokio::test]
+async fn noise_of_a_server_is_passed_on_and_kept() {
+    let recorded = Recorded::new();
+    let script = folder().join("servers/noise_on_stdout.py");
+    let client = recorded.client([python("python"), script]).connect().await.unwrap();
+    client.list_tools().await.unwrap();
+    client.close().await;
+    let trace = recorded.trace();
+    let noise = trace.said.iter().filter(|(_, from, raw)| *from == Side::Server && !raw.starts_with(b"{")).count();
+    assert!(noise > 0);
+}
+
+#[tokio::test]
+async fn an_application_on_the_rust_sdk_is_recorded_by_wrapping_its_transport() {
+    let recorded = Recorded::new();
+    let asked = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let hook = asked.clone();
+    let recorder = Recorder::builder()
+        .trace(recorded.path("trace.jsonl"))
+        .on_request(move |method, _| hook.lock().unwrap().push(method.to_string()))
+        .on_response(|_, _| panic!("a hook that panics does not break the conversation"))
+        .on_notice(|_| {})
+        .build();
+    let mut command = Command::new(TINY);
+    command.stderr(Stdio::null());
+    let transport = intercept(TokioChildProcess::new(command).unwrap(), &recorder);
+    let client = rmcp_client::over(transport, Era::Legacy).await;
+    assert_eq!(rmcp_client::tour(client).await, clients::everything("2025-11-25"));
+    let trace = Trace::read(&recorded.path("trace.jsonl"));
+    for method in [
+        Method::INITIALIZE,
+        Method::TOOLS_LIST,
+        Method::TOOLS_CALL,
+        Method::RESOURCES_LIST,
+        Method::RESOURCES_READ,
+        Method::PROMPTS_LIST,
+        Method::PROMPTS_GET,
+    ] {
+        assert!(trace.calls_of(Side::Client, &method) >= 1, "{method}");
+        assert!(asked.lock().unwrap().contains(&method.to_string()), "{method}");
+    }
+    assert!(trace.calls_of(Side::Server, &Method::SAMPLING) >= 1);
+    assert!(trace.calls.iter().all(|call| call.response.is_some()));
+    assert_eq!(recorder.summary().sessions, 1);
+}

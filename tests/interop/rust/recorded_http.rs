@@ -1,0 +1,336 @@
+//! Real servers and clients with a recorder between them: nobody notices, and everything is in the trace.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use rehearsal::Client;
+use rehearsal::client::{ClientBuilder, HttpTransport};
+use rehearsal::core::exchange::Side;
+use rehearsal::core::message::{Body, Message};
+use rehearsal::core::protocol::Revision;
+use rehearsal::core::trace::{Call, End, Part, Start, TraceReader, What};
+use rehearsal::record::{HttpRecording, Recorder};
+use rehearsal_wire::http::proxy::Options;
+use serde_json::json;
+use tokio::process::Command;
+
+use crate::clients::{ERAS, Era, everything, run_script, tiny_over_http};
+use crate::cut_streams::Scissors;
+use crate::installed::{TIMEOUT, listening, node, python, sdk_server};
+use crate::servers::{in_both_eras, sdk_tour};
+use crate::{everything, rmcp_client};
+
+/// A recorder in front of a server.
+struct Recorded {
+    recording: HttpRecording,
+    recorder: Recorder,
+    directory: tempfile::TempDir,
+    /// Who said what, in the order in which the client saw it.
+    seen: Seen,
+}
+
+type Seen = Arc<Mutex<Vec<(Side, String)>>>;
+
+/// A session of the trace.
+struct Session {
+    start: Start,
+    calls: Vec<Call>,
+    entries: Vec<What>,
+    end: Option<End>,
+}
+
+impl Recorded {
+    async fn before(url: &str) -> Recorded {
+        let directory = tempfile::tempdir().unwrap();
+        let recorder = Recorder::builder().trace(directory.path().join("trace.jsonl")).build();
+        let options = Options::new("127.0.0.1:0".parse().unwrap(), url).unwrap();
+        let recording = HttpRecording::start(&recorder, options).await.unwrap();
+        Recorded { recording, recorder, directory, seen: Seen::default() }
+    }
+
+    fn url(&self) -> String {
+        self.recording.url()
+    }
+
+    /// A client whose every message is remembered.
+    fn watched(&self, builder: ClientBuilder) -> ClientBuilder {
+        let seen = self.seen.clone();
+        builder.on_message(move |side, message| seen.lock().unwrap().push((side, message.text().into_owned())))
+    }
+
+    /// Ends the recorder; its sessions.
+    async fn sessions(self) -> Vec<Session> {
+        let Recorded { recording, recorder, directory, seen } = self;
+        recording.stop().await;
+        assert!(!recorder.summary().failed);
+        let sessions = read(&directory.path().join("trace.jsonl"));
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "a journal is left");
+        let seen = std::mem::take(&mut *seen.lock().unwrap());
+        if !seen.is_empty() {
+            let recorded = sessions.iter().flat_map(Session::messages);
+            let recorded = recorded.map(|(side, message)| (side, message.text().into_owned()));
+            assert_eq!(counted(recorded), counted(seen.into_iter()), "what was recorded is what the client saw");
+        }
+        sessions
+    }
+}
+
+/// How often each was said, in any order.
+fn counted(said: impl Iterator<Item = (Side, String)>) -> BTreeMap<(Side, String), usize> {
+    let mut counts = BTreeMap::new();
+    said.for_each(|one| *counts.entry(one).or_default() += 1);
+    counts
+}
+
+fn read(trace: &Path) -> Vec<Session> {
+    let mut sessions: Vec<Session> = Vec::new();
+    for part in TraceReader::new(BufReader::new(File::open(trace).unwrap())) {
+        match part.unwrap() {
+            Part::Start(start) => {
+                sessions.push(Session { start, calls: Vec::new(), entries: Vec::new(), end: None });
+            }
+            Part::Call(call) => sessions.last_mut().unwrap().calls.push(*call),
+            Part::Entry(entry) => sessions.last_mut().unwrap().entries.push(entry.what),
+            Part::Finish { end, .. } => sessions.last_mut().unwrap().end = end,
+        }
+    }
+    sessions
+}
+
+impl Session {
+    /// Everything that was said.
+    fn messages(&self) -> Vec<(Side, &Message)> {
+        let asked = self.calls.iter().map(|call| (call.asker, &call.request.message));
+        let answered =
+            self.calls.iter().filter_map(|call| Some((call.asker.other(), &call.response.as_ref()?.message)));
+        let told = self.entries.iter().filter_map(|what| match what {
+            What::Message { from, message, .. } => Some((*from, message)),
+            _ => None,
+        });
+        asked.chain(answered).chain(told).collect()
+    }
+
+    fn transport(&self) -> &str {
+        self.start.server_info["transport"].as_str().unwrap()
+    }
+
+    fn methods(&self, asker: Side) -> Vec<&str> {
+        let calls = self.calls.iter().filter(|call| call.asker == asker);
+        calls.filter_map(|call| call.request.message.method()).map(|method| method.as_str()).collect()
+    }
+
+    #[track_caller]
+    fn assert_whole(&self) {
+        for call in &self.calls {
+            assert!(call.response.is_some(), "no answer to {:?}", call.request.message);
+        }
+        for (side, message) in self.messages() {
+            assert!(!matches!(message.body(), Body::Garbled(_)), "{side} said {message:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn server_everything_over_both_transports() {
+    for (transport, name) in [("streamableHttp", "streamable-http"), ("sse", "http+sse")] {
+        let server = everything::http(transport).await;
+        let recorded = Recorded::before(&server.url).await;
+        let builder = Client::url(recorded.url()).legacy(match transport {
+            "sse" => Revision::V2024_11_05,
+            _ => Revision::V2025_11_25,
+        });
+        let builder = match transport {
+            "sse" => builder.transport(HttpTransport::Sse),
+            _ => builder,
+        };
+        let builder = recorded.watched(builder.timeout(TIMEOUT).answers(everything::answers()));
+        let client = builder.connect().await.unwrap();
+        everything::whole_tour(&client).await;
+        client.close().await;
+        let sessions = recorded.sessions().await;
+        assert_eq!(sessions.len(), 1, "{transport}");
+        let session = &sessions[0];
+        session.assert_whole();
+        assert_eq!(session.transport(), name);
+        assert_eq!(session.start.server_info["name"], "mcp-servers/everything");
+        assert_eq!(session.end, Some(End::ClientClosed { status: None }), "{transport}");
+        for method in ["sampling/createMessage", "roots/list", "elicitation/create"] {
+            assert!(session.methods(Side::Server).contains(&method), "{transport}: {method} is missing");
+        }
+    }
+}
+
+/// Our client's tour of a server through a recorder, in an era.
+async fn toured(
+    url: &str,
+    change: impl Fn(ClientBuilder) -> ClientBuilder,
+    era: rehearsal::core::protocol::Era,
+    unknown: &str,
+) {
+    let recorded = Recorded::before(url).await;
+    let builder = recorded.watched(change(Client::url(recorded.url())));
+    sdk_tour(builder, era, unknown).await;
+    let sessions = recorded.sessions().await;
+    sessions.iter().for_each(Session::assert_whole);
+    let tour = sessions.iter().find(|session| session.methods(Side::Client).contains(&"tools/call")).unwrap();
+    assert!(tour.methods(Side::Client).len() >= 12, "{:?}", tour.methods(Side::Client));
+    let asks = tour.methods(Side::Server);
+    match era {
+        rehearsal::core::protocol::Era::Modern => assert!(asks.is_empty(), "{asks:?}"),
+        rehearsal::core::protocol::Era::Legacy => assert_eq!(asks.len(), 3, "{asks:?}"),
+    }
+}
+
+#[tokio::test]
+async fn servers_on_every_sdk_in_both_eras() {
+    let fastmcp = sdk_server(&python("python"), "fastmcp_server.py", "http").await;
+    let typescript = sdk_server(&node(), "typescript_server.mjs", "http").await;
+    let rmcp = listening(Command::new(env!("CARGO_BIN_EXE_rmcp-server")).arg("http")).await;
+    for (server, unknown) in [(&fastmcp, "isError"), (&typescript, "-32602"), (&rmcp, "-32602")] {
+        for (_, era) in in_both_eras(|| Client::url(&server.url)) {
+            let change = |builder: ClientBuilder| match era {
+                rehearsal::core::protocol::Era::Modern => builder,
+                rehearsal::core::protocol::Era::Legacy => builder.legacy(Revision::LATEST_LEGACY),
+            };
+            toured(&server.url, change, era, unknown).await;
+        }
+    }
+    let sse = sdk_server(&python("python"), "fastmcp_server.py", "sse").await;
+    let change = |builder: ClientBuilder| builder.legacy(Revision::V2024_11_05);
+    toured(&sse.url, change, rehearsal::core::protocol::Era::Legacy, "isError").await;
+}
+
+#[tokio::test]
+async fn clients_on_every_sdk_see_what_they_see_without_a_recorder() {
+    let server = tiny_over_http().await;
+    let recorded = Recorded::before(&server.url).await;
+    let (url, sse) = (recorded.url(), recorded.url().replace("/mcp", "/sse"));
+    let mut clients = 0;
+    for (program, script) in [(python("python"), "python_client.py"), (node(), "typescript_client.mjs")] {
+        for (era, version) in ERAS {
+            let seen = run_script(&program, script, era, &["--url", &url]).await;
+            assert_eq!(seen, everything(version), "{script}, era {era}");
+            clients += usize::from(era == "legacy");
+        }
+        let seen = run_script(&program, script, "legacy", &["--transport", "sse", "--url", &sse]).await;
+        assert_eq!(seen["echo"], "hello", "{script} over HTTP+SSE");
+        clients += 1;
+    }
+    for era in Era::ALL {
+        let client = rmcp_client::over_http(&url, era, None).await;
+        assert_eq!(rmcp_client::tour(client).await, everything(era.version()), "rmcp, era {era:?}");
+        clients += usize::from(matches!(era, Era::Legacy));
+    }
+    let sessions = recorded.sessions().await;
+    sessions.iter().for_each(Session::assert_whole);
+    let handshakes = sessions.iter().filter(|session| session.methods(Side::Client).contains(&"initialize")).count();
+    assert_eq!(handshakes, clients, "a session for each client with a handshake");
+    let stateless: Vec<_> =
+        sessions.iter().filter(|session| session.methods(Side::Client).contains(&"server/discover")).collect();
+    assert_eq!(stateless.len(), 1, "one for all without");
+}
+
+#[tokio::test]
+async fn clients_at_the_same_time_are_not_mixed() {
+    let server = tiny_over_http().await;
+    let recorded = Recorded::before(&server.url).await;
+    let tasks = (0..12).map(|number| {
+        let url = recorded.url();
+        tokio::spawn(async move {
+            let builder = match number % 3 {
+                0 => Client::url(url).legacy(Revision::LATEST_LEGACY),
+                1 => {
+                    Client::url(url.replace("/mcp", "/sse")).transport(HttpTransport::Sse).legacy(Revision::V2024_11_05)
+                }
+                _ => Client::url(url).modern(),
+            };
+            let client = builder.timeout(TIMEOUT).connect().await.unwrap();
+            let mut calls = Vec::new();
+            for call in 0..20 {
+                let (client, message) = (client.clone(), format!("client {number} call {call}"));
+                calls.push(tokio::spawn(async move {
+                    let said = client.call_tool("echo", json!({"message": message})).await.unwrap();
+                    assert_eq!(said.content(), message);
+                }));
+            }
+            for call in calls {
+                call.await.unwrap();
+            }
+            client.close().await;
+        })
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+    let sessions = recorded.sessions().await;
+    assert_eq!(sessions.len(), 9, "four with a name, four with a stream, one for the rest");
+    for session in &sessions {
+        session.assert_whole();
+        let said = session.calls.iter().filter(|call| call.request.message.text().contains("client "));
+        let mut whose: Vec<String> = Vec::new();
+        for call in said {
+            let asked = call.request.message.params().unwrap().at(&["arguments", "message"]).unwrap().text().unwrap();
+            assert!(call.response.as_ref().unwrap().message.text().contains(&asked), "{asked} has another's answer");
+            whose.push(asked.split(" call").next().unwrap().to_owned());
+        }
+        whose.sort();
+        whose.dedup();
+        let is_stateless = session.methods(Side::Client).contains(&"server/discover");
+        assert_eq!(whose.len(), if is_stateless { 4 } else { 1 }, "{whose:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_broke_and_was_resumed_is_one_call() {
+    let server = tiny_over_http().await;
+    let recorded = Recorded::before(&server.url).await;
+    let scissors = Scissors::before(&recorded.url()).await;
+    let client = Client::url(&scissors.url).legacy(Revision::LATEST_LEGACY).timeout(TIMEOUT).connect().await.unwrap();
+    let slow = client.call("slow").arguments(json!({"steps": 3})).with_progress().await.unwrap();
+    assert_eq!(slow.progress().len(), 3);
+    client.close().await;
+    scissors.assert_used();
+    let sessions = recorded.sessions().await;
+    assert_eq!(sessions.len(), 1);
+    sessions[0].assert_whole();
+    let resumed = sessions[0].entries.iter().any(|what| match what {
+        What::Http { from: Side::Client, head, .. } => {
+            head.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("last-event-id"))
+        }
+        _ => false,
+    });
+    assert!(resumed);
+    let broken = sessions[0].entries.iter().any(|what| matches!(what, What::ChannelEnded { why: Some(_), .. }));
+    assert!(broken, "the break is in the trace");
+}
+
+#[tokio::test]
+async fn a_server_that_dies_is_told_and_recorded() {
+    let server = tiny_over_http().await;
+    let recorded = Recorded::before(&server.url).await;
+    let client = Client::url(recorded.url()).legacy(Revision::LATEST_LEGACY).timeout(TIMEOUT).connect().await.unwrap();
+    let slow = {
+        let client = client.clone();
+        tokio::spawn(async move { client.call("slow").arguments(json!({"steps": 2, "delay_ms": 60_000})).await })
+    };
+    // The call is on its way when something that was sent after it is answered.
+    assert_eq!(client.call_tool("echo", json!({"message": "x"})).await.unwrap().content(), "x");
+    while recorded.recorder.summary().messages < 6 {
+        tokio::task::yield_now().await;
+    }
+    server.stop().await;
+    assert!(slow.await.unwrap().is_err());
+    let refused = client.call_tool("echo", json!({"message": "x"})).await.unwrap_err().to_string();
+    assert!(refused.contains("502"), "{refused}");
+    let sessions = recorded.sessions().await;
+    let unanswered = sessions[0].calls.iter().filter(|call| call.response.is_none()).count();
+    assert_eq!(unanswered, 2);
+    let why = sessions[0].entries.iter().filter_map(|what| match what {
+        What::ChannelEnded { why: Some(why), .. } => Some(why.as_str()),
+        _ => None,
+    });
+    assert!(why.clone().any(|why| why.starts_with("cannot connect to ")), "{:?}", why.collect::<Vec<_>>());
+}
