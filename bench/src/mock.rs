@@ -113,9 +113,8 @@ pub(crate) fn serve(file: Option<&String>) -> Result<(), Box<dyn Error>> {
 /// Serves a file over HTTP, and says on stdout where; until stdin ends.
 pub(crate) fn serve_http(file: Option<&String>) -> Result<(), Box<dyn Error>> {
     end_with_stdin();
-    let mock = Files::new(file).load()?;
-    let options = http_options(&mock);
-    let server = Server::new(mock);
+    let server = Server::new(Files::new(file).load()?);
+    let options = http_options(&server);
     runtime()?.block_on(async {
         let mut listener = HttpServer::bind(options).await?;
         writeln!(io::stdout(), "{}", listener.url())?;

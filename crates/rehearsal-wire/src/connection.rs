@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use rehearsal_core::answer::fault::{Aftermath, Misdeed};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::Message;
 
@@ -56,6 +57,15 @@ pub trait Sender: fmt::Debug + Send + Sync {
     /// Puts bytes on the wire exactly as they are, without the framing of a message: over a pipe not even a line end,
     /// over HTTP as the body of a POST.
     fn send_bytes(&self, channel: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>>;
+
+    /// Does something wrong on purpose in place of an answer, or just before it; where a transport has no such thing, the
+    /// nearest that it has.
+    ///
+    /// Only the server's side of a transport misbehaves; the others say that they [cannot](SendError::Impossible).
+    fn misbehave(&self, channel: Channel, misdeed: Misdeed) -> BoxFuture<'_, Result<Aftermath, SendError>> {
+        let _ = (channel, misdeed);
+        Box::pin(async { Err(SendError::Impossible) })
+    }
 
     /// Stops caring about a channel: over HTTP its response stream is closed, which in 2026-07-28 cancels the request.
     fn close_channel(&self, channel: Channel) {
@@ -236,6 +246,9 @@ pub enum SendError {
     /// A pipe takes one message a line, and this one has a line end inside.
     #[error("the message has a line end inside; over stdio one message is one line")]
     LineEnd,
+    /// Nobody can be asked to misbehave here.
+    #[error("this end of the connection cannot misbehave")]
+    Impossible,
     /// There is no such channel, or it was closed.
     #[error("the channel to answer on is gone")]
     NoChannel,

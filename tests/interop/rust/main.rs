@@ -8,6 +8,7 @@ mod clients;
 mod containers;
 mod cut_streams;
 mod everything;
+mod faults;
 mod installed;
 mod misbehaving;
 mod mocked;

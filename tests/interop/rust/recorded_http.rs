@@ -70,7 +70,9 @@ impl Recorded {
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "a journal is left");
         let seen = std::mem::take(&mut *seen.lock().unwrap());
         if !seen.is_empty() {
+            // The words of a refusal are kept too, but for a client they are no message.
             let recorded = sessions.iter().flat_map(Session::messages);
+            let recorded = recorded.filter(|(_, message)| message.as_garbled().is_none());
             let recorded = recorded.map(|(side, message)| (side, message.text().into_owned()));
             assert_eq!(counted(recorded), counted(seen.into_iter()), "what was recorded is what the client saw");
         }
@@ -156,7 +158,9 @@ async fn server_everything_over_both_transports() {
         session.assert_whole();
         assert_eq!(session.transport(), name);
         assert_eq!(session.start.server_info["name"], "mcp-servers/everything");
-        assert_eq!(session.end, Some(End::ClientClosed { status: None }), "{transport}");
+        // The recorder is stopped right after the client closed, and may not have noticed yet.
+        let ends = [Some(End::ClientClosed { status: None }), Some(End::Stopped)];
+        assert!(ends.contains(&session.end), "{transport}: {:?}", session.end);
         for method in ["sampling/createMessage", "roots/list", "elicitation/create"] {
             assert!(session.methods(Side::Server).contains(&method), "{transport}: {method} is missing");
         }

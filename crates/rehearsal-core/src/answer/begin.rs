@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::act::{Act, World};
 use super::asked::Facts;
+use super::harness::{self, Harness, Said};
 use super::listing::{List, is_offered, list};
 use super::mock::Otherwise;
 use super::play::{Cast, Play};
@@ -53,9 +54,20 @@ pub enum AboutTask {
 impl Mock {
     /// Begins to answer a request.
     pub fn begin(self: &Arc<Mock>, asked: Asked, memory: &mut Memory, state: &mut State, world: &World<'_>) -> Begun {
-        match self.try_begin(asked, memory, state, world) {
-            Ok(begun) => begun,
-            Err(error) => Begun::Answered(Answer::protocol(Reply::Error(error))),
+        let fault = self.fault(asked.method.as_str(), &asked.params, state);
+        if let Some(first) = fault.as_ref().filter(|fault| fault.comes_first()) {
+            // Nobody will see the answer, so nothing is done for it.
+            let reply = Reply::Result(RawJson::from_value(&json!({})));
+            return Begun::Answered(Answer { fault: Some(first.clone()), ..Answer::protocol(reply) });
+        }
+        let begun = self.try_begin(asked, memory, state, world);
+        let begun = begun.unwrap_or_else(|error| Begun::Answered(Answer::protocol(Reply::Error(error))));
+        match (begun, fault) {
+            (Begun::Answered(answer), Some(fault)) => Begun::Answered(Answer { fault: Some(fault), ..answer }),
+            (Begun::Plays(play, act), Some(fault)) => Begun::Plays(Box::new(play.spoilt(fault)), act),
+            // These have answers of their own, which no rule for faults speaks of.
+            (begun @ (Begun::Listens(_) | Begun::AboutTask(..)), Some(_)) => begun,
+            (begun, None) => begun,
         }
     }
 
@@ -158,6 +170,9 @@ impl Mock {
         let at = found.ok_or_else(|| invalid(unknown("tool", name, offered)))?;
         let tool = &self.tools[at];
         let arguments = arguments(&mut asked)?;
+        if let Some(harness) = self.harness.as_ref().filter(|_| tool.name == harness::TOOL) {
+            return Ok(Begun::Answered(self.harnessed(harness, &asked, &arguments, world)));
+        }
         task::task_support(&asked, tool.task_support, self.has_tasks)?;
         let mut remarks = Vec::new();
         if tool.validate != Validate::Off {
@@ -173,6 +188,31 @@ impl Mock {
             }
         }
         self.play(asked, Target::Tool(at), arguments, remarks, state, world)
+    }
+
+    /// The next response of a test case, or what is wrong with the question: a failure of the tool.
+    fn harnessed(&self, harness: &Harness, asked: &Asked, arguments: &Value, world: &World<'_>) -> Answer {
+        let taken = match harness.call(arguments, world.now_ms) {
+            Ok(taken) => taken,
+            Err(error) => {
+                let result = json!({"content": [{"type": "text", "text": error.to_string()}], "isError": true});
+                let reply = Reply::Result(self.enveloped(result, asked));
+                let remarks = vec![error.to_string()];
+                return Answer { provenance: Provenance::Nobody, remarks, ..Answer::protocol(reply) };
+            }
+        };
+        let reply = match &taken.response.said {
+            Said::Result(result) => {
+                let mut result = Value::Object(result.clone());
+                shape::called(&mut result, asked.terms.revision);
+                Reply::Result(self.enveloped(result, asked))
+            }
+            Said::Error(error) => Reply::Error(error.clone()),
+        };
+        let rule = format!("test case {:?}, response {}", &*taken.test_case, taken.number).into();
+        let provenance = Provenance::Script { target: format!("tool {}", harness::TOOL).into(), rule };
+        let delay = taken.response.delay(taken.number as u64);
+        Answer { provenance, delay, fault: taken.response.fault.clone(), ..Answer::protocol(reply) }
     }
 
     fn get_prompt(

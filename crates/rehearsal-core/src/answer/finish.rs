@@ -59,8 +59,8 @@ impl Play {
 
     pub(super) fn answer(&self, reply: Reply) -> Answer {
         let provenance = self.provenance();
-        let fault = self.scene().and_then(|scene| scene.fault.clone());
-        Answer { reply, provenance, fault, remarks: self.remarks.clone() }
+        let fault = self.fault.clone().or_else(|| self.scene().and_then(|scene| scene.fault.clone()));
+        Answer { reply, provenance, delay: None, fault, remarks: self.remarks.clone() }
     }
 
     pub(super) fn reply(&self, reply: Reply) -> Act {

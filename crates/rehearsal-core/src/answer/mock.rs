@@ -6,14 +6,18 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::State;
 use super::content::{Workshop, icons};
+use super::fault::Faults;
+use super::harness::Harness;
 use super::listing::Listing;
 use super::offer::{Numbers, Prompt, Resource, ResourceTemplate, Tool, unique};
 use super::rule::{Rule, Rules};
 use super::scene::{Scene, Step};
+use super::schema::LazySchema;
 use super::template::Templates;
 use crate::protocol::{Revision, meta};
-use crate::script::mock::{Delay, FaultRule, Implementation, MockFile};
+use crate::script::mock::{Delay, FaultKind, Implementation, MockFile};
 use crate::script::{Located, Problem, ScriptError};
 
 /// A mock file that was read.
@@ -62,7 +66,10 @@ pub struct Mock {
     pub(super) otherwise: Otherwise,
     /// Whether it is still the same mock.
     pub(super) fingerprint: u64,
-    faults: Vec<FaultRule>,
+    faults: Vec<Faults>,
+    /// How many rules count requests.
+    pub(super) fault_rules: usize,
+    pub(super) harness: Option<Arc<Harness>>,
     reads_headers: bool,
 }
 
@@ -109,7 +116,7 @@ impl Mock {
             let patterns = mock.resource_templates.iter();
             resource_templates.extend(patterns.filter_map(|it| ResourceTemplate::compile(it, &mut numbers, &mut shop)));
             prompts.extend(mock.prompts.iter().map(|it| Prompt::compile(it, &mut numbers, &mut shop)));
-            faults.extend(mock.faults.iter().cloned());
+            faults.push(numbers.faults(&mock.faults, &mut shop));
             if !problems.is_empty() {
                 problems.sort_by_key(|problem| problem.at);
                 errors.push(ScriptError { file: (*file).to_owned(), problems });
@@ -149,6 +156,8 @@ impl Mock {
             otherwise,
             fingerprint: 0,
             faults,
+            fault_rules: numbers.faults,
+            harness: None,
             reads_headers: false,
         };
         mock.capabilities = capabilities(&mock, sources);
@@ -183,8 +192,25 @@ impl Mock {
         self.tools_by_name.get(tool).map(|at| self.tools[*at].input.written())
     }
 
-    /// What may go wrong with a request: what is said about the tool, resource or prompt first, then about the whole.
-    pub fn faults(&self, method: &str, params: &Value) -> impl Iterator<Item = &FaultRule> {
+    /// The output schema of a tool.
+    pub fn output_schema(&self, tool: &str) -> Option<&Value> {
+        self.tools_by_name.get(tool).and_then(|at| self.tools[*at].output.as_ref()).map(LazySchema::written)
+    }
+
+    /// The same mock, with a universal test tool that answers from queues. Its file is [`harness::MOCK_FILE`].
+    ///
+    /// [`harness::MOCK_FILE`]: super::harness::MOCK_FILE
+    #[must_use]
+    pub fn with_harness(mut self, harness: Arc<Harness>) -> Mock {
+        self.harness = Some(harness);
+        self
+    }
+
+    /// What goes wrong with a request: what is said about the tool, resource or prompt first, then about the whole.
+    pub(super) fn fault(&self, method: &str, params: &Value, state: &mut State) -> Option<FaultKind> {
+        if self.fault_rules == 0 {
+            return None;
+        }
         let text = |key: &str| params.get(key).and_then(Value::as_str);
         let own = match method {
             "tools/call" => text("name").and_then(|it| self.tools_by_name.get(it)).map(|at| &self.tools[*at].faults),
@@ -196,7 +222,25 @@ impl Mock {
             }
             _ => None,
         };
-        own.into_iter().flatten().chain(&self.faults)
+        let counts = state.fault_counts();
+        let all: Vec<_> = own.into_iter().chain(&self.faults).map(|faults| faults.which(method, counts)).collect();
+        all.into_iter().flatten().next().cloned()
+    }
+
+    /// The queues of the universal test tool, where there is one.
+    pub fn harness(&self) -> Option<&Arc<Harness>> {
+        self.harness.as_ref()
+    }
+
+    /// Whether some request may be refused with an HTTP status.
+    pub fn refuses_requests(&self) -> bool {
+        let refuses = |fault: &FaultKind| matches!(fault, FaultKind::Http(_));
+        let of_target = self.tools.iter().map(|it| &it.faults).chain(self.resources.iter().map(|it| &it.faults));
+        let mut all = of_target.chain(self.prompts.iter().map(|it| &it.faults)).chain(&self.faults);
+        let in_scene = |scene: &Scene| scene.fault.as_ref().is_some_and(refuses);
+        self.harness.is_some()
+            || all.any(|faults| faults.kinds().any(refuses))
+            || self.all_rules().flat_map(Rules::iter).any(|rule| rule.scene.any(&in_scene))
     }
 
     /// Whether any answer depends on HTTP headers; if not, nobody needs to collect them.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::content::{Fields, Workshop, annotations, icons, tool_annotations};
+use super::fault::Faults;
 use super::given::{Given, matcher};
 use super::rule::{Rule, Rules};
 use super::scene::{Kind, Owner, Scene, rule_name};
@@ -30,7 +31,7 @@ pub(super) struct Tool {
     pub(super) needs: Option<Matcher>,
     pub(super) task_support: Option<TaskSupport>,
     pub(super) rules: Rules,
-    pub(super) faults: Vec<FaultRule>,
+    pub(super) faults: Faults,
 }
 
 /// A resource.
@@ -41,7 +42,7 @@ pub(super) struct Resource {
     pub(super) number: usize,
     pub(super) listed: Value,
     pub(super) rules: Rules,
-    pub(super) faults: Vec<FaultRule>,
+    pub(super) faults: Faults,
 }
 
 /// Resources by pattern.
@@ -65,7 +66,7 @@ pub(super) struct Prompt {
     pub(super) listed: Value,
     pub(super) arguments: Vec<Argument>,
     pub(super) rules: Rules,
-    pub(super) faults: Vec<FaultRule>,
+    pub(super) faults: Faults,
 }
 
 /// What a prompt takes.
@@ -81,9 +82,14 @@ pub(super) struct Argument {
 pub(super) struct Numbers {
     pub(super) targets: usize,
     pub(super) rules: usize,
+    pub(super) faults: usize,
 }
 
 impl Numbers {
+    pub(super) fn faults(&mut self, written: &[FaultRule], shop: &mut Workshop<'_>) -> Faults {
+        Faults::compile(written, &mut self.faults, shop.problems)
+    }
+
     fn target(&mut self) -> usize {
         self.targets += 1;
         self.targets - 1
@@ -164,7 +170,7 @@ impl Tool {
             needs: written.needs.as_ref().and_then(|needs| matcher(needs, shop.problems)),
             task_support: written.task_support,
             rules,
-            faults: written.faults.clone(),
+            faults: numbers.faults(&written.faults, shop),
         }
     }
 
@@ -199,7 +205,8 @@ impl Resource {
         };
         let rules = rules(&written.answers, &owner, fixed, numbers, shop);
         let label = format!("resource {uri}").into();
-        Resource { label, number: numbers.target(), listed: listed.into(), rules, faults: written.faults.clone(), uri }
+        let faults = numbers.faults(&written.faults, shop);
+        Resource { label, number: numbers.target(), listed: listed.into(), rules, faults, uri }
     }
 }
 
@@ -313,7 +320,7 @@ impl Prompt {
             listed: listed.into(),
             arguments: arguments.collect(),
             rules,
-            faults: written.faults.clone(),
+            faults: numbers.faults(&written.faults, shop),
         }
     }
 }

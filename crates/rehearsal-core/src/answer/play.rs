@@ -21,6 +21,7 @@ use super::template::Draft;
 use super::{Asked, Mock};
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code, meta};
+use crate::script::mock::FaultKind;
 
 /// One request on its way to its answer.
 #[derive(Debug)]
@@ -43,6 +44,8 @@ pub struct Play {
     pub(super) failure: Option<String>,
     pub(super) in_task: bool,
     pub(super) remarks: Vec<String>,
+    /// What goes wrong with the answer, whatever its rule says.
+    pub(super) fault: Option<FaultKind>,
 }
 
 /// Where in a scene a play is.
@@ -82,7 +85,14 @@ impl Play {
             failure: None,
             in_task: false,
             remarks,
+            fault: None,
         }
+    }
+
+    /// The same play, whose answer goes wrong.
+    pub(super) fn spoilt(mut self, fault: FaultKind) -> Play {
+        self.fault = Some(fault);
+        self
     }
 
     /// The request.

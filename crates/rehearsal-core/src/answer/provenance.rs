@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::message::Reply;
 use crate::script::mock::FaultKind;
@@ -46,7 +47,9 @@ pub struct Answer {
     pub reply: Reply,
     /// Who says it.
     pub provenance: Provenance,
-    /// What goes wrong with it, as its rule says.
+    /// How long it takes.
+    pub delay: Option<Duration>,
+    /// What goes wrong with it.
     pub fault: Option<FaultKind>,
     /// What the person who wrote the mock should know.
     pub remarks: Vec<String>,
@@ -55,6 +58,6 @@ pub struct Answer {
 impl Answer {
     /// An answer that follows from the protocol.
     pub(super) fn protocol(reply: Reply) -> Answer {
-        Answer { reply, provenance: Provenance::Protocol, fault: None, remarks: Vec::new() }
+        Answer { reply, provenance: Provenance::Protocol, delay: None, fault: None, remarks: Vec::new() }
     }
 }

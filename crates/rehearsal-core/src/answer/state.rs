@@ -16,12 +16,19 @@ pub struct State {
     calls: Vec<u64>,
     /// How often each rule was given.
     given: Vec<u64>,
+    /// How often each rule for faults could have happened.
+    faults: Vec<u64>,
 }
 
 impl State {
     /// How it is in the beginning.
     pub fn new(mock: &Mock) -> State {
-        State { values: Arc::clone(&mock.initial), calls: vec![0; mock.targets], given: vec![0; mock.rules] }
+        State {
+            values: Arc::clone(&mock.initial),
+            calls: vec![0; mock.targets],
+            given: vec![0; mock.rules],
+            faults: vec![0; mock.fault_rules],
+        }
     }
 
     /// What answers can read.
@@ -32,6 +39,11 @@ impl State {
     /// The same, to keep.
     pub(super) fn snapshot(&self) -> Arc<Map<String, Value>> {
         Arc::clone(&self.values)
+    }
+
+    /// How often each rule for faults could have happened.
+    pub(super) fn fault_counts(&mut self) -> &mut [u64] {
+        &mut self.faults
     }
 
     /// How often a rule was given.

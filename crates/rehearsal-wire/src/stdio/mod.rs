@@ -7,6 +7,7 @@
 //! ```
 
 mod child;
+mod misbehave;
 mod own;
 mod process;
 mod read;

@@ -9,10 +9,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use rehearsal_core::answer::fault::{Aftermath, Misdeed};
 use rehearsal_core::exchange::Channel;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 
+use super::misbehave::misbehave;
 use super::read::{Line, LineReader};
 use super::write::LineWriter;
 use crate::{BoxFuture, Connection, Ending, Event, Outgoing, Receiver, SendError, Sender, Stopped};
@@ -105,6 +107,10 @@ impl Sender for OwnSender {
 
     fn send_bytes(&self, _: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {
         Box::pin(async move { self.writer.bytes(&bytes).await })
+    }
+
+    fn misbehave(&self, _: Channel, misdeed: Misdeed) -> BoxFuture<'_, Result<Aftermath, SendError>> {
+        Box::pin(misbehave(&self.writer, misdeed))
     }
 
     /// Our own stdout stays open: it is closed when the process ends.

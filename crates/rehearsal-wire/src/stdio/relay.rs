@@ -204,9 +204,10 @@ impl Flow {
         let seen = place.clone();
         let run = move || {
             let end = flow(stream, from, &to, &*tap, &place);
-            // Closed before anybody is told.
-            drop(to);
+            // A server that ends because its stdin is closed must find that said already, and whoever waits for the end
+            // must find the file closed.
             place.store(Place::Done(end).number(), Ordering::Release);
+            drop(to);
             drop(finished);
         };
         std::thread::Builder::new().name(format!("rehearsal-{stream:?}").to_lowercase()).spawn(run)?;

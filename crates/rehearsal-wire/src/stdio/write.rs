@@ -14,6 +14,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::AsyncWrite;
@@ -54,14 +55,35 @@ struct Queue {
     taken: u64,
     /// Whether the task that empties the queue is there, and how to wake it.
     emptying: Option<Waker>,
+    /// Whether somebody writes a message piece by piece, and all others wait.
+    dripping: bool,
+}
+
+/// Who puts something into the queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    /// Somebody with a whole message.
+    Line,
+    /// Whoever writes piece by piece.
+    Dripping,
+}
+
+/// Somebody writes piece by piece until this is dropped.
+struct Dripping<'a>(&'a Shared);
+
+impl Drop for Dripping<'_> {
+    fn drop(&mut self) {
+        self.0.queue().dripping = false;
+        self.0.progress.notify_waiters();
+    }
 }
 
 impl LineWriter {
     /// `alone` is what the reader of the same conversation knows: whether the last thing that the peer said came alone.
     pub(super) fn new(to: impl AsyncWrite + Send + Unpin + 'static, alone: Arc<AtomicBool>) -> LineWriter {
-        let (broken, taken, emptying) = Default::default();
+        let (broken, taken, emptying, dripping) = Default::default();
         let (pipe, rest) = (Some(Box::new(to) as Box<_>), BytesMut::with_capacity(4096));
-        let queue = Queue { pipe, broken, rest, taken, emptying };
+        let queue = Queue { pipe, broken, rest, taken, emptying, dripping };
         LineWriter { shared: Arc::new(Shared { alone, queue: Mutex::new(queue), progress: Notify::new() }) }
     }
 
@@ -78,7 +100,7 @@ impl LineWriter {
         if queue.pipe.is_none() {
             return Some(Err(queue.why_closed()));
         }
-        if queue.rest.len() >= ROOM {
+        if queue.rest.len() >= ROOM || queue.dripping {
             return None;
         }
         let alone = self.shared.alone.load(Ordering::Relaxed) && queue.emptying.is_none() && queue.rest.is_empty();
@@ -109,13 +131,45 @@ impl LineWriter {
         self.write(&[bytes]).await
     }
 
+    /// Writes bytes piece by piece; nobody else gets a word in between.
+    pub(super) async fn drip(&self, bytes: &Bytes, piece: usize, pause: Duration) -> Result<(), SendError> {
+        let _turn = self.take_turn().await;
+        for (at, piece) in bytes.chunks(piece.max(1)).enumerate() {
+            if at > 0 {
+                tokio::time::sleep(pause).await;
+            }
+            self.put(&[piece], Turn::Dripping).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until nobody else drips.
+    async fn take_turn(&self) -> Dripping<'_> {
+        loop {
+            let progress = self.shared.progress.notified();
+            {
+                let mut queue = self.shared.queue();
+                if !queue.dripping {
+                    queue.dripping = true;
+                    return Dripping(&self.shared);
+                }
+            }
+            progress.await;
+        }
+    }
+
     async fn write(&self, parts: &[&[u8]]) -> Result<(), SendError> {
+        self.put(parts, Turn::Line).await
+    }
+
+    async fn put(&self, parts: &[&[u8]], turn: Turn) -> Result<(), SendError> {
         let mut end = None;
         loop {
             let progress = self.shared.progress.notified();
             {
                 let mut queue = self.shared.queue();
-                if end.is_none() && queue.pipe.is_some() && queue.rest.len() < ROOM {
+                let may = turn == Turn::Dripping || !queue.dripping;
+                if end.is_none() && may && queue.pipe.is_some() && queue.rest.len() < ROOM {
                     queue.put(parts);
                     end = Some(queue.taken);
                     self.shared.empty(&mut queue);
@@ -247,7 +301,6 @@ impl fmt::Debug for LineWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
     use tokio::io::AsyncReadExt;
 
     fn writer(to: impl AsyncWrite + Send + Unpin + 'static) -> LineWriter {
@@ -274,6 +327,25 @@ mod tests {
         let (read, ()) = tokio::join!(read, write);
         assert_eq!(read, "a long first message\nsecond\n");
         assert!(matches!(writer.line(&short).await, Err(SendError::Closed)));
+    }
+
+    #[tokio::test]
+    async fn whoever_has_something_to_say_waits_for_a_message_that_drips() {
+        let (near, mut far) = tokio::io::duplex(1024);
+        let writer = writer(near);
+        let (slow, quick) = (Bytes::from_static(b"drop by drop\n"), Bytes::from_static(b"quick"));
+        let drip = writer.drip(&slow, 2, Duration::from_millis(1));
+        let line = async {
+            tokio::task::yield_now().await;
+            assert!(writer.try_line(b"at once").is_none());
+            writer.line(&quick).await
+        };
+        let (dripped, said) = tokio::join!(drip, line);
+        assert!(dripped.is_ok() && said.is_ok());
+        writer.close().await;
+        let mut read = String::new();
+        far.read_to_string(&mut read).await.unwrap();
+        assert_eq!(read, "drop by drop\nquick\n");
     }
 
     #[tokio::test]

@@ -143,9 +143,10 @@ fn client_exit(error: &ClientError) -> Exit {
         | ClientError::Garbled { .. }
         | ClientError::BadResult { .. }
         | ClientError::NoCommonVersion { .. }
-        | ClientError::NotSent { cause: SendError::Closed | SendError::NoChannel | SendError::Failed { .. }, .. } => {
-            Exit::ServerFailed
-        }
+        | ClientError::NotSent {
+            cause: SendError::Closed | SendError::Impossible | SendError::NoChannel | SendError::Failed { .. },
+            ..
+        } => Exit::ServerFailed,
     }
 }
 

@@ -3,9 +3,11 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use rehearsal::core::answer::harness::Harness;
 use rehearsal::core::answer::{Answer, Otherwise};
 use rehearsal::mock::{Called, Files, LoadError, Reload, Server, http_options, watch};
 use rehearsal::wire::http::server::{BindError, Hosts, HttpServer};
@@ -26,7 +28,7 @@ const FAREWELL: Duration = Duration::from_secs(3);
 #[command(after_help = format!("{MORE}\n\n{}", Exit::help()))]
 pub(super) struct Mock {
     /// The files; several are one server, and of what can be said only once the first counts
-    #[arg(required = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    #[arg(required_unless_present = "harness", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<PathBuf>,
 
     /// Serve HTTP at this address: a port, or HOST:PORT; port 0 takes a free one
@@ -36,6 +38,11 @@ pub(super) struct Mock {
     /// How clients reach it [default: stdio, or http with --listen]
     #[arg(long, value_enum)]
     transport: Option<Transport>,
+
+    /// Offer the tool `get_data`, whose answers come with the question: [test_case_id=ID] and
+    /// [mcp_responses_json=BASE64] in its argument; over HTTP also by /control/queues/ID
+    #[arg(long)]
+    harness: bool,
 
     /// Read the files again when they change; a file that is broken then is told about and not used
     #[arg(long)]
@@ -103,7 +110,8 @@ impl Mock {
             (None, Some(Transport::Stdio) | None) => None,
         };
         let otherwise = if self.schema_fill { Otherwise::FillFromSchema } else { Otherwise::Refuse };
-        let files = Files { paths: self.files.clone(), otherwise };
+        let harness = self.harness.then(|| Arc::new(Harness::default()));
+        let files = Files { paths: self.files.clone(), otherwise, harness };
         let mock = match files.load() {
             Ok(mock) => mock,
             Err(error @ LoadError::Unreadable { .. }) => return Err(MockFailure::Load(error).into()),
@@ -112,8 +120,10 @@ impl Mock {
                 return Ok(Exit::BadInput);
             }
         };
+        let (talk, verbose) = (context.talk.clone(), self.verbose);
+        let server = Server::with_listener(mock, move |called, answer| heard(called, answer, verbose, &talk));
         let options = address.map(|address| {
-            let mut options = http_options(&mock);
+            let mut options = http_options(&server);
             options.address = address;
             // Whoever listens beyond this machine means to be reached under its names.
             if !address.ip().is_loopback() {
@@ -121,8 +131,6 @@ impl Mock {
             }
             options
         });
-        let (talk, verbose) = (context.talk.clone(), self.verbose);
-        let server = Server::with_listener(mock, move |called, answer| heard(called, answer, verbose, &talk));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
         let served = runtime.block_on(async {
             let mut signals = Signals::listen().map_err(Failure::Begin)?;
@@ -137,8 +145,12 @@ impl Mock {
                 }
             };
             tokio::select! {
-                served = serving => served,
+                biased;
+                // The fault `exit`: as a server that dies, with whatever status it was told to.
+                status = server.exited() => std::process::exit(status),
+                // Before it is said that we listen: what changes from then on is a change.
                 () = self.watched(files, &server, &context.talk) => Ok(Exit::Ok),
+                served = serving => served,
             }
         });
         // A thread that reads from a terminal cannot be stopped, and must not be waited for.

@@ -1,18 +1,18 @@
 //! One request in hand.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rehearsal_core::answer::{Answer, Question};
+use rehearsal_core::answer::{Answer, CallOutcome, Question};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Message, Method, Reply, RequestId};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::journal::Called;
 use super::session::Session;
 use super::tasks::Said;
+use super::wrong::answer_wrongly;
 
 /// One request in hand: what is asked, and how to reach whoever asks.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(super) struct Call {
     pub(super) method: Method,
     pub(super) params: Option<RawJson>,
     pub(super) cancelled: watch::Receiver<bool>,
+    /// When it came.
+    pub(super) since: Instant,
 }
 
 /// Why work on a request ends early.
@@ -108,15 +110,37 @@ impl Call {
 
     /// Answers, or keeps silent where there is nothing to say any more.
     pub(super) async fn settle(self, answer: Option<Answer>) {
-        self.session.end(self.channel, &self.id);
-        match answer {
-            Some(answer) => {
-                let message = Message::reply(self.id, &answer.reply);
-                let called = Called { method: self.method, params: self.params, provenance: answer.provenance.clone() };
-                self.session.server.note(called, &answer);
-                self.session.send(self.channel, message).await;
-            }
-            None => self.session.keep_silent(self.channel),
+        let Some(answer) = answer else { return self.give_up() };
+        if let Some(delay) = answer.delay
+            && self.pause(delay).await.is_err()
+        {
+            return self.give_up();
         }
+        if let Some(fault) = answer.fault.clone() {
+            return answer_wrongly(self, answer, &fault).await;
+        }
+        self.session.end(self.channel, &self.id);
+        self.note(&answer, outcome(&answer.reply));
+        self.session.send(self.channel, Message::reply(self.id, &answer.reply)).await;
+    }
+
+    /// Nobody wants an answer any more, or nobody shall get one.
+    pub(super) fn give_up(&self) {
+        self.session.end(self.channel, &self.id);
+        self.session.keep_silent(self.channel);
+    }
+
+    /// Takes note of what is answered.
+    pub(super) fn note(&self, answer: &Answer, outcome: CallOutcome) {
+        let (method, params) = (self.method.clone(), self.params.clone());
+        self.session.server.note(method, params, self.since, answer, outcome);
+    }
+}
+
+/// What an answer is, in short.
+pub(super) fn outcome(reply: &Reply) -> CallOutcome {
+    match reply {
+        Reply::Result(_) => CallOutcome::Result,
+        Reply::Error(error) => CallOutcome::Error { code: error.code },
     }
 }

@@ -2,7 +2,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use rehearsal_core::answer::harness::{Harness, MOCK_FILE};
 use rehearsal_core::answer::{Mock, Otherwise, Source};
 use rehearsal_core::script::{ScriptError, mock};
 
@@ -13,6 +15,8 @@ pub struct Files {
     pub paths: Vec<PathBuf>,
     /// What is said when nothing declares an answer.
     pub otherwise: Otherwise,
+    /// The queues of the universal test tool, if it is to be there. They outlive the files being read again.
+    pub harness: Option<Arc<Harness>>,
 }
 
 /// Why files make no mock.
@@ -38,7 +42,7 @@ pub enum LoadError {
 impl Files {
     /// These files.
     pub fn new(paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> Files {
-        Files { paths: paths.into_iter().map(Into::into).collect(), otherwise: Otherwise::default() }
+        Files { paths: paths.into_iter().map(Into::into).collect(), otherwise: Otherwise::default(), harness: None }
     }
 
     /// Reads and compiles them.
@@ -49,7 +53,13 @@ impl Files {
             let text = text.map_err(|cause| LoadError::Unreadable { path: path.clone(), cause })?;
             read.push((path.display().to_string(), text));
         }
-        compile(&read, self.otherwise)
+        match &self.harness {
+            None => compile(&read, self.otherwise),
+            Some(harness) => {
+                read.push(("the harness".to_owned(), MOCK_FILE.to_owned()));
+                Ok(compile(&read, self.otherwise)?.with_harness(Arc::clone(harness)))
+            }
+        }
     }
 }
 

@@ -107,9 +107,9 @@ impl MockServer {
         MockServer::begin(mock, Vec::new())
     }
 
-    fn begin(mock: Mock, files: Vec<PathBuf>) -> Result<MockServer, MockError> {
-        let options = http_options(&mock);
+    pub(super) fn begin(mock: Mock, files: Vec<PathBuf>) -> Result<MockServer, MockError> {
         let server = Server::new(mock);
+        let options = http_options(&server);
         let (stop, stopping) = watch::channel(false);
         let (tell, told) = mpsc::channel();
         let served = server.clone();
@@ -159,6 +159,7 @@ impl MockServer {
     /// server: it has its own state, and this one hears nothing of it.
     pub fn stdio(&self, rehearse: impl Into<String>) -> Parameters {
         let mut args = vec!["mock".to_owned()];
+        args.extend(self.server.harness().map(|_| "--harness".to_owned()));
         args.extend(self.files.iter().map(|file| file.display().to_string()));
         Parameters { command: rehearse.into(), args, env: BTreeMap::new() }
     }
@@ -234,6 +235,8 @@ async fn run(server: &Server, mut listener: HttpServer, mut stopping: watch::Rec
                 None => break,
             },
             Some(_) = conversations.join_next() => {}
+            // As a process that died: no last words, and every socket is closed.
+            _ = server.exited() => return,
             // Whoever could tell us is gone, or tells us.
             _ = stopping.wait_for(|stopping| *stopping) => break,
         }

@@ -8,27 +8,32 @@
 //!                            └─ state, tasks, journal, changes: shared by all conversations
 //! ```
 //!
+//! Faults are carried out by [`Sender::misbehave`](rehearsal_wire::Sender::misbehave); over HTTP there are paths to control a
+//! mock with, beside those of MCP.
+//!
 //! [`MockServer`] is the fixture for tests: a server on a free port that is gone when it is dropped.
 
 mod about_task;
 mod call;
+mod control;
 mod http;
-mod journal;
 mod load;
 mod mock_server;
 mod perform;
 #[cfg(test)]
 mod plays;
+mod queues;
 mod serve;
 mod server;
 mod session;
 mod subscriptions;
 mod tasks;
 mod watch;
+mod wrong;
 
 pub use http::http_options;
-pub use journal::Called;
 pub use load::{Files, LoadError};
 pub use mock_server::{MockError, MockServer, Parameters, Times};
+pub use rehearsal_core::answer::{CallOutcome, Called, ExpectedCall, UnmetCall};
 pub use server::Server;
 pub use watch::{Reload, watch};

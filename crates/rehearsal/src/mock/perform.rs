@@ -26,7 +26,7 @@ pub(super) async fn perform(call: &Call, mut play: Box<Play>, mut act: Act) -> O
                 let reply = task.task().begun(play.mock(), &play.asked().terms);
                 let provenance = play.provenance();
                 server.tasks.run(server.clone(), task, play, heard_by);
-                return Some(Answer { reply, provenance, fault: None, remarks: Vec::new() });
+                return Some(Answer { reply, provenance, delay: None, fault: None, remarks: Vec::new() });
             }
             Act::Reply(answer) => return Some(answer),
         }

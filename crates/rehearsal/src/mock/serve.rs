@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rehearsal_core::answer::{Answer, Asked, Begun, Provenance, Terms};
 use rehearsal_core::exchange::Channel;
@@ -13,8 +13,7 @@ use rehearsal_wire::{Connection, Ending, Event, HttpHead};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinSet;
 
-use super::call::Call;
-use super::journal::Called;
+use super::call::{Call, outcome};
 use super::server::Shared;
 use super::session::Session;
 use super::{about_task, perform, subscriptions};
@@ -22,19 +21,31 @@ use super::{about_task, perform, subscriptions};
 /// How long the last answers may take to leave once the conversation has ended.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// How long a server that died on purpose has to be gone before its conversations end by themselves.
+const GRAVE: Duration = Duration::from_millis(200);
+
 /// Serves one client until either end closes the connection or the server is stopped.
 pub(super) async fn serve(server: Arc<Shared>, connection: Connection) -> Ending {
     let Connection { sender, mut receiver } = connection;
     let session = Arc::new(Session::new(server, sender));
     let mut tasks = JoinSet::new();
     let ending = {
-        let stopped = session.server.stopped();
+        let stopped = stopped(&session);
         tokio::pin!(stopped);
         loop {
             let event = tokio::select! {
                 event = receiver.receive() => event,
                 Some(_) = tasks.join_next() => continue,
-                () = &mut stopped => break Ending::Closed,
+                end = &mut stopped => match end {
+                    Stopped::Politely => break Ending::Closed,
+                    Stopped::Abruptly => {
+                        // Whoever serves is about to take the socket or the process away, without a last word.
+                        tokio::time::sleep(GRAVE).await;
+                        session.close();
+                        session.abort();
+                        return Ending::Closed;
+                    }
+                },
             };
             match event {
                 Event::Message { channel, message, head } => {
@@ -50,6 +61,21 @@ pub(super) async fn serve(server: Arc<Shared>, connection: Connection) -> Ending
     let _ = tokio::time::timeout(FAREWELL, async { while tasks.join_next().await.is_some() {} }).await;
     session.hang_up().await;
     ending
+}
+
+/// How a conversation ends from our side.
+enum Stopped {
+    Politely,
+    Abruptly,
+}
+
+/// Returns once the conversation is to end.
+async fn stopped(session: &Session) -> Stopped {
+    tokio::select! {
+        () = session.server.stopped() => Stopped::Politely,
+        () = session.fell_silent() => Stopped::Politely,
+        _ = session.server.exited() => Stopped::Abruptly,
+    }
 }
 
 async fn hear(
@@ -79,13 +105,13 @@ async fn hear_one(
     head: Option<&HttpHead>,
     tasks: &mut JoinSet<()>,
 ) {
+    let since = Instant::now();
     match message.body() {
-        Body::Request(request) => match take_up(session, channel, request, head, tasks) {
+        Body::Request(request) => match take_up(session, channel, request, head, since, tasks) {
             Ok(None) => {}
             Ok(Some(answer)) => {
                 let (method, params) = (request.method.clone(), request.params.clone());
-                let called = Called { method, params, provenance: answer.provenance.clone() };
-                session.server.note(called, &answer);
+                session.server.note(method, params, since, &answer, outcome(&answer.reply));
                 send(session, channel, Message::reply(request.id.clone(), &answer.reply), tasks).await;
             }
             Err(error) => refuse(session, channel, Some(request.id.clone()), &error, tasks).await,
@@ -114,6 +140,7 @@ fn take_up(
     channel: Channel,
     request: &Request,
     head: Option<&HttpHead>,
+    since: Instant,
     tasks: &mut JoinSet<()>,
 ) -> Result<Option<Answer>, ErrorReply> {
     let params = match &request.params {
@@ -133,14 +160,17 @@ fn take_up(
     }
     let begun = mock.begin(asked, &mut memory, &mut session.server.state(), &session.server.world());
     drop(memory);
-    if let Begun::Answered(answer) = begun {
-        return Ok(Some(answer));
-    }
+    let begun = match begun {
+        Begun::Answered(answer) if answer.fault.is_none() && answer.delay.is_none() => return Ok(Some(answer)),
+        begun => begun,
+    };
     let cancelled = session.begin(channel, &request.id, era)?;
     let (session, id, method) = (Arc::clone(session), request.id.clone(), request.method.clone());
-    let call = Call { session, channel, id, method, params: request.params.clone(), cancelled };
+    let call = Call { session, channel, id, method, params: request.params.clone(), cancelled, since };
     match begun {
-        Begun::Answered(_) => {}
+        Begun::Answered(answer) => {
+            tasks.spawn(call.settle(Some(answer)));
+        }
         Begun::Plays(play, act) => {
             tasks.spawn(async move {
                 let answer = perform::perform(&call, play, act).await;
@@ -165,7 +195,7 @@ fn take_up(
 
 /// An answer that follows from the protocol.
 pub(super) fn protocol(reply: rehearsal_core::message::Reply) -> Answer {
-    Answer { reply, provenance: Provenance::Protocol, fault: None, remarks: Vec::new() }
+    Answer { reply, provenance: Provenance::Protocol, delay: None, fault: None, remarks: Vec::new() }
 }
 
 /// The headers of a request by their names in lower case; of several of one name, all of them.

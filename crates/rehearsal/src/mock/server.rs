@@ -2,18 +2,23 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rehearsal_core::answer::{Answer, Change, Mock, Seal, State, World};
+use rehearsal_core::answer::harness::Harness;
+use rehearsal_core::answer::{Answer, CallJournal, CallOutcome, Called, Change, Mock, Seal, State, World};
+use rehearsal_core::json::RawJson;
+use rehearsal_core::message::Method;
 use rehearsal_core::script::mock::Delay;
 use rehearsal_wire::{Connection, Ending};
 use tokio::sync::{broadcast, watch};
 
-use super::journal::{Called, Journal};
 use super::tasks::Tasks;
 
 /// How many changes wait for a slow subscriber before it misses the oldest.
 const CHANGES: usize = 256;
+
+/// How many calls are remembered; the oldest are forgotten.
+const CALLS: usize = 10_000;
 
 /// A mock that serves; its clones are the same one.
 #[derive(Clone, Debug)]
@@ -27,10 +32,13 @@ pub(super) struct Shared {
     state: Mutex<State>,
     seal: Seal,
     pub(super) tasks: Tasks,
-    pub(super) journal: Journal,
+    pub(super) journal: CallJournal,
+    began: Instant,
     pub(super) news: broadcast::Sender<News>,
     listener: Option<Listener>,
     stopping: watch::Sender<bool>,
+    /// The status with which the server ended on purpose.
+    exiting: watch::Sender<Option<i32>>,
 }
 
 impl fmt::Debug for Shared {
@@ -66,10 +74,12 @@ impl Server {
             state,
             seal: Seal::new(random()),
             tasks: Tasks::default(),
-            journal: Journal::default(),
+            journal: CallJournal::new(CALLS),
+            began: Instant::now(),
             news: broadcast::Sender::new(CHANGES),
             listener,
             stopping: watch::Sender::new(false),
+            exiting: watch::Sender::new(None),
         }))
     }
 
@@ -94,16 +104,35 @@ impl Server {
         }
     }
 
-    /// Begins anew: state, counts, tasks and journal are as they were at the start. A test case begins like this.
+    /// Begins anew: state, counts, tasks, queues and journal are as they were at the start. A test case begins like this.
     pub fn reset(&self) {
         *self.0.state() = State::new(&self.0.mock());
         self.0.tasks.clear();
         self.0.journal.clear();
+        if let Some(harness) = self.harness() {
+            harness.clear();
+        }
     }
 
     /// What was asked so far.
     pub fn calls(&self) -> Vec<Called> {
-        self.0.journal.all()
+        self.0.journal.after(0)
+    }
+
+    /// The journal itself.
+    pub fn journal(&self) -> &CallJournal {
+        &self.0.journal
+    }
+
+    /// The queues of the universal test tool, where there is one.
+    pub fn harness(&self) -> Option<Arc<Harness>> {
+        self.0.mock().harness().cloned()
+    }
+
+    /// Returns once a fault ended the server on purpose, with its status. Conversations are over already; whoever serves
+    /// shall end as abruptly.
+    pub async fn exited(&self) -> i32 {
+        self.0.exited().await
     }
 
     /// What it answers from.
@@ -130,12 +159,44 @@ impl Shared {
         let _ = self.news.send(news);
     }
 
-    /// Takes note of an answer.
-    pub(super) fn note(&self, called: Called, answer: &Answer) {
+    /// Takes note of an answer to a request that came at this time.
+    pub(super) fn note(
+        &self,
+        method: Method,
+        params: Option<RawJson>,
+        since: Instant,
+        answer: &Answer,
+        outcome: CallOutcome,
+    ) {
+        let called = Called {
+            number: 0,
+            method,
+            params,
+            at: since.saturating_duration_since(self.began),
+            took: since.elapsed(),
+            outcome,
+            provenance: answer.provenance.clone(),
+            fault: answer.fault.clone(),
+        };
         if let Some(listener) = &self.listener {
             listener(&called, answer);
         }
-        self.journal.note(called);
+        self.journal.write(called);
+    }
+
+    /// Ends the server with a status, as if it had died.
+    pub(super) fn exit(&self, status: i32) {
+        self.exiting.send_replace(Some(status));
+    }
+
+    /// Returns once the server ended on purpose.
+    pub(super) async fn exited(&self) -> i32 {
+        let status = self.exiting.subscribe().wait_for(Option::is_some).await.ok().and_then(|status| *status);
+        match status {
+            Some(status) => status,
+            // The sender is a field of ours, so waiting cannot fail while somebody can call this.
+            None => std::future::pending().await,
+        }
     }
 
     /// Returns once the server is stopped.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rehearsal_core::answer::Memory;
+use rehearsal_core::answer::fault::{Aftermath, Misdeed};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
 use rehearsal_core::protocol::{Era, code};
@@ -28,6 +29,8 @@ pub(super) struct Session {
     last_question: AtomicI64,
     ready: AtomicBool,
     closing: watch::Sender<bool>,
+    /// Whether nothing can be said any more.
+    silent: watch::Sender<bool>,
 }
 
 /// A request that is worked on.
@@ -59,6 +62,7 @@ impl Session {
             last_question: AtomicI64::new(0),
             ready: AtomicBool::new(false),
             closing: watch::Sender::new(false),
+            silent: watch::Sender::new(false),
         }
     }
 
@@ -75,6 +79,27 @@ impl Session {
     /// Sends a message; a client that went away needs none.
     pub(super) async fn send(&self, channel: Channel, message: Message) {
         let _ = self.sender.send(Outgoing::new(channel, message)).await;
+    }
+
+    /// Does something wrong on purpose; a client that went away is spared.
+    pub(super) async fn misbehave(&self, channel: Channel, misdeed: Misdeed) -> Aftermath {
+        self.sender.misbehave(channel, misdeed).await.unwrap_or(Aftermath::GoesOn)
+    }
+
+    /// The connection was ended on purpose.
+    pub(super) fn fall_silent(&self) {
+        self.silent.send_replace(true);
+    }
+
+    /// Returns once the connection was ended on purpose.
+    pub(super) async fn fell_silent(&self) {
+        // The sender is a field of ours, so waiting cannot fail while somebody can call this.
+        let _ = self.silent.subscribe().wait_for(|silent| *silent).await;
+    }
+
+    /// Ends the connection without a word.
+    pub(super) fn abort(&self) {
+        self.sender.abort();
     }
 
     /// Tells the client something.

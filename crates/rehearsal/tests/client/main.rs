@@ -4,7 +4,9 @@
 
 mod both_ends;
 mod calls;
+mod faults;
 mod handshake;
+mod harness;
 mod http;
 mod peer;
 mod processes;

@@ -3,6 +3,7 @@
 mod offers;
 mod plays;
 mod rules;
+mod wrong;
 
 use std::sync::Arc;
 

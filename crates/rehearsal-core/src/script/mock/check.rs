@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use base64::Engine as _;
 use serde_json::Value;
 
-use super::{AnswerRule, ContentBlock, ContentKind, Contents, FaultRule, MockFile, Prompt, Resource, Step, Tool};
+use super::{
+    AnswerRule, ContentBlock, ContentKind, Contents, FaultKind, FaultRule, MockFile, Prompt, Resource, Step, Tool,
+};
 use crate::json::Path;
 use crate::matcher::{Matcher, MatcherError, Schema};
 use crate::protocol::Revision;
@@ -228,6 +230,7 @@ impl Checker {
         answer.messages.iter().flat_map(|messages| &messages.value).for_each(|message| self.content(&message.content));
         answer.contents.iter().flat_map(|contents| &contents.value).for_each(|contents| self.contents(contents, place));
         answer.steps.iter().for_each(|step| self.step(step));
+        answer.fault.iter().for_each(|fault| self.fault_kind(fault));
         if !answer.choose.is_empty() && !answer.steps.iter().any(|step| matches!(step.value, Step::Ask(_))) {
             self.advise(place, "`choose` without a question", "add `steps: [{ ask: … }]`");
         }
@@ -338,6 +341,13 @@ impl Checker {
             && !(0.0..=1.0).contains(&probability.value)
         {
             self.say(probability.at, "`probability` is from 0 to 1");
+        }
+        self.fault_kind(&rule.fault);
+    }
+
+    fn fault_kind(&mut self, fault: &Located<FaultKind>) {
+        if let Err(what) = fault.check() {
+            self.say(fault.at, what);
         }
     }
 

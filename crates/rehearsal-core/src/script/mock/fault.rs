@@ -1,5 +1,7 @@
 //! What a mock gets wrong on purpose.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -57,7 +59,7 @@ pub enum FaultKind {
     FloodOfStderr(u64),
     /// The answer is padded to so many bytes.
     Oversize(u64),
-    /// The answer comes in so many pieces a second, byte by byte.
+    /// The answer comes in small pieces.
     SlowDrip {
         /// How many bytes at once.
         bytes: usize,
@@ -86,6 +88,129 @@ pub struct HttpFault {
     pub retry_after: Option<u64>,
     /// The `WWW-Authenticate` header.
     pub www_authenticate: Option<String>,
+    /// Any other header.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
     /// The body.
     pub body: Option<String>,
+}
+
+impl FaultKind {
+    /// What is wrong with it, in words: a lowercase fragment.
+    pub fn check(&self) -> Result<(), String> {
+        match self {
+            FaultKind::Http(fault) => fault.check(),
+            FaultKind::Exit(status) if !(0..=255).contains(status) => {
+                Err(format!("an exit status is from 0 to 255, and {status} is not"))
+            }
+            FaultKind::SlowDrip { bytes: 0, .. } => Err("a drip has at least one byte".to_owned()),
+            FaultKind::Oversize(bytes) | FaultKind::FloodOfStderr(bytes) if *bytes > LARGEST => {
+                Err(format!("{bytes} bytes are more than the limit of {LARGEST}"))
+            }
+            FaultKind::ContentType(text) if !is_header_value(text) => {
+                Err(format!("{text:?} cannot be the value of a header"))
+            }
+            FaultKind::NoiseOnStdout(lines) if lines.iter().any(|line| line.contains(['\n', '\r'])) => {
+                Err("a line has no line end inside".to_owned())
+            }
+            FaultKind::Delay(_)
+            | FaultKind::Hang
+            | FaultKind::DisconnectBefore
+            | FaultKind::DisconnectDuring
+            | FaultKind::DisconnectAfter
+            | FaultKind::HalfLine
+            | FaultKind::MalformedJson
+            | FaultKind::InvalidUtf8
+            | FaultKind::InvalidBase64
+            | FaultKind::WrongId
+            | FaultKind::DuplicateAnswer
+            | FaultKind::AnswerAfterCancel
+            | FaultKind::NoiseOnStdout(_)
+            | FaultKind::FloodOfStderr(_)
+            | FaultKind::Oversize(_)
+            | FaultKind::SlowDrip { .. }
+            | FaultKind::Exit(_)
+            | FaultKind::SseCut
+            | FaultKind::ContentType(_)
+            | FaultKind::WrongStructuredContent => Ok(()),
+        }
+    }
+
+    /// Its name as it is written.
+    pub fn name(&self) -> &'static str {
+        match self {
+            FaultKind::Delay(_) => "delay",
+            FaultKind::Hang => "hang",
+            FaultKind::DisconnectBefore => "disconnect_before",
+            FaultKind::DisconnectDuring => "disconnect_during",
+            FaultKind::DisconnectAfter => "disconnect_after",
+            FaultKind::HalfLine => "half_line",
+            FaultKind::MalformedJson => "malformed_json",
+            FaultKind::InvalidUtf8 => "invalid_utf8",
+            FaultKind::InvalidBase64 => "invalid_base64",
+            FaultKind::WrongId => "wrong_id",
+            FaultKind::DuplicateAnswer => "duplicate_answer",
+            FaultKind::AnswerAfterCancel => "answer_after_cancel",
+            FaultKind::NoiseOnStdout(_) => "noise_on_stdout",
+            FaultKind::FloodOfStderr(_) => "flood_of_stderr",
+            FaultKind::Oversize(_) => "oversize",
+            FaultKind::SlowDrip { .. } => "slow_drip",
+            FaultKind::Exit(_) => "exit",
+            FaultKind::Http(_) => "http",
+            FaultKind::SseCut => "sse_cut",
+            FaultKind::ContentType(_) => "content_type",
+            FaultKind::WrongStructuredContent => "wrong_structured_content",
+        }
+    }
+
+    /// Whether it happens before anything else is done, so that what the answer would have been does not matter.
+    pub fn comes_first(&self) -> bool {
+        match self {
+            FaultKind::Hang | FaultKind::DisconnectBefore | FaultKind::Exit(_) | FaultKind::Http(_) => true,
+            FaultKind::Delay(_)
+            | FaultKind::DisconnectDuring
+            | FaultKind::DisconnectAfter
+            | FaultKind::HalfLine
+            | FaultKind::MalformedJson
+            | FaultKind::InvalidUtf8
+            | FaultKind::InvalidBase64
+            | FaultKind::WrongId
+            | FaultKind::DuplicateAnswer
+            | FaultKind::AnswerAfterCancel
+            | FaultKind::NoiseOnStdout(_)
+            | FaultKind::FloodOfStderr(_)
+            | FaultKind::Oversize(_)
+            | FaultKind::SlowDrip { .. }
+            | FaultKind::SseCut
+            | FaultKind::ContentType(_)
+            | FaultKind::WrongStructuredContent => false,
+        }
+    }
+}
+
+/// How large noise and padding may be: 1 GiB.
+const LARGEST: u64 = 1 << 30;
+
+impl HttpFault {
+    fn check(&self) -> Result<(), String> {
+        let HttpFault { status, www_authenticate, headers, .. } = self;
+        if !(200..=599).contains(status) {
+            return Err(format!("an HTTP status is from 200 to 599, and {status} is not"));
+        }
+        if let Some(name) = headers.keys().find(|name| !is_header_name(name)) {
+            return Err(format!("{name:?} cannot be the name of a header"));
+        }
+        match headers.values().chain(www_authenticate).find(|value| !is_header_value(value)) {
+            Some(value) => Err(format!("{value:?} cannot be the value of a header")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn is_header_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+fn is_header_value(value: &str) -> bool {
+    value.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }

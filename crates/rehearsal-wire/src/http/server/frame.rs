@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use bytes::Bytes;
+use rehearsal_core::answer::fault::Misdeed;
 use rehearsal_core::exchange::Channel;
 
 use crate::http::sse::{self, Event};
@@ -18,6 +19,8 @@ pub(super) struct Frame {
     pub(super) kind: Kind,
     /// The message, or the bytes as they are.
     pub(super) bytes: Bytes,
+    /// What goes wrong on purpose here.
+    pub(super) misdeed: Option<Box<Misdeed>>,
 }
 
 /// What is written.
@@ -32,6 +35,17 @@ pub(super) enum Kind {
     Aside,
     /// Bytes without framing.
     Raw,
+    /// Bytes without framing that nobody needs: they never make a body whole.
+    Noise,
+    /// No bytes, but something that goes wrong on purpose.
+    Misdeed,
+}
+
+impl Kind {
+    /// Whether it has a place among the messages of its channel.
+    pub(super) fn is_message(self) -> bool {
+        matches!(self, Kind::Answer { .. } | Kind::Aside)
+    }
 }
 
 /// The name of an event: its stream and its place in it. Unique in its session.
@@ -78,6 +92,21 @@ pub(super) fn endpoint(uri: &str) -> Bytes {
 /// The empty event that gives a client of 2025-11-25 an id to come back with.
 pub(super) fn priming(id: EventId, retry: Option<Duration>) -> Bytes {
     sse::encode(&Event { event: None, data: Bytes::new(), id: Some(id.to_string()), retry })
+}
+
+/// An event that no client takes for a message, for its id alone: before 2025-11-25 an empty one would be taken for one.
+pub(super) fn bookmark(id: EventId) -> Bytes {
+    sse::encode(&Event {
+        event: Some("bookmark".to_owned()),
+        data: Bytes::new(),
+        id: Some(id.to_string()),
+        retry: None,
+    })
+}
+
+/// A message under another name.
+pub(super) fn named(name: &str, data: Bytes) -> Bytes {
+    sse::encode(&Event { event: Some(name.to_owned()), data, id: None, retry: None })
 }
 
 /// A comment, which shows that the stream lives.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use rehearsal_core::answer::fault::{Aftermath, Misdeed};
 use rehearsal_core::exchange::Channel;
 use tokio::sync::mpsc;
 
@@ -46,6 +47,10 @@ impl Sender for SessionSender {
 
     fn send_bytes(&self, channel: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {
         Box::pin(self.held.0.send_bytes(channel, bytes))
+    }
+
+    fn misbehave(&self, channel: Channel, misdeed: Misdeed) -> BoxFuture<'_, Result<Aftermath, SendError>> {
+        Box::pin(self.held.0.misbehave(channel, misdeed))
     }
 
     fn close_channel(&self, channel: Channel) {

@@ -4,7 +4,8 @@
 //! socket ──► route ──► guard ──► intake ──► ladder ──┬─ stateless POST ─────► the one Connection of all of them
 //!              │                                     └─ POST in a session ──► the Connection of that session
 //!              ├─ GET, DELETE in a session
-//!              └─ /sse, /message ──► one Connection for each stream
+//!              ├─ /sse, /message ──► one Connection for each stream
+//!              └─ Routes of the application
 //!
 //! Sender::send ──► outlet (one per channel) ──► JSON body, or a stream of events ──► socket
 //! ```
@@ -39,13 +40,17 @@
 
 mod accept;
 mod event_stream;
+mod extra;
+mod flow;
 mod frame;
 mod get;
 mod halves;
+mod held;
 mod history;
 mod http_server;
 mod intake;
 mod ladder;
+mod misbehave;
 mod options;
 mod outlet;
 mod post;
@@ -57,6 +62,8 @@ mod session;
 mod tests;
 mod two_endpoints;
 mod unanswered;
+mod wreck;
 
+pub use extra::Routes;
 pub use http_server::{BindError, Handle, HttpServer};
 pub use options::{Answers, Hosts, Limits, Options, Sessions, ToolSchema};

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rehearsal_core::protocol::{Era, Revision};
 use serde_json::Value;
 
+use super::extra::Routes;
 use crate::MESSAGE_LIMIT;
 
 /// The input schema of a tool, by its name.
@@ -44,6 +45,11 @@ pub struct Options {
     pub grace: Duration,
     /// Where to find the input schemas of tools, so that `Mcp-Param-*` can be checked.
     pub tool_schema: Option<ToolSchema>,
+    /// How long a POST of HTTP+SSE may wait for the application before it is acknowledged, so that it can still be
+    /// refused with a status. Without it, it is acknowledged at once.
+    pub hold_posts: Option<Duration>,
+    /// Paths beside those of MCP.
+    pub routes: Option<Arc<dyn Routes>>,
     /// How much is too much.
     pub limits: Limits,
 }
@@ -65,6 +71,8 @@ impl Default for Options {
             session_idle: Duration::from_secs(30 * 60),
             grace: Duration::from_secs(5),
             tool_schema: None,
+            hold_posts: None,
+            routes: None,
             limits: Limits::default(),
         }
     }

@@ -7,15 +7,17 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use rehearsal_core::answer::fault::Misdeed;
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Message, RequestId};
 use rehearsal_core::protocol::Era;
 use tokio::sync::Notify;
 
+use super::flow::{First, Flow, Left, Life, Next, Resumed, Spent, Stage};
 use super::frame::{self, EventId, Frame, Kind};
 use super::history::History;
 use super::options::Answers;
@@ -41,85 +43,18 @@ pub(super) struct Terms {
 pub(super) struct Outlet {
     /// Which.
     pub(super) channel: Channel,
-    terms: Terms,
+    pub(super) terms: Terms,
     flow: Mutex<Flow>,
     /// Told whenever a sender that waits may try again.
     room: Notify,
 }
 
-#[derive(Debug)]
-struct Flow {
-    life: Life,
-    stage: Stage,
-    unanswered: Unanswered,
-    queue: VecDeque<Frame>,
-    /// The position of the newest message.
-    position: u64,
-    /// Set when the stream shall end here and go on in another.
-    cut: Option<u64>,
-    readers: u64,
-    headers: HeaderMap,
-    waker: Option<Waker>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Life {
-    /// More may be said.
-    Open,
-    /// Every request is answered.
-    Done,
-    /// The channel was closed, by us or with its session.
-    Ended,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    /// The POST waits for the first thing to say.
-    Waiting,
-    /// A stream of events takes what there is.
-    Attached { reader: u64 },
-    /// Nobody listens; somebody may come back.
-    Detached,
-}
-
-/// How a POST is answered after all.
-#[derive(Debug)]
-pub(super) enum First {
-    /// With these answers as a whole.
-    Whole(Vec<Frame>, StatusCode, HeaderMap),
-    /// With a stream.
-    Events(HeaderMap),
-    /// Not at all: the channel was closed.
-    Ended,
-}
-
-/// What became of a channel that nobody listens to any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Left {
-    /// Somebody else listens already.
-    Superseded,
-    /// Everything had been said.
-    Finished,
-    /// More may be said.
-    Unfinished,
-}
-
-/// A client that came back: what it missed, and the number of its stream if there is more to come.
-#[derive(Debug)]
-pub(super) struct Resumed {
-    /// The events that it missed.
-    pub(super) missed: Vec<(EventId, Bytes)>,
-    /// The stream that goes on.
-    pub(super) reader: u64,
-}
-
-/// Whether a channel can be forgotten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spent {
-    /// All is said, and all of it is in the history.
-    Yes,
-    /// Somebody still takes from it.
-    No,
+/// What is put in the queue.
+#[derive(Clone, Copy)]
+enum Said<'a> {
+    Message(&'a Message),
+    Raw,
+    Noise,
 }
 
 impl Outlet {
@@ -148,24 +83,29 @@ impl Outlet {
         Outlet { channel, terms, flow: Mutex::new(flow), room: Notify::new() }
     }
 
-    fn flow(&self) -> MutexGuard<'_, Flow> {
+    pub(super) fn flow(&self) -> MutexGuard<'_, Flow> {
         self.flow.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Takes a message, and waits while a client that listens does not read.
     pub(super) async fn send(&self, message: &Message, headers: HeaderMap) -> Result<Spent, SendError> {
-        self.put(Some(message), message.raw(), &headers).await
+        self.put(Said::Message(message), message.raw(), &headers).await
     }
 
     /// Takes bytes that are written as they are. If they are the first thing to say, they are the whole body.
     pub(super) async fn send_bytes(&self, bytes: Bytes) -> Result<Spent, SendError> {
-        self.put(None, &bytes, &HeaderMap::new()).await
+        self.put(Said::Raw, &bytes, &HeaderMap::new()).await
     }
 
-    async fn put(&self, message: Option<&Message>, bytes: &Bytes, headers: &HeaderMap) -> Result<Spent, SendError> {
+    /// Takes bytes that nobody needs, and writes them as they are before whatever comes.
+    pub(super) async fn noise(&self, bytes: &Bytes) -> Result<Spent, SendError> {
+        self.put(Said::Noise, bytes, &HeaderMap::new()).await
+    }
+
+    async fn put(&self, said: Said<'_>, bytes: &Bytes, headers: &HeaderMap) -> Result<Spent, SendError> {
         loop {
             let room = self.room.notified();
-            if let Some(spent) = self.push(message, bytes, headers)? {
+            if let Some(spent) = self.push(said, bytes, headers)? {
                 return Ok(spent);
             }
             room.await;
@@ -173,25 +113,31 @@ impl Outlet {
     }
 
     /// Puts something in the queue; `None` if it is full.
-    fn push(&self, message: Option<&Message>, bytes: &Bytes, headers: &HeaderMap) -> Result<Option<Spent>, SendError> {
+    fn push(&self, said: Said<'_>, bytes: &Bytes, headers: &HeaderMap) -> Result<Option<Spent>, SendError> {
         let mut flow = self.flow();
         if flow.life != Life::Open {
             return Err(SendError::NoChannel);
         }
-        let kind = message.map_or(Kind::Raw, |message| flow.unanswered.kind(message));
+        let kind = match said {
+            Said::Message(message) => flow.unanswered.kind(message),
+            Said::Raw => Kind::Raw,
+            Said::Noise => Kind::Noise,
+        };
         if kind == Kind::Aside && flow.stage == Stage::Waiting && self.terms.answers == Answers::Json {
             let why = "this POST is answered with JSON, which has room for the answer alone".to_owned();
             return Err(SendError::Failed { why });
         }
-        // Answers never wait: there is one for each request, and so they have a limit already.
-        if !matches!(kind, Kind::Answer { .. }) && flow.queue.len() >= self.terms.queue {
+        // Answers never wait: there is one for each request, and so they have a limit already. Nor does what a body of
+        // JSON begins with, since nobody reads that before it is whole.
+        let in_json = flow.stage == Stage::Waiting && self.terms.answers == Answers::Json;
+        if !matches!(kind, Kind::Answer { .. }) && !in_json && flow.queue.len() >= self.terms.queue {
             if flow.is_heard() {
                 return Ok(None);
             }
             let why = format!("nobody listens to the channel, and {} messages wait there already", flow.queue.len());
             return Err(SendError::Failed { why });
         }
-        if let Some(message) = message {
+        if let Said::Message(message) = said {
             flow.unanswered.cross_off(message);
             flow.position += 1;
         }
@@ -199,7 +145,7 @@ impl Outlet {
             flow.headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         }
         let position = flow.position;
-        flow.queue.push_back(Frame { position, kind, bytes: bytes.clone() });
+        flow.queue.push_back(Frame { position, kind, bytes: bytes.clone(), misdeed: None });
         // Bytes without framing are a whole body, unless a stream of events begins before anything is said.
         let streams_at_once = self.terms.answers == Answers::Events && self.terms.era == Era::Legacy;
         let is_whole = kind == Kind::Raw && flow.stage == Stage::Waiting && !streams_at_once;
@@ -217,9 +163,18 @@ impl Outlet {
     /// How the POST is to be answered, as soon as that is clear.
     pub(super) fn poll_first(&self, context: &mut Context<'_>) -> Poll<First> {
         let mut flow = self.flow();
+        // JSON has room for one answer alone, so what came before the misdeed is lost with it.
+        let wrecked = |frame: &Frame| frame.kind == Kind::Misdeed;
+        let at = if self.terms.answers == Answers::Json { flow.queue.iter().position(wrecked) } else { Some(0) };
+        if let Some(misdeed) = at.and_then(|at| flow.queue.get_mut(at)?.misdeed.take()) {
+            let position = flow.position;
+            let wreck = self.wreck_of_post(position, *misdeed);
+            return Poll::Ready(First::Wreck(Box::new(wreck), std::mem::take(&mut flow.headers)));
+        }
         let code = flow.queue.iter().find_map(|frame| if let Kind::Answer { code } = frame.kind { code } else { None });
         let status = status_of(self.terms.era, code);
-        let only_answers = flow.queue.iter().all(|frame| frame.kind != Kind::Aside);
+        let aside = |frame: &Frame| matches!(frame.kind, Kind::Aside | Kind::Noise | Kind::Misdeed);
+        let only_answers = !flow.queue.iter().any(aside);
         let streams = match self.terms.answers {
             Answers::Json => false,
             Answers::Lazy => !only_answers || flow.cut.is_some(),
@@ -264,7 +219,7 @@ impl Outlet {
     /// The position of the last message that a stream took.
     pub(super) fn written(&self) -> u64 {
         let flow = self.flow();
-        flow.queue.iter().find(|frame| frame.kind != Kind::Raw).map_or(flow.position, |frame| frame.position - 1)
+        flow.queue.iter().find(|frame| frame.kind.is_message()).map_or(flow.position, |frame| frame.position - 1)
     }
 
     /// Attaches a stream that goes on after an event; `None` if some event since then is not kept any more.
@@ -275,13 +230,13 @@ impl Outlet {
         let mut flow = self.flow();
         let missed = self.history().map(|history| history.after(last)).unwrap_or_default();
         let next =
-            flow.queue.iter().find(|frame| frame.kind != Kind::Raw).map_or(flow.position + 1, |frame| frame.position);
+            flow.queue.iter().find(|frame| frame.kind.is_message()).map_or(flow.position + 1, |frame| frame.position);
         let first = missed.first().map_or(next, |(id, _)| id.position);
         (last.position.checked_add(1) == Some(first)).then(|| Resumed { missed, reader: flow.attach() })
     }
 
     /// The next event for a stream; `None` at its end.
-    pub(super) fn poll_event(&self, reader: u64, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    pub(super) fn poll_event(&self, reader: u64, context: &mut Context<'_>) -> Poll<Option<Next>> {
         let mut flow = self.flow();
         if flow.stage != (Stage::Attached { reader }) {
             return Poll::Ready(None);
@@ -289,13 +244,14 @@ impl Outlet {
         let before_cut = |frame: &Frame| flow.cut.is_none_or(|cut| frame.position <= cut);
         if flow.queue.front().is_some_and(before_cut) {
             let frame = flow.queue.pop_front().expect("its front was just there");
-            let event = match (frame.kind, self.keep(&frame)) {
-                (Kind::Raw, _) => frame.bytes,
-                (Kind::Answer { .. } | Kind::Aside, id) => frame::message(id, frame.bytes.clone()),
+            let next = match (frame.kind, self.keep(&frame), frame.misdeed) {
+                (_, _, Some(misdeed)) => Next::Wreck(Box::new(self.wreck_of_stream(frame.position, *misdeed))),
+                (Kind::Raw | Kind::Noise | Kind::Misdeed, _, None) => Next::Event(frame.bytes),
+                (Kind::Answer { .. } | Kind::Aside, id, None) => Next::Event(frame::message(id, frame.bytes)),
             };
             drop(flow);
             self.room.notify_waiters();
-            return Poll::Ready(Some(event));
+            return Poll::Ready(Some(next));
         }
         if flow.cut.is_some() || flow.life != Life::Open {
             return Poll::Ready(None);
@@ -362,42 +318,21 @@ impl Outlet {
         Some(history.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    fn keep(&self, frame: &Frame) -> Option<EventId> {
+    pub(super) fn keep(&self, frame: &Frame) -> Option<EventId> {
         let id = EventId { channel: self.channel, position: frame.position };
         let mut history = self.history()?;
-        if frame.kind != Kind::Raw {
+        if let Some(Misdeed::Cut(answer)) = frame.misdeed.as_deref() {
+            history.keep(id, answer.clone());
+        }
+        if frame.kind.is_message() {
             history.keep(id, frame.bytes.clone());
         }
         Some(id)
     }
 
-    fn keep_all(&self, flow: &mut Flow) {
+    pub(super) fn keep_all(&self, flow: &mut Flow) {
         for frame in flow.queue.drain(..) {
             self.keep(&frame);
         }
-    }
-}
-
-impl Flow {
-    fn wake(&mut self) {
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
-    }
-
-    fn attach(&mut self) -> u64 {
-        self.readers += 1;
-        // The cut was made for the stream before; whoever attaches from `Waiting` is that stream.
-        if self.stage != Stage::Waiting {
-            self.cut = None;
-        }
-        self.stage = Stage::Attached { reader: self.readers };
-        self.wake();
-        self.readers
-    }
-
-    /// Whether a client is there that will take more.
-    fn is_heard(&self) -> bool {
-        self.stage != Stage::Detached && self.cut.is_none()
     }
 }

@@ -7,6 +7,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, HeaderName};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode};
+use http_body_util::Either;
 use hyper::body::Incoming;
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Body, Message, Method, RequestId};
@@ -14,14 +15,16 @@ use rehearsal_core::protocol::{Revision, code, header};
 
 use super::accept;
 use super::event_stream::EventStream;
+use super::flow::{First, Left};
 use super::frame::{self, EventId, Frame};
 use super::intake;
 use super::ladder::{self, Lane};
 use super::options::{Answers, Sessions};
-use super::outlet::{First, Left, Outlet};
-use super::refusal::{Answer, BAD_REQUEST, Refusal, whole};
+use super::outlet::Outlet;
+use super::refusal::{Answer, BAD_REQUEST, HungUp, Refusal, whole};
 use super::registry::Registry;
 use super::session::{Busy, Kind, Session, requests};
+use super::wreck::Head;
 use crate::{Ending, HttpHead};
 
 /// Takes a POST to the path of Streamable HTTP.
@@ -148,6 +151,25 @@ async fn take(
             let stream = EventStream::of(session.clone(), priming, options.keep_alive, permit);
             Ok(stream.then(outlet, reader).answer(headers))
         }
+        First::Wreck(wreck, mut headers) => {
+            waiting.answered();
+            session.forget(outlet.channel);
+            if begins_session && session.negotiated().is_none() {
+                session.end(Ending::Closed);
+            } else {
+                name(&mut headers);
+            }
+            let first = (wreck.head == Head::Resumable).then(|| {
+                let id = EventId { channel: outlet.channel, position: 0 };
+                if revision.has_priming_event() { frame::priming(id, options.retry) } else { frame::bookmark(id) }
+            });
+            let stream = EventStream::of(session.clone(), None, options.keep_alive, permit);
+            let Some(head) = wreck.response(()) else { return Ok(HungUp::answer()) };
+            let wreck = first.into_iter().fold(wreck, |wreck, first| Box::new(wreck.after(first)));
+            let mut answer = head.map(|()| Either::Right(stream.wrecked(wreck)));
+            answer.headers_mut().extend(headers);
+            Ok(answer)
+        }
         First::Ended => {
             waiting.answered();
             session.forget(outlet.channel);
@@ -207,6 +229,9 @@ pub(super) fn gone(session: &Session) -> Refusal {
 /// The answers as one body; those to a batch are an array.
 fn body_of(frames: Vec<Frame>, is_batch: bool) -> Bytes {
     match &frames[..] {
+        [noise @ .., answer] if !noise.is_empty() && noise.iter().all(|frame| frame.kind == frame::Kind::Noise) => {
+            [noise, std::slice::from_ref(answer)].concat().iter().flat_map(|frame| frame.bytes.clone()).collect()
+        }
         [frame] if !is_batch || frame.bytes.trim_ascii_start().starts_with(b"[") || frame.kind == frame::Kind::Raw => {
             frame.bytes.clone()
         }

@@ -84,6 +84,19 @@ impl Refusal {
     }
 }
 
+/// Marks what is no answer at all: the socket is closed without a word.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HungUp;
+
+impl HungUp {
+    /// Where an answer would have been.
+    pub(super) fn answer() -> Answer {
+        let mut answer = whole(StatusCode::INTERNAL_SERVER_ERROR, Bytes::new());
+        answer.extensions_mut().insert(HungUp);
+        answer
+    }
+}
+
 /// An answer that is there as a whole.
 pub(super) fn whole(status: StatusCode, body: Bytes) -> Answer {
     let mut answer = Response::new(Either::Left(Full::new(body)));

@@ -1,6 +1,5 @@
 //! Which part of the server a request is for.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,14 +8,16 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::Incoming;
 
-use super::refusal::{Answer, BAD_REQUEST, Refusal, whole};
+use super::refusal::{Answer, BAD_REQUEST, HungUp, Refusal, whole};
 use super::registry::Registry;
-use super::{Options, get, post, two_endpoints};
+use super::wreck::Broken;
+use super::{Options, extra, get, post, two_endpoints};
 use crate::http::guard::{self, Named};
 
-/// Answers one request, whatever it is.
-pub(super) async fn route(registry: Arc<Registry>, request: Request<Incoming>) -> Result<Answer, Infallible> {
-    Ok(find(&registry, request).await.unwrap_or_else(Refusal::answer))
+/// Answers one request, whatever it is; fails only where the socket is to be closed without a word.
+pub(super) async fn route(registry: Arc<Registry>, request: Request<Incoming>) -> Result<Answer, Broken> {
+    let answer = find(&registry, request).await.unwrap_or_else(Refusal::answer);
+    if answer.extensions().get::<HungUp>().is_some() { Err(Broken) } else { Ok(answer) }
 }
 
 async fn find(registry: &Arc<Registry>, request: Request<Incoming>) -> Result<Answer, Refusal> {
@@ -47,6 +48,9 @@ async fn find(registry: &Arc<Registry>, request: Request<Incoming>) -> Result<An
             Method::POST => two_endpoints::post(registry, parts, body).await,
             _ => Err(Refusal::method("POST")),
         };
+    }
+    if let Some(routes) = options.routes.as_deref().filter(|routes| routes.has(path)) {
+        return extra::answer(routes, parts, body, &options.limits).await;
     }
     Err(Refusal::new(StatusCode::NOT_FOUND, BAD_REQUEST, format!("Not Found: {path}")))
 }

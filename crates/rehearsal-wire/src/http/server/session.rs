@@ -5,15 +5,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
+use rehearsal_core::answer::fault::{Aftermath, Misdeed};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Body, Message, Reply, RequestId};
 use rehearsal_core::protocol::{Era, Revision};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
+use super::flow::{Left, Resumed, Spent};
 use super::frame::EventId;
+use super::held::Held;
 use super::history::History;
 use super::options::{Answers, Options};
-use super::outlet::{Left, Outlet, Resumed, Spent, Terms};
+use super::outlet::{Outlet, Terms};
 use super::registry::Registry;
 use crate::{ChannelEnd, Ending, Event, HttpHead, Outgoing, SendError};
 
@@ -70,6 +73,8 @@ pub(super) struct Session {
     /// Requests of HTTP+SSE that wait for an answer.
     running: AtomicUsize,
     draining: AtomicBool,
+    /// POSTs of HTTP+SSE that may still be refused.
+    pub(super) held: Held,
 }
 
 impl Session {
@@ -101,6 +106,7 @@ impl Session {
             heard: AtomicU64::new(0),
             running: AtomicUsize::new(0),
             draining: AtomicBool::new(false),
+            held: Held::default(),
         };
         if matches!(kind, Kind::Session | Kind::TwoEndpoints) {
             let outlet = Outlet::standing(session.terms(Answers::Events));
@@ -184,10 +190,8 @@ impl Session {
             self.forget(channel);
         }
         if self.kind == Kind::TwoEndpoints {
-            let answers = answers(&message);
-            let _ =
-                self.running.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_sub(answers)));
-            self.end_if_drained();
+            self.held.release();
+            self.answered(answers(&message));
         }
         Ok(())
     }
@@ -198,6 +202,41 @@ impl Session {
             self.forget(channel);
         }
         Ok(())
+    }
+
+    /// Does something wrong on purpose. A session that is said to be unknown is over.
+    pub(super) async fn misbehave(&self, channel: Channel, misdeed: Misdeed) -> Result<Aftermath, SendError> {
+        let outlet = self.reach(channel)?;
+        let misdeed = match misdeed {
+            Misdeed::Refuse(refused) if self.kind == Kind::TwoEndpoints => match self.held.refuse(refused) {
+                Some(refused) => Misdeed::Refuse(refused),
+                None => {
+                    self.answered(1);
+                    return Ok(Aftermath::GoesOn);
+                }
+            },
+            other => other,
+        };
+        self.held.release();
+        if let Some(answer) = misdeed.answer() {
+            self.note(channel, &Message::parse(answer.clone()));
+        }
+        let is_answer = !matches!(misdeed, Misdeed::Noise(_) | Misdeed::Flood(_));
+        let is_unknown = matches!(&misdeed, Misdeed::Refuse(refused) if refused.status == 404);
+        if outlet.misbehave(misdeed).await? == Spent::Yes {
+            self.forget(channel);
+        }
+        match self.kind {
+            Kind::Session if is_unknown => self.end(Ending::Closed),
+            Kind::TwoEndpoints if is_answer => self.answered(1),
+            Kind::Session | Kind::TwoEndpoints | Kind::SharedLegacy | Kind::SharedModern => {}
+        }
+        Ok(Aftermath::GoesOn)
+    }
+
+    fn answered(&self, answers: usize) {
+        let _ = self.running.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| Some(n.saturating_sub(answers)));
+        self.end_if_drained();
     }
 
     fn reach(&self, channel: Channel) -> Result<Arc<Outlet>, SendError> {
@@ -294,6 +333,7 @@ impl Session {
         if self.ending.set(ending).is_err() {
             return;
         }
+        self.held.release();
         self.events.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         self.places.close();
         let outlets = std::mem::take(&mut *self.outlets());

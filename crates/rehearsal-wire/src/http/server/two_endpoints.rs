@@ -14,6 +14,7 @@ use super::accept;
 use super::event_stream::EventStream;
 use super::frame;
 use super::intake;
+use super::misbehave;
 use super::post::gone;
 use super::refusal::{Answer, BAD_REQUEST, Refusal, whole};
 use super::registry::Registry;
@@ -51,6 +52,16 @@ pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming)
         return Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message));
     }
     let head = Arc::new(HttpHead { status: None, headers: parts.headers });
+    let request = message.as_request().map(|request| request.id.clone());
+    let held = registry.options.hold_posts.zip(request).map(|(time, id)| (time, session.held.hold(id)));
     session.deliver(Channel::MAIN, message, head).await.map_err(|_| gone(&session))?;
+    if let Some((time, refused)) = held
+        && let Ok(Ok(refused)) = tokio::time::timeout(time, refused).await
+    {
+        let (status, headers, body) = misbehave::status(refused, false);
+        let mut answer = whole(status, body);
+        answer.headers_mut().extend(headers);
+        return Ok(answer);
+    }
     Ok(whole(StatusCode::ACCEPTED, Bytes::new()))
 }

@@ -207,3 +207,32 @@ async fn paths_are_a_choice() {
     stage.server.shutdown().await;
     assert!(stage.server.accept().await.is_none());
 }
+
+#[derive(Debug)]
+struct Echo;
+
+impl crate::http::server::Routes for Echo {
+    fn has(&self, path: &str) -> bool {
+        path.starts_with("/control/")
+    }
+
+    fn answer(&self, request: http::Request<bytes::Bytes>) -> crate::BoxFuture<'_, http::Response<bytes::Bytes>> {
+        let said = format!("{} {} {:?}", request.method(), request.uri(), request.body());
+        Box::pin(async { http::Response::builder().status(418).body(said.into()).unwrap() })
+    }
+}
+
+#[tokio::test]
+async fn paths_of_the_application_are_guarded_and_limited_like_all_others() {
+    let mut options = Options { routes: Some(std::sync::Arc::new(Echo)), ..Options::default() };
+    options.limits.body = 100;
+    let stage = Stage::new(options).await;
+    let put = Ask::new("PUT", "/control/x?y=1").saying("hello");
+    let answer = stage.ask(put.clone()).await;
+    assert_eq!((answer.status, answer.body.as_str()), (418, "PUT /control/x?y=1 b\"hello\""));
+    assert_eq!(stage.ask(put.clone().with("host", "evil.example")).await.status, 403);
+    assert_eq!(stage.ask(put.clone().with("origin", "http://evil.example")).await.status, 403);
+    let long = "x".repeat(101);
+    assert_eq!(stage.ask(put.saying(&long)).await.status, 413);
+    assert_eq!(stage.ask(Ask::new("GET", "/elsewhere")).await.status, 404);
+}

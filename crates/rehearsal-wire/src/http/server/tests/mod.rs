@@ -2,6 +2,7 @@
 
 mod legacy;
 mod limits;
+mod misdeeds;
 mod resumption;
 mod stage;
 mod stateless;

@@ -78,6 +78,10 @@ impl<'a> Ask<'a> {
         ask.with("content-type", "application/json").with("accept", accept)
     }
 
+    pub(super) fn saying(self, body: &'a str) -> Ask<'a> {
+        Ask { body: Some(body), ..self }
+    }
+
     pub(super) fn get() -> Ask<'a> {
         Ask::new("GET", "/mcp").with("accept", "text/event-stream")
     }

@@ -1,0 +1,158 @@
+//! Which fault happens to which request.
+
+use serde_json::Value;
+
+use super::chance::happens;
+use crate::matcher::{Matcher, MatcherError};
+use crate::script::mock::{FaultKind, FaultRule};
+use crate::script::{Located, Problem};
+
+/// What goes wrong, and when: ready to be asked for each request.
+#[derive(Clone, Debug, Default)]
+pub struct Faults(Vec<Fault>);
+
+#[derive(Clone, Debug)]
+struct Fault {
+    /// Its number among all rules that count requests.
+    number: usize,
+    kind: FaultKind,
+    method: Option<Matcher>,
+    call: Option<Matcher>,
+    probability: f64,
+    seed: u64,
+}
+
+impl Faults {
+    /// Makes rules ready. Each takes a number, under which the requests that it may happen to are counted.
+    pub fn compile(rules: &[FaultRule], numbers: &mut usize, problems: &mut Vec<Problem>) -> Faults {
+        let mut faults = Vec::with_capacity(rules.len());
+        for rule in rules {
+            match Fault::compile(rule, *numbers) {
+                Ok(fault) => faults.push(fault),
+                Err(problem) => problems.push(problem),
+            }
+            *numbers += 1;
+        }
+        Faults(faults)
+    }
+
+    /// What may go wrong.
+    pub fn kinds(&self) -> impl Iterator<Item = &FaultKind> {
+        self.0.iter().map(|fault| &fault.kind)
+    }
+
+    /// What goes wrong with a request: the first rule that fits.
+    ///
+    /// A rule counts the requests of its method, whether or not another one is first; `counts` are kept by the caller.
+    pub fn which(&self, method: &str, counts: &mut [u64]) -> Option<&FaultKind> {
+        let mut found = None;
+        for fault in &self.0 {
+            if fault.method.as_ref().is_some_and(|matcher| !matcher.matches(&method.into())) {
+                continue;
+            }
+            let Some(count) = counts.get_mut(fault.number) else { continue };
+            *count += 1;
+            if found.is_none() && fault.fits(*count) {
+                found = Some(&fault.kind);
+            }
+        }
+        found
+    }
+}
+
+impl Fault {
+    fn compile(rule: &FaultRule, number: usize) -> Result<Fault, Problem> {
+        let matcher = |written: &Option<Located<Value>>| match written {
+            None => Ok(None),
+            Some(written) => {
+                let wrong = |error: MatcherError| Problem::new(written.at, error.to_string());
+                Matcher::parse(written).map(Some).map_err(wrong)
+            }
+        };
+        let probability = match &rule.probability {
+            None => 1.0,
+            Some(given) if (0.0..=1.0).contains(&given.value) => given.value,
+            Some(given) => {
+                let what = format!("a probability is from 0 to 1, and {} is not", given.value);
+                return Err(Problem::new(given.at, what));
+            }
+        };
+        rule.fault.check().map_err(|what| Problem::new(rule.fault.at, what))?;
+        Ok(Fault {
+            number,
+            kind: rule.fault.value.clone(),
+            method: matcher(&rule.method)?,
+            call: matcher(&rule.call)?,
+            probability,
+            seed: rule.seed.unwrap_or_default(),
+        })
+    }
+
+    /// Whether it happens to the how manyeth request of its method.
+    fn fits(&self, count: u64) -> bool {
+        self.call.as_ref().is_none_or(|matcher| matcher.matches(&count.into()))
+            && happens(self.probability, self.seed, count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::{mock::MockFile, read};
+
+    fn rules(text: &str) -> Vec<FaultRule> {
+        read::<MockFile>("m.yaml", text).unwrap().faults
+    }
+
+    fn faults(text: &str) -> (Faults, Vec<Problem>) {
+        let mut problems = Vec::new();
+        let faults = Faults::compile(&rules(text), &mut 0, &mut problems);
+        (faults, problems)
+    }
+
+    #[test]
+    fn a_fault_happens_to_its_method_and_its_call() {
+        let text =
+            "faults:\n  - { fault: hang, method: tools/call, call: 2 }\n  - { fault: wrong_id, call: { gte: 5 } }";
+        let (faults, _) = faults(text);
+        let mut counts = [0; 2];
+        let mut which = |method| faults.which(method, &mut counts).cloned();
+        assert_eq!(which("initialize"), None);
+        assert_eq!(which("tools/call"), None);
+        assert_eq!(which("tools/list"), None);
+        assert_eq!(which("tools/call"), Some(FaultKind::Hang), "the second of its method");
+        assert_eq!(which("tools/call"), Some(FaultKind::WrongId), "the fifth of all");
+    }
+
+    #[test]
+    fn by_chance_the_same_calls_fail_every_time() {
+        let run = || {
+            let (faults, _) = faults("faults: [{ fault: hang, probability: 0.3, seed: 11 }]");
+            let mut counts = [0];
+            (1..=50).map(|_| faults.which("ping", &mut counts).is_some()).collect::<Vec<_>>()
+        };
+        assert_eq!(run(), run());
+        let failed = run().into_iter().filter(|failed| *failed).count();
+        assert!((5..=25).contains(&failed), "{failed}");
+    }
+
+    #[test]
+    fn a_rule_that_says_nothing_sensible_has_a_place() {
+        let table = [
+            ("faults: [{ fault: hang, probability: 2 }]", (1, 38), "a probability is from 0 to 1, and 2 is not"),
+            ("faults: [{ fault: hang, method: { matches: \"(\" } }]", (1, 33), "not a regular expression"),
+            (
+                "faults: [{ fault: { http: { status: 42 } } }]",
+                (1, 19),
+                "an HTTP status is from 200 to 599, and 42 is not",
+            ),
+            ("faults: [{ fault: { slow_drip: { bytes: 0, every: 1ms } } }]", (1, 19), "a drip has at least one byte"),
+            ("faults: [{ fault: { exit: 256 } }]", (1, 19), "an exit status is from 0 to 255, and 256 is not"),
+        ];
+        for (text, (line, column), what) in table {
+            let (_, problems) = faults(text);
+            assert_eq!((problems[0].at.line, problems[0].at.column), (line, column), "{text}");
+            assert!(problems[0].message.contains(what), "{text}: {}", problems[0].message);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! What stands in brackets in a task description.
+
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+/// How long the name of a test case may be, in bytes.
+const ID_LIMIT: usize = 256;
+
+const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(true);
+const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
+const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT);
+
+/// Why a call has no response.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HarnessError {
+    /// The argument is missing or no text.
+    #[error("the argument `task_description` must be text with [test_case_id=ID] in it, and it is {found}")]
+    NoText {
+        /// What it is instead.
+        found: String,
+    },
+    /// No test case is named.
+    #[error(
+        "no [test_case_id=ID] in the task description; write it there, with [mcp_responses_json=BASE64] beside it, and \
+         pass the text on to the tool as it is"
+    )]
+    NoTestCase,
+    /// The name of the test case is of no use.
+    #[error("[test_case_id=…] {why}")]
+    BadTestCase {
+        /// Why.
+        why: String,
+    },
+    /// A directive that begins and never ends.
+    #[error("[{name}=… has no closing bracket; was the text cut off?")]
+    Unclosed {
+        /// Which.
+        name: &'static str,
+    },
+    /// A directive stands there twice, and not the same.
+    #[error(
+        "[{name}=…] stands in the task description {count} times, and not always the same; one call is for one test case"
+    )]
+    Ambiguous {
+        /// Which.
+        name: &'static str,
+        /// How often.
+        count: usize,
+    },
+    /// What should be base64 is not.
+    #[error("[mcp_responses_json=…] of test case {test_case:?} is not base64: {why}")]
+    NotBase64 {
+        /// Whose.
+        test_case: String,
+        /// What the decoder said.
+        why: String,
+    },
+    /// What should be JSON is not.
+    #[error("the responses of test case {test_case:?} are not JSON: {why}")]
+    NotJson {
+        /// Whose.
+        test_case: String,
+        /// What the parser said.
+        why: String,
+    },
+    /// A response makes no sense.
+    #[error("response {number} of test case {test_case:?}: {why}")]
+    BadResponse {
+        /// Whose.
+        test_case: String,
+        /// Which, from 1.
+        number: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Nothing is known about the test case.
+    #[error(
+        "no responses for test case {test_case:?}{meant}; put [mcp_responses_json=BASE64] beside [test_case_id=…], or load \
+         them before"
+    )]
+    Unknown {
+        /// Whose.
+        test_case: String,
+        /// The test case that was probably meant, in words.
+        meant: String,
+    },
+    /// The test case has other responses already.
+    #[error(
+        "test case {test_case:?} was given other responses before; every test case needs a name of its own, or its queue must \
+         be deleted first"
+    )]
+    Changed {
+        /// Whose.
+        test_case: String,
+    },
+    /// Every response was given.
+    #[error("no response is left for test case {test_case:?}: all {total} were given, and this is call {call}")]
+    Empty {
+        /// Whose.
+        test_case: String,
+        /// How many there were.
+        total: usize,
+        /// The number of this call.
+        call: usize,
+    },
+    /// There is too much of something.
+    #[error("{what}")]
+    TooMuch {
+        /// Of what.
+        what: String,
+    },
+}
+
+/// What stands in brackets in a task description.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Directives<'a> {
+    /// `[test_case_id=…]`
+    pub test_case: &'a str,
+    /// `[mcp_responses_json=…]`, as it stands there.
+    pub responses: Option<&'a str>,
+}
+
+impl<'a> Directives<'a> {
+    /// Reads them wherever they stand in a text.
+    pub fn read(text: &'a str) -> Result<Directives<'a>, HarnessError> {
+        let test_case = only("test_case_id", text)?.ok_or(HarnessError::NoTestCase)?.trim();
+        check_id(test_case)?;
+        Ok(Directives { test_case, responses: only("mcp_responses_json", text)?.map(str::trim) })
+    }
+}
+
+/// Whether something can be the name of a test case.
+pub(super) fn check_id(id: &str) -> Result<(), HarnessError> {
+    let bad = |why: &str| Err(HarnessError::BadTestCase { why: why.to_owned() });
+    match id {
+        "" => bad("is empty; every test case needs a name"),
+        id if id.len() > ID_LIMIT => bad("is longer than 256 bytes"),
+        id if id.contains(char::is_control) => bad("has control characters in it"),
+        _ => Ok(()),
+    }
+}
+
+/// The value of a directive; the same one may stand there again and again, as in a conversation that is quoted.
+fn only<'a>(name: &'static str, text: &'a str) -> Result<Option<&'a str>, HarnessError> {
+    let start = format!("[{name}=");
+    let mut found: Vec<&str> = Vec::new();
+    for (at, _) in text.match_indices(&start) {
+        let value = &text[at + start.len()..];
+        let end = value.find(']').ok_or(HarnessError::Unclosed { name })?;
+        found.push(&value[..end]);
+    }
+    match &found[..] {
+        [] => Ok(None),
+        [first, rest @ ..] if rest.iter().all(|other| other == first) => Ok(Some(first)),
+        several => Err(HarnessError::Ambiguous { name, count: several.len() }),
+    }
+}
+
+/// Bytes from base64 as models and templates pass it on: with or without padding, in either alphabet, with line ends.
+pub(super) fn decode(test_case: &str, base64: &str) -> Result<Vec<u8>, HarnessError> {
+    let compact: String = base64.chars().filter(|letter| !letter.is_whitespace()).collect();
+    let decoded = match compact.contains(['-', '_']) {
+        true => URL_SAFE.decode(&compact),
+        false => STANDARD.decode(&compact),
+    };
+    let why = |error: base64::DecodeError| error.to_string();
+    decoded.map_err(|error| HarnessError::NotBase64 { test_case: test_case.to_owned(), why: why(error) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directives_stand_anywhere_in_the_text() {
+        let read =
+            Directives::read("Please [test_case_id= weather_1 ]\nfetch [mcp_responses_json=W10=], thanks").unwrap();
+        assert_eq!(read, Directives { test_case: "weather_1", responses: Some("W10=") });
+        assert_eq!(Directives::read("[test_case_id=a]").unwrap().responses, None);
+        let again = Directives::read("[test_case_id=a] quoted: [test_case_id=a]").unwrap();
+        assert_eq!(again.test_case, "a");
+    }
+
+    #[test]
+    fn what_is_missing_or_doubtful_is_said() {
+        let long = format!("[test_case_id={}]", "x".repeat(300));
+        let table = [
+            ("fetch the weather", "no [test_case_id=ID] in the task description"),
+            ("[test_case_id=]", "is empty"),
+            ("[test_case_id=  ]", "is empty"),
+            ("[test_case_id=a", "[test_case_id=… has no closing bracket"),
+            ("[test_case_id=a] [mcp_responses_json=W1", "[mcp_responses_json=… has no closing bracket"),
+            ("[test_case_id=a] [test_case_id=b]", "2 times, and not always the same"),
+            ("[test_case_id=a\u{7}]", "control characters"),
+            (&long, "longer than 256 bytes"),
+        ];
+        for (text, expected) in table {
+            let error = Directives::read(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn base64_survives_what_people_and_models_do_to_it() {
+        for base64 in ["W3sidCI6ICI+Pz8ifV0=", "W3sidCI6ICI+Pz8ifV0", "W3sidCI6\nICI-Pz8i fV0="] {
+            assert_eq!(decode("a", base64).unwrap(), br#"[{"t": ">??"}]"#, "{base64}");
+        }
+        for base64 in ["W3sidCI6I", "%%%", "W3s{}"] {
+            assert!(decode("a", base64).unwrap_err().to_string().contains("is not base64"), "{base64}");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! One prepared response, as people write it and as it goes on the wire.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::directive::HarnessError;
+use crate::answer::fault;
+use crate::json::RawJson;
+use crate::message::ErrorReply;
+use crate::script::mock::{ContentBlock, Delay, ErrorAnswer, FaultKind};
+use crate::script::{Located, read};
+
+/// One prepared response.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Response {
+    /// What is said.
+    pub said: Said,
+    /// How long it takes.
+    pub delay: Option<Delay>,
+    /// What goes wrong with it.
+    pub fault: Option<FaultKind>,
+}
+
+/// What a response says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said {
+    /// A result, with the keys of the wire.
+    Result(Map<String, Value>),
+    /// A JSON-RPC error.
+    Error(ErrorReply),
+}
+
+impl Response {
+    /// How long it takes at this call.
+    pub fn delay(&self, call: u64) -> Option<Duration> {
+        self.delay.map(|delay| fault::between(delay, 0, call))
+    }
+}
+
+/// What a response may have, read strictly. What it holds is taken from the JSON itself, untouched.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only its being readable counts")]
+struct Written {
+    text: Option<String>,
+    content: Option<Vec<ContentBlock>>,
+    #[serde(alias = "structuredContent")]
+    structured_content: Option<Value>,
+    #[serde(alias = "isError")]
+    is_error: Option<bool>,
+    result: Option<Map<String, Value>>,
+    error: Option<ErrorAnswer>,
+    #[serde(alias = "_meta")]
+    meta: Option<Map<String, Value>>,
+    delay: Option<Delay>,
+    fault: Option<Located<FaultKind>>,
+}
+
+/// The responses of a test case: a list.
+pub(super) fn responses(test_case: &str, json: &[u8]) -> Result<Vec<Response>, HarnessError> {
+    let not_json = |why: String| HarnessError::NotJson { test_case: test_case.to_owned(), why };
+    let list: Value = serde_json::from_slice(json).map_err(|error| not_json(error.to_string()))?;
+    let Value::Array(list) = list else {
+        return Err(not_json("expected a list of responses, such as [{\"text\": \"hello\"}]".to_owned()));
+    };
+    let response = |(at, value): (usize, Value)| {
+        let bad = |why| HarnessError::BadResponse { test_case: test_case.to_owned(), number: at + 1, why };
+        response(value).map_err(bad)
+    };
+    list.into_iter().enumerate().map(response).collect()
+}
+
+fn response(value: Value) -> Result<Response, String> {
+    let written = check(&value)?;
+    let Value::Object(mut fields) = value else { return Err("expected an object".to_owned()) };
+    let mut take = |names: [&str; 2]| names.iter().find_map(|name| fields.shift_remove(*name));
+    let text = take(["text", "text"]);
+    let content = take(["content", "content"]);
+    let structured = take(["structured_content", "structuredContent"]);
+    let is_error = take(["is_error", "isError"]);
+    let result = take(["result", "result"]);
+    let error = take(["error", "error"]);
+    let meta = take(["meta", "_meta"]);
+    let said = |one: &Option<Value>| one.is_some();
+    let parts = said(&text) || said(&content) || said(&structured) || said(&is_error) || said(&meta);
+    let kinds = usize::from(parts) + usize::from(said(&result)) + usize::from(said(&error));
+    if kinds > 1 {
+        return Err("it is one of `error`, `result`, and everything else".to_owned());
+    }
+    if said(&text) && said(&content) {
+        return Err("`text` is short for `content`; write one of them".to_owned());
+    }
+    if kinds == 0 && written.fault.is_none() {
+        let keys = "text, content, structured_content, is_error, result, error";
+        return Err(format!("it says nothing; write one of {keys}"));
+    }
+    let said = match (result, error) {
+        (Some(Value::Object(result)), _) => Said::Result(result),
+        (_, Some(error)) => Said::Error(error_of(error)),
+        (_, None) => {
+            let mut result = Map::new();
+            let blocks = match (text, content) {
+                (Some(text), _) => json!([{"type": "text", "text": text}]),
+                (None, Some(Value::Array(blocks))) => Value::Array(blocks.into_iter().map(block).collect()),
+                (None, _) => match &structured {
+                    // Clients that know no structured content still see it.
+                    Some(structured) => json!([{"type": "text", "text": structured.to_string()}]),
+                    None => json!([]),
+                },
+            };
+            result.insert("content".to_owned(), blocks);
+            let others = [("structuredContent", structured), ("isError", is_error), ("_meta", meta)];
+            let others = others.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+            result.extend(others);
+            Said::Result(result)
+        }
+    };
+    Ok(Response { said, delay: written.delay, fault: written.fault.map(|fault| fault.value) })
+}
+
+/// Reads a response strictly, so that a wrong key is named and the right one suggested.
+fn check(value: &Value) -> Result<Written, String> {
+    let problem = |error: crate::script::ScriptError| {
+        let problem = error.problems.into_iter().next();
+        problem.map_or_else(String::new, |it| match it.hint {
+            Some(hint) => format!("{}; {hint}", it.message),
+            None => it.message,
+        })
+    };
+    let written: Written = read("", &skeleton(value).to_string()).map_err(problem)?;
+    if let Some(file) = written.content.iter().flatten().find_map(|block| block.file.as_ref()) {
+        return Err(format!("there are no files here, so {:?} cannot be read; write its bytes as `data`", file.value));
+    }
+    if let Some(fault) = &written.fault {
+        fault.check()?;
+    }
+    Ok(written)
+}
+
+/// The same value without letters that JSON takes and YAML does not.
+fn skeleton(value: &Value) -> Value {
+    match value {
+        Value::String(text) if text.bytes().any(|byte| !(b' '..=b'~').contains(&byte)) => json!("x"),
+        Value::Array(items) => Value::Array(items.iter().map(skeleton).collect()),
+        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), skeleton(value))).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}
+
+fn error_of(mut error: Value) -> ErrorReply {
+    let code = error["code"].as_i64().unwrap_or_default();
+    let message = error["message"].as_str().unwrap_or_default();
+    let reply = ErrorReply::new(code, message);
+    match error["data"].take() {
+        Value::Null => reply,
+        data => ErrorReply { data: Some(RawJson::from_value(&data)), ..reply },
+    }
+}
+
+/// A content block with the keys of the wire. What belongs to the user stays as it is.
+fn block(block: Value) -> Value {
+    let Value::Object(fields) = block else { return block };
+    let renamed = fields.into_iter().map(|(key, value)| match key.as_str() {
+        "mime_type" => ("mimeType".to_owned(), value),
+        "last_modified" => ("lastModified".to_owned(), value),
+        "meta" => ("_meta".to_owned(), value),
+        "resource" | "annotations" => (key, self::block(value)),
+        _ => (key, value),
+    });
+    Value::Object(renamed.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(value: Value) -> Result<Response, String> {
+        responses("t", json!([value]).to_string().as_bytes()).map(|mut it| it.remove(0)).map_err(|it| it.to_string())
+    }
+
+    fn result(value: Value) -> Value {
+        match one(value).unwrap().said {
+            Said::Result(result) => Value::Object(result),
+            Said::Error(error) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn keys_of_the_protocol_change_their_case_and_no_others() {
+        let given = json!({
+            "content": [
+                {"type": "image", "data": "iVBOR", "mime_type": "image/png", "annotations": {"last_modified": "2025-01-01T00:00:00Z"}},
+                {"type": "resource", "resource": {"uri": "x:y", "mime_type": "text/csv", "text": "a_b,c_d"}, "meta": {"my_key": 1}},
+                {"type": "resource_link", "uri": "x:z", "name": "mime_type"},
+            ],
+            "structured_content": {"mime_type": "mine", "is_error": {"meta": 1}, "deep": [{"last_modified": 2}]},
+            "is_error": false,
+            "meta": {"a_b/c_d": {"mime_type": 1}},
+        });
+        let expected = json!({
+            "content": [
+                {"type": "image", "data": "iVBOR", "mimeType": "image/png", "annotations": {"lastModified": "2025-01-01T00:00:00Z"}},
+                {"type": "resource", "resource": {"uri": "x:y", "mimeType": "text/csv", "text": "a_b,c_d"}, "_meta": {"my_key": 1}},
+                {"type": "resource_link", "uri": "x:z", "name": "mime_type"},
+            ],
+            "structuredContent": {"mime_type": "mine", "is_error": {"meta": 1}, "deep": [{"last_modified": 2}]},
+            "isError": false,
+            "_meta": {"a_b/c_d": {"mime_type": 1}},
+        });
+        assert_eq!(result(given), expected);
+        assert_eq!(
+            result(json!({"content": [{"type": "image", "data": "", "mimeType": "image/png"}]}))["content"][0]["mimeType"],
+            "image/png"
+        );
+    }
+
+    #[test]
+    fn text_is_never_a_template_and_every_letter_survives() {
+        let odd = "{{ arguments.x }} \u{7f}\u{1F600}\u{2028}\u{0} [test_case_id=x] \"\\";
+        assert_eq!(result(json!({"text": odd}))["content"], json!([{"type": "text", "text": odd}]));
+        let escaped = br#"[{"text": "\ud83d\ude00\/"}]"#;
+        let read = responses("t", escaped).unwrap();
+        assert_eq!(read[0].said, one(json!({"text": "\u{1F600}/"})).unwrap().said);
+        let large = responses("t", br#"[{"structured_content": {"n": 12345678901234567890, "f": 1.50}}]"#).unwrap();
+        let Said::Result(large) = &large[0].said else { panic!("no result") };
+        assert_eq!(large["structuredContent"].to_string(), r#"{"n":12345678901234567890,"f":1.5}"#);
+    }
+
+    #[test]
+    fn errors_faults_and_delays_are_responses_too() {
+        let error = one(json!({"error": {"code": -32000, "message": "down", "data": {"a_b": 1}}})).unwrap();
+        let Said::Error(error) = error.said else { panic!("no error") };
+        assert_eq!((error.code, error.data.unwrap().as_str()), (-32000, r#"{"a_b":1}"#));
+        let slow = one(json!({"text": "x", "delay": "20ms"})).unwrap();
+        assert_eq!(slow.delay(1), Some(Duration::from_millis(20)));
+        assert_eq!(one(json!({"fault": "hang"})).unwrap().fault, Some(FaultKind::Hang));
+        assert_eq!(result(json!({"result": {"anything": {"mime_type": 1}}})), json!({"anything": {"mime_type": 1}}));
+        assert_eq!(
+            result(json!({"content": [{"type": "image", "data": "not base64!", "mime_type": "image/png"}]}))["content"]
+                [0]["data"],
+            "not base64!"
+        );
+    }
+
+    #[test]
+    fn what_is_not_understood_is_said_with_the_number_of_the_response() {
+        let table = [
+            (json!({"txt": "x"}), "response 1 of test case \"t\": unknown key `txt`; did you mean `text`?"),
+            (
+                json!({"content": [{"type": "image", "data": "", "mimetype": "x"}]}),
+                "unknown key `mimetype`; did you mean",
+            ),
+            (json!({"content": [{"type": "picture"}]}), "unknown value `picture`"),
+            (json!({}), "it says nothing"),
+            (json!({"text": "a", "content": []}), "`text` is short for `content`"),
+            (json!({"text": "a", "error": {"code": 1, "message": "x"}}), "it is one of"),
+            (
+                json!({"content": [{"type": "image", "file": "x.png", "mime_type": "image/png"}]}),
+                "there are no files here",
+            ),
+            (json!({"fault": {"exit": 300}}), "an exit status is from 0 to 255"),
+            (json!("text"), "response 1"),
+        ];
+        for (value, expected) in table {
+            let error = one(value.clone()).unwrap_err();
+            assert!(error.contains(expected), "{value}: {error}");
+        }
+        let error = responses("t", b"{\"text\": \"x\"}").unwrap_err().to_string();
+        assert!(error.contains("expected a list of responses"), "{error}");
+        let error = responses("t", b"[{\"text\": ]").unwrap_err().to_string();
+        assert!(error.contains("are not JSON: expected value at line 1 column 11"), "{error}");
+    }
+}

@@ -1,0 +1,233 @@
+//! A mock from outside: queues of test cases, the journal, and a new beginning.
+//!
+//! ```text
+//! GET    /control/queues            all test cases
+//! GET    /control/queues/{id}       one, with what is left
+//! PUT    /control/queues/{id}       loads a list of responses
+//! DELETE /control/queues/{id}       forgets it
+//! GET    /control/journal?after=N   what was asked
+//! POST   /control/verify            what was expected and did not happen
+//! POST   /control/reset             as it was at the start
+//! ```
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use rehearsal_core::answer::ExpectedCall;
+use rehearsal_core::answer::harness::{Harness, QueueView, Response as Prepared, Said};
+use rehearsal_wire::BoxFuture;
+use rehearsal_wire::http::server::Routes;
+use serde_json::{Value, json};
+
+use super::Server;
+use super::server::now_ms;
+
+/// Where everything begins.
+const ROOT: &str = "/control";
+
+/// The control interface of a mock.
+#[derive(Debug)]
+pub(super) struct Control(pub(super) Server);
+
+/// Why a request is refused.
+struct Refused {
+    status: StatusCode,
+    why: String,
+    allow: Option<&'static str>,
+}
+
+impl Refused {
+    fn new(status: StatusCode, why: impl Into<String>) -> Refused {
+        Refused { status, why: why.into(), allow: None }
+    }
+
+    fn method(allow: &'static str) -> Refused {
+        let why = format!("here is only {allow}");
+        Refused { allow: Some(allow), ..Refused::new(StatusCode::METHOD_NOT_ALLOWED, why) }
+    }
+}
+
+impl Routes for Control {
+    fn has(&self, path: &str) -> bool {
+        path == ROOT || path.strip_prefix(ROOT).is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    fn answer(&self, request: Request<Bytes>) -> BoxFuture<'_, Response<Bytes>> {
+        let answered = self.find(&request);
+        Box::pin(async move {
+            let (status, body, allow) = match answered {
+                Ok(body) => (StatusCode::OK, body, None),
+                Err(refused) => (refused.status, json!({"error": refused.why}), refused.allow),
+            };
+            let mut response = Response::new(Bytes::from(format!("{body}\n")));
+            *response.status_mut() = status;
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            if let Some(allow) = allow {
+                response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
+            }
+            response
+        })
+    }
+}
+
+impl Control {
+    fn find(&self, request: &Request<Bytes>) -> Result<Value, Refused> {
+        let path = request.uri().path();
+        let rest = path.strip_prefix(ROOT).unwrap_or_default().trim_matches('/');
+        let (what, id) = match rest.split_once('/') {
+            Some((what, id)) => (what, Some(id)),
+            None => (rest, None),
+        };
+        let method = request.method();
+        match (what, id) {
+            ("queues", None) => match *method {
+                Method::GET => Ok(json!({"queues": self.queues()?})),
+                _ => Err(Refused::method("GET")),
+            },
+            ("queues", Some(id)) => self.queue(method, &decoded(id)?, request.body()),
+            ("journal", None) => match *method {
+                Method::GET => self.journal(request.uri().query().unwrap_or_default()),
+                _ => Err(Refused::method("GET")),
+            },
+            ("verify", None) => match *method {
+                Method::POST => self.verify(request.body()),
+                _ => Err(Refused::method("POST")),
+            },
+            ("reset", None) => match *method {
+                Method::POST => {
+                    self.0.reset();
+                    Ok(json!({"reset": true}))
+                }
+                _ => Err(Refused::method("POST")),
+            },
+            _ => {
+                let known = "queues, queues/{test_case_id}, journal, verify and reset";
+                Err(Refused::new(StatusCode::NOT_FOUND, format!("no {path}; under {ROOT} there are {known}")))
+            }
+        }
+    }
+
+    fn harness(&self) -> Result<Arc<Harness>, Refused> {
+        let why = "this mock has no queues; start it with --harness";
+        self.0.harness().ok_or_else(|| Refused::new(StatusCode::NOT_FOUND, why))
+    }
+
+    fn queues(&self) -> Result<Vec<Value>, Refused> {
+        let harness = self.harness()?;
+        Ok(harness.names().iter().filter_map(|name| harness.view(name)).map(|view| summary(&view)).collect())
+    }
+
+    fn queue(&self, method: &Method, id: &str, body: &Bytes) -> Result<Value, Refused> {
+        let harness = self.harness()?;
+        let unknown = || Refused::new(StatusCode::NOT_FOUND, format!("no test case {id:?}"));
+        match *method {
+            Method::GET => harness.view(id).map(|view| details(&view)).ok_or_else(unknown),
+            Method::PUT => {
+                let loaded = harness.load(id, body, now_ms());
+                loaded
+                    .map(|view| summary(&view))
+                    .map_err(|error| Refused::new(StatusCode::BAD_REQUEST, error.to_string()))
+            }
+            Method::DELETE if harness.remove(id) => Ok(json!({"deleted": id})),
+            Method::DELETE => Err(unknown()),
+            _ => Err(Refused::method("GET, PUT, DELETE")),
+        }
+    }
+
+    fn journal(&self, query: &str) -> Result<Value, Refused> {
+        let mut after = 0;
+        for field in query.split('&').filter(|field| !field.is_empty()) {
+            match field.split_once('=') {
+                Some(("after", number)) => {
+                    let bad = || Refused::new(StatusCode::BAD_REQUEST, "`after` is the number of a call");
+                    after = number.parse().map_err(|_| bad())?;
+                }
+                _ => {
+                    let why = format!("{field:?} is not known here; ?after=N shows what came after call N");
+                    return Err(Refused::new(StatusCode::BAD_REQUEST, why));
+                }
+            }
+        }
+        let journal = self.0.journal();
+        let calls: Vec<_> = journal.after(after).iter().map(|call| call.to_json()).collect();
+        Ok(json!({"count": journal.count(), "calls": calls}))
+    }
+
+    fn verify(&self, body: &Bytes) -> Result<Value, Refused> {
+        let bad = |why: String| Refused::new(StatusCode::BAD_REQUEST, why);
+        let written: Value = serde_json::from_slice(body).map_err(|error| bad(format!("not JSON: {error}")))?;
+        let Value::Array(written) = written else {
+            return Err(bad("expected a list such as [{\"tool\": \"echo\", \"times\": 2}]".to_owned()));
+        };
+        let read = |(at, written): (usize, &Value)| {
+            ExpectedCall::read(written).map_err(|why| bad(format!("expectation {}: {why}", at + 1)))
+        };
+        let expected: Vec<_> = written.iter().enumerate().map(read).collect::<Result<_, _>>()?;
+        let unmet: Vec<_> = self.0.journal().verify(&expected).iter().map(ToString::to_string).collect();
+        Ok(json!({"ok": unmet.is_empty(), "unmet": unmet}))
+    }
+}
+
+fn summary(view: &QueueView) -> Value {
+    json!({"test_case_id": &*view.test_case, "given": view.given, "left": view.left, "calls": view.calls})
+}
+
+fn details(view: &QueueView) -> Value {
+    let mut details = summary(view);
+    details["responses"] = view.responses.iter().map(|response| prepared(response)).collect();
+    details
+}
+
+/// A response as it will go on the wire.
+fn prepared(response: &Prepared) -> Value {
+    let mut shown = match &response.said {
+        Said::Result(result) => json!({"result": result}),
+        Said::Error(error) => {
+            let data = error.data.as_ref().and_then(|data| data.value().ok());
+            json!({"error": {"code": error.code, "message": error.message, "data": data}})
+        }
+    };
+    if let Some(fault) = &response.fault {
+        shown["fault"] = fault.name().into();
+    }
+    shown
+}
+
+/// The name of a test case in a path.
+fn decoded(id: &str) -> Result<Cow<'_, str>, Refused> {
+    if !id.contains('%') {
+        return Ok(Cow::Borrowed(id));
+    }
+    let bad = || Refused::new(StatusCode::BAD_REQUEST, format!("{id:?} is not percent-encoded text"));
+    let mut bytes = Vec::with_capacity(id.len());
+    let mut rest = id.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
+                let (high, low) = digit(rest.next()).zip(digit(rest.next())).ok_or_else(bad)?;
+                u8::try_from(high * 16 + low).map_err(|_| bad())?
+            }
+            other => other,
+        });
+    }
+    String::from_utf8(bytes).map(Cow::Owned).map_err(|_| bad())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_paths_are_decoded() {
+        let read = |id| decoded(id).ok().map(Cow::into_owned);
+        assert_eq!(read("plain").as_deref(), Some("plain"));
+        assert_eq!(read("a%20b%2Fc%C3%A9").as_deref(), Some("a b/cé"));
+        for broken in ["%", "%2", "%zz", "%ff"] {
+            assert_eq!(read(broken), None, "{broken}");
+        }
+    }
+}
