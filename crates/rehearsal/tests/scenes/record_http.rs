@@ -89,9 +89,9 @@ fn a_recorder_that_is_killed_loses_nothing_that_it_passed_on() {
         assert!(stage.play(&line).contains("kept"));
         // A client that is still there, with a call that is not answered.
         let line =
-            format!("exec rehearse call slow steps=2 delay_ms=60000 --url {}/mcp --protocol {era}", recorder.origin);
+            format!("exec rehearse call slow steps=2 delay_ms=10000 --url {}/mcp --protocol {era}", recorder.origin);
         let mut waiting = stage.shell(&line).spawn().unwrap();
-        while !kept(&stage).contains("\"delay_ms\":60000") {
+        while !kept(&stage).contains("\"delay_ms\":10000") {
             std::thread::yield_now();
         }
         recorder.signal(Signal::SIGKILL);
@@ -101,7 +101,7 @@ fn a_recorder_that_is_killed_loses_nothing_that_it_passed_on() {
         let path = stage.path().join(&trace);
         assert!(!recover(&path).unwrap().is_empty());
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(text.contains("\"message\":\"kept\"") && text.contains("\"delay_ms\":60000"), "{text}");
+        assert!(text.contains("\"message\":\"kept\"") && text.contains("\"delay_ms\":10000"), "{text}");
         assert!(text.contains("\"how\":\"recovered\""), "{text}");
     }
 }
