@@ -161,8 +161,13 @@ async fn server_everything_over_both_transports() {
         // The recorder is stopped right after the client closed, and may not have noticed yet.
         let ends = [Some(End::ClientClosed { status: None }), Some(End::Stopped)];
         assert!(ends.contains(&session.end), "{transport}: {:?}", session.end);
-        for method in ["sampling/createMessage", "roots/list", "elicitation/create"] {
-            assert!(session.methods(Side::Server).contains(&method), "{transport}: {method} is missing");
+        let asked: &[&str] = match transport {
+            // The older transport is spoken in a version that has no elicitation.
+            "sse" => &["sampling/createMessage", "roots/list"],
+            _ => &["sampling/createMessage", "roots/list", "elicitation/create"],
+        };
+        for method in asked {
+            assert!(session.methods(Side::Server).contains(method), "{transport}: {method} is missing");
         }
     }
 }
@@ -203,7 +208,7 @@ async fn servers_on_every_sdk_in_both_eras() {
         }
     }
     let sse = sdk_server(&python("python"), "fastmcp_server.py", "sse").await;
-    let change = |builder: ClientBuilder| builder.legacy(Revision::V2024_11_05);
+    let change = |builder: ClientBuilder| builder.legacy(Revision::V2024_11_05).transport(HttpTransport::Sse);
     toured(&sse.url, change, rehearsal::core::protocol::Era::Legacy, "isError").await;
 }
 
@@ -318,7 +323,7 @@ async fn a_server_that_dies_is_told_and_recorded() {
     let client = Client::url(recorded.url()).legacy(Revision::LATEST_LEGACY).timeout(TIMEOUT).connect().await.unwrap();
     let slow = {
         let client = client.clone();
-        tokio::spawn(async move { client.call("slow").arguments(json!({"steps": 2, "delay_ms": 60_000})).await })
+        tokio::spawn(async move { client.call("slow").arguments(json!({"steps": 2, "delay_ms": 10_000})).await })
     };
     // The call is on its way when something that was sent after it is answered.
     assert_eq!(client.call_tool("echo", json!({"message": "x"})).await.unwrap().content(), "x");
@@ -328,10 +333,11 @@ async fn a_server_that_dies_is_told_and_recorded() {
     server.stop().await;
     assert!(slow.await.unwrap().is_err());
     let refused = client.call_tool("echo", json!({"message": "x"})).await.unwrap_err().to_string();
-    assert!(refused.contains("502"), "{refused}");
+    // A socket that is still open from before may be used once more, and break.
+    assert!(refused.contains("502") || refused.contains("the connection broke"), "{refused}");
     let sessions = recorded.sessions().await;
     let unanswered = sessions[0].calls.iter().filter(|call| call.response.is_none()).count();
-    assert_eq!(unanswered, 2);
+    assert!((1..=2).contains(&unanswered), "{unanswered}");
     let why = sessions[0].entries.iter().filter_map(|what| match what {
         What::ChannelEnded { why: Some(why), .. } => Some(why.as_str()),
         _ => None,

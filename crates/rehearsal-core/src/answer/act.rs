@@ -32,7 +32,7 @@ pub enum Act {
     },
     /// Tell everybody who wants to know.
     Tell(Change),
-    /// Ask the client, and come back with [`Play::answered`] for each.
+    /// Ask the client, and come back with [`Play::answered`](super::Play::answered) for each.
     Ask(Vec<Question>),
     /// Close the stream of the answer, which goes on when the client comes back.
     CloseStream {
