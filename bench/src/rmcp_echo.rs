@@ -143,32 +143,3 @@ pub(crate) fn serve_http() -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// A client of a server that says on stdout where it listens.
-async fn over_http(url: &str) -> Result<Client, Box<dyn Error>> {
-    let client = Client::url(url).transport(HttpTransport::Streamable);
-    checked(client.protocol(Protocol::Legacy(Revision::LATEST_LEGACY)).connect().await?).await
-}
-
-/// This program in another role, over HTTP; ends when it is dropped.
-struct Listening {
-    child: Child,
-    pub(crate) url: String,
-}
-
-impl Listening {
-    fn start(words: &[&Path]) -> Result<Listening, Box<dyn Error>> {
-        let mut command = Command::new(std::env::current_exe()?);
-        let mut child = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
-        Ok(Listening { child, url: line.trim().to_owned() })
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        // The only errors are that it is gone already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
