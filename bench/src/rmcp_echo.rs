@@ -142,4 +142,3 @@ pub(crate) fn serve_http() -> Result<(), Box<dyn Error>> {
         }
     })
 }
-

@@ -4,6 +4,7 @@
 //! files.
 
 pub mod client;
+pub mod generate;
 pub mod mock;
 pub mod record;
 pub mod store;
