@@ -1,15 +1,19 @@
-//! What JSON needs beyond `serde_json`: the exact text, places, kinds, exact numbers, and values shown on one line.
+//! What JSON needs beyond `serde_json`: the exact text, one text for equal values, places, kinds, exact numbers, and values shown on one line.
 
+mod canonical;
 mod excerpt;
 mod kind;
 mod number;
 mod path;
+mod places;
 mod raw;
 mod unescape;
 
+pub use canonical::canonical;
 pub use excerpt::{DEFAULT_EXCERPT, difference, excerpt};
 pub use kind::Kind;
 pub use number::compare;
 pub use path::{Path, PathError, Segment};
+pub use places::Places;
 pub use raw::RawJson;
 pub(crate) use unescape::Unescaped;

@@ -1,0 +1,212 @@
+//! Which requests ask for the same.
+//!
+//! ```text
+//! method, params ──view──► what counts ──key──► 128 bits, the same in every run
+//!                                      ──closest──► of several that were recorded, the one that differs least, and where
+//! ```
+
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::json::{Places, canonical};
+use crate::matcher::{Matcher, Mismatch};
+use crate::message::Method;
+
+/// What two requests must have in common to ask for the same.
+///
+/// What tells one conversation from another does not count: ids, and all of `_meta` (progress token, version, client,
+/// capabilities, trace context); the answers and the state of a round of `input_required`; how long a task is to be
+/// kept; all of `initialize` and `server/discover`. A param that is `null`, or empty arguments, are as good as none.
+#[derive(Clone, Debug, Default)]
+pub struct Likeness {
+    ignored: Places,
+}
+
+/// What a request asks for, in 128 bits that are the same in every run and on every machine.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RequestKey(pub u128);
+
+impl fmt::Debug for RequestKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RequestKey({self})")
+    }
+}
+
+impl fmt::Display for RequestKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// What came closest, and why it is not the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closest<T> {
+    /// Which.
+    pub which: T,
+    /// Every place where they differ; paths begin at the request: `$.params.arguments.city`.
+    pub mismatches: Vec<Mismatch>,
+}
+
+impl Likeness {
+    /// This, but what is at a JSONPath of the request, such as `$.params.arguments.now`, does not count either. `Err`
+    /// says what is wrong with the path.
+    pub fn ignore(self, path: &str) -> Result<Likeness, String> {
+        Ok(Likeness { ignored: self.ignored.and(path)? })
+    }
+
+    /// What counts of a request: `method`, and `params` where something is left of them.
+    pub fn view(&self, method: &Method, params: Option<&Value>) -> Value {
+        let mut view = json!({"method": method.as_str()});
+        let opening = *method == Method::INITIALIZE || *method == Method::DISCOVER;
+        match params {
+            Some(Value::Object(params)) if !opening => {
+                let params = stable(params);
+                if !params.is_empty() {
+                    view["params"] = Value::Object(params);
+                }
+            }
+            Some(Value::Object(_) | Value::Null) | None => {}
+            Some(other) => view["params"] = other.clone(),
+        }
+        self.ignored.take_out(&mut view);
+        if view.get("params").and_then(Value::as_object).is_some_and(Map::is_empty) {
+            view.as_object_mut().map(|view| view.shift_remove("params"));
+        }
+        view
+    }
+
+    /// The key of a request.
+    pub fn key(&self, method: &Method, params: Option<&Value>) -> RequestKey {
+        RequestKey::of(&self.view(method, params))
+    }
+
+    /// Of several views, the one that differs least from `asked`; the first of those that differ as little.
+    pub fn closest<T>(asked: &Value, recorded: impl IntoIterator<Item = (T, Value)>) -> Option<Closest<T>> {
+        let measured = recorded.into_iter().map(|(which, view)| {
+            let matcher = Matcher::exact(view);
+            (matcher.distance(asked), which, matcher)
+        });
+        let (_, which, matcher) = measured.min_by_key(|(distance, ..)| *distance)?;
+        Some(Closest { which, mismatches: matcher.check(asked) })
+    }
+
+    /// What distinguishes this likeness from others, for whoever keeps keys.
+    pub fn fingerprint(&self) -> RequestKey {
+        RequestKey::of(&Value::from_iter(self.ignored.written()))
+    }
+}
+
+impl RequestKey {
+    /// The key of a [view](Likeness::view).
+    pub fn of(view: &Value) -> RequestKey {
+        let mut text = String::with_capacity(256);
+        canonical(view, &mut text);
+        let digest = Sha256::digest(text.as_bytes());
+        let mut half = [0; 16];
+        half.copy_from_slice(&digest[..16]);
+        RequestKey(u128::from_be_bytes(half))
+    }
+}
+
+/// Params without what tells one conversation from another.
+fn stable(params: &Map<String, Value>) -> Map<String, Value> {
+    let empty = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
+    let counts = |key: &str, value: &Value| match key {
+        "_meta" | "inputResponses" | "requestState" => false,
+        "arguments" => !empty(value),
+        _ => !value.is_null(),
+    };
+    let kept = params.iter().filter(|(key, value)| counts(key, value));
+    kept.map(|(key, value)| {
+        // That it is to be a task counts, how long it is kept does not.
+        let value = if key == "task" && value.is_object() { json!({}) } else { value.clone() };
+        (key.clone(), value)
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn call(params: Value) -> RequestKey {
+        Likeness::default().key(&"tools/call".into(), Some(&params))
+    }
+
+    #[test]
+    fn a_key_is_the_same_in_every_run() {
+        let key = call(json!({"name": "rain", "arguments": {"city": "Oslo"}}));
+        assert_eq!(key.to_string(), "7dfad57fefd7bb3ee755dc1de0c74b5e");
+        assert_eq!(Likeness::default().fingerprint().to_string(), "4f53cda18c2baa0c0354bb5f9a3ecbe5");
+    }
+
+    #[test]
+    fn what_tells_one_conversation_from_another_does_not_count() {
+        let plain = call(json!({"name": "rain", "arguments": {"a": 1, "b": [2]}}));
+        let meta =
+            json!({"progressToken": 7, "io.modelcontextprotocol/protocolVersion": "2026-07-28", "traceparent": "00"});
+        assert_eq!(call(json!({"_meta": meta, "arguments": {"b": [2.0], "a": 1}, "name": "rain"})), plain);
+        let round = json!({"name": "rain", "arguments": {"a": 1, "b": [2]}, "requestState": "x", "inputResponses": {}});
+        assert_eq!(call(round), plain);
+        assert_eq!(call(json!({"name": "rain", "arguments": {"a": 1, "b": [2]}, "task": null})), plain);
+        let task = call(json!({"name": "rain", "arguments": {"a": 1, "b": [2]}, "task": {"ttl": 5}}));
+        assert_ne!(task, plain);
+        assert_eq!(task, call(json!({"name": "rain", "arguments": {"a": 1, "b": [2]}, "task": {}})));
+    }
+
+    #[test]
+    fn no_arguments_are_written_in_many_ways() {
+        let none = call(json!({"name": "now"}));
+        assert_eq!(call(json!({"name": "now", "arguments": {}})), none);
+        assert_eq!(call(json!({"name": "now", "arguments": null, "_meta": null})), none);
+        assert_ne!(call(json!({"name": "now", "arguments": {"a": null}})), none);
+        let likeness = Likeness::default();
+        assert_eq!(likeness.key(&"tools/list".into(), None), likeness.key(&"tools/list".into(), Some(&json!({}))));
+    }
+
+    #[test]
+    fn every_client_opens_a_conversation_alike() {
+        let likeness = Likeness::default();
+        let one = json!({"protocolVersion": "2025-06-18", "clientInfo": {"name": "a"}});
+        assert_eq!(likeness.key(&Method::INITIALIZE, Some(&one)), likeness.key(&Method::INITIALIZE, None));
+        assert_ne!(likeness.key(&Method::INITIALIZE, None), likeness.key(&Method::DISCOVER, None));
+    }
+
+    #[test]
+    fn what_is_ignored_does_not_count() {
+        let likeness = Likeness::default().ignore("$.params.arguments.now").unwrap();
+        let key = |arguments: Value| {
+            likeness.key(&"tools/call".into(), Some(&json!({"name": "rain", "arguments": arguments})))
+        };
+        assert_eq!(key(json!({"city": "Oslo", "now": 1})), key(json!({"city": "Oslo", "now": 2})));
+        assert_ne!(key(json!({"city": "Oslo", "now": 1})), key(json!({"city": "Bergen", "now": 1})));
+        assert_ne!(likeness.fingerprint(), Likeness::default().fingerprint());
+        assert!(Likeness::default().ignore("now").is_err());
+    }
+
+    #[test]
+    fn the_closest_says_where_it_differs() {
+        let likeness = Likeness::default();
+        let view = |city: &str, days: u64| {
+            let params = json!({"name": "rain", "arguments": {"city": city, "days": days}});
+            likeness.view(&"tools/call".into(), Some(&params))
+        };
+        let recorded = [("far", view("Bergen", 3)), ("near", view("Oslo", 3)), ("also near", view("Oslo", 4))];
+        let closest = Likeness::closest(&view("Oslo", 5), recorded).unwrap();
+        assert_eq!(closest.which, "near");
+        let shown: Vec<_> = closest.mismatches.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["$.params.arguments.days: expected 3, got 5"]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_keys_does_not_count(keys in proptest::collection::btree_map("[a-z]{1,4}", 0..100i64, 0..6)) {
+            let forward: Map<String, Value> = keys.iter().map(|(key, value)| (key.clone(), (*value).into())).collect();
+            let back: Map<String, Value> = keys.iter().rev().map(|(key, value)| (key.clone(), (*value).into())).collect();
+            prop_assert_eq!(call(json!({"arguments": forward})), call(json!({"arguments": back})));
+        }
+    }
+}
