@@ -90,6 +90,11 @@ pub trait Sender: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether something waits for a person, such as one who logs in; no time-out counts meanwhile.
+    fn is_held_up(&self) -> bool {
+        false
+    }
+
     /// How the peer's process ended, where there is one and it has.
     fn exit_status(&self) -> Option<ExitStatus> {
         None
@@ -170,6 +175,11 @@ pub enum ChannelEnd {
         head: Arc<HttpHead>,
         /// The first 64 KiB of the body.
         body: Bytes,
+    },
+    /// We could not say who we are.
+    Unauthorized {
+        /// Why not, in words.
+        why: String,
     },
     /// The stream broke off.
     Broken {

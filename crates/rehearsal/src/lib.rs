@@ -6,6 +6,8 @@
 pub mod client;
 pub mod generate;
 pub mod mock;
+#[cfg(feature = "oauth")]
+pub mod oauth;
 pub mod record;
 pub mod store;
 pub mod testing;

@@ -3,5 +3,6 @@
 pub mod client;
 mod guard;
 pub mod proxy;
+pub mod redirect;
 pub mod server;
 pub mod sse;

@@ -139,6 +139,7 @@ fn client_exit(error: &ClientError) -> Exit {
         | ClientError::ServerGone { .. }
         | ClientError::TimedOut { .. }
         | ClientError::Refused { .. }
+        | ClientError::NotAuthorized { .. }
         | ClientError::Lost { .. }
         | ClientError::Garbled { .. }
         | ClientError::BadResult { .. }
@@ -198,6 +199,7 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
         | ClientError::NotListening { .. }
         | ClientError::ServerGone { .. }
         | ClientError::Refused { .. }
+        | ClientError::NotAuthorized { .. }
         | ClientError::Lost { .. }
         | ClientError::Garbled { .. }
         | ClientError::ErrorReply { .. }

@@ -185,6 +185,15 @@ impl ClientBuilder {
         self
     }
 
+    /// Logs in where the server asks for it. A header `Authorization` that is given wins.
+    #[cfg(feature = "oauth")]
+    pub fn oauth(mut self, oauth: crate::oauth::OAuth) -> ClientBuilder {
+        if let Some(endpoint) = self.endpoint() {
+            endpoint.oauth = Some(oauth);
+        }
+        self
+    }
+
     /// How the URL is spoken to.
     pub fn transport(mut self, wanted: HttpTransport) -> ClientBuilder {
         if let Some(endpoint) = self.endpoint() {

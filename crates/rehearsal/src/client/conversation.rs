@@ -196,6 +196,18 @@ impl Conversation {
         self.sender.send(Outgoing::new(channel, message)).await
     }
 
+    /// Waits for something as long as it may take, and while somebody logs in.
+    pub(super) async fn in_time<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = std::pin::pin!(work);
+        loop {
+            match tokio::time::timeout(limit, &mut work).await {
+                Ok(done) => return Some(done),
+                Err(_) if self.sender.is_held_up() => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
     /// Takes the first unread notification that `wanted` accepts; waits for it if need be. `Err` is the end.
     pub(super) async fn notification(&self, wanted: impl Fn(&Message) -> bool) -> Result<Message, Ending> {
         loop {

@@ -76,6 +76,14 @@ pub enum ClientError {
         /// What else is known.
         evidence: Box<Evidence>,
     },
+    /// The server wants to know who we are, and that could not be settled.
+    #[error("{method} needs a login: {why}")]
+    NotAuthorized {
+        /// What was asked.
+        method: Method,
+        /// Why there is none.
+        why: String,
+    },
     /// An HTTP server refused both ways of speaking to it.
     #[error(
         "the server speaks neither Streamable HTTP nor HTTP+SSE\n  Streamable HTTP: {streamable}\n  HTTP+SSE: {sse}"
@@ -179,6 +187,7 @@ impl ClientError {
             ClientError::ServerGone { method, .. }
             | ClientError::TimedOut { method, .. }
             | ClientError::Refused { method, .. }
+            | ClientError::NotAuthorized { method, .. }
             | ClientError::Lost { method, .. }
             | ClientError::Garbled { method, .. }
             | ClientError::ErrorReply { method, .. }
@@ -210,6 +219,7 @@ impl ClientError {
             | ClientError::Engine(_)
             | ClientError::Config(_)
             | ClientError::BadTarget { .. }
+            | ClientError::NotAuthorized { .. }
             | ClientError::NoTransport { .. }
             | ClientError::NoCommonVersion { .. }
             | ClientError::ErrorReply { .. }

@@ -98,7 +98,7 @@ impl Handshake<'_> {
     async fn probe(&self, begun: &Begun) -> Verdict {
         let mut asked = self.discover(begun, self.builder.timeout);
         let mut probe = Box::pin(asked.answered());
-        if let Ok(answer) = tokio::time::timeout(self.builder.probe, &mut probe).await {
+        if let Some(answer) = begun.conversation.in_time(self.builder.probe, &mut probe).await {
             return era(answer);
         }
         // Silent so far. It may still be starting, so the probe stays open while we try the handshake.
@@ -168,12 +168,13 @@ impl Handshake<'_> {
         let initialized = Message::notification(Method::INITIALIZED, None::<&()>);
         let initialized = initialized.map_err(|cause| ClientError::BadParams { method: Method::INITIALIZED, cause })?;
         let (method, after) = (Method::INITIALIZED, self.builder.timeout);
-        match tokio::time::timeout(after, begun.conversation.tell(Channel::MAIN, initialized)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(cause)) => {
+        let conversation = &begun.conversation;
+        match conversation.in_time(after, conversation.tell(Channel::MAIN, initialized)).await {
+            Some(Ok(())) => {}
+            Some(Err(cause)) => {
                 return Err(ClientError::NotSent { method, cause, evidence: begun.conversation.evidence() });
             }
-            Err(_) => return Err(ClientError::TimedOut { method, after, evidence: begun.conversation.evidence() }),
+            None => return Err(ClientError::TimedOut { method, after, evidence: begun.conversation.evidence() }),
         }
         let server_info = result.get("serverInfo").cloned().unwrap_or_default();
         Ok(Negotiated::new(revision, server_info, &result))

@@ -256,6 +256,10 @@ impl Sender for ListeningSender {
         drop(self.taken());
     }
 
+    fn is_held_up(&self) -> bool {
+        self.http.is_held_up()
+    }
+
     fn last_stderr(&self) -> Vec<String> {
         self.process().map(|process| process.last_stderr()).unwrap_or_default()
     }

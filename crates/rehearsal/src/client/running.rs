@@ -156,9 +156,15 @@ impl Running {
             }
             self.timer = self.deadline.map(|deadline| Box::pin(tokio::time::sleep_until(deadline)));
         }
-        match &mut self.timer {
-            Some(timer) => timer.as_mut().poll(context),
-            None => Poll::Pending,
+        let Some(timer) = &mut self.timer else { return Poll::Pending };
+        loop {
+            if timer.as_mut().poll(context).is_pending() {
+                return Poll::Pending;
+            }
+            // While somebody logs in, the time is not the server's.
+            let anew = Instant::now().checked_add(self.limit);
+            let Some(anew) = anew.filter(|_| self.conversation.sender.is_held_up()) else { return Poll::Ready(()) };
+            timer.as_mut().reset(anew);
         }
     }
 
@@ -207,6 +213,7 @@ impl Running {
                 let status = head.status.map_or(0, |status| status.as_u16());
                 Err(ClientError::Refused { method, status, said: refusal(&head, &body), evidence: evidence() })
             }
+            Settled::ChannelEnded(ChannelEnd::Unauthorized { why }) => Err(ClientError::NotAuthorized { method, why }),
             Settled::ChannelEnded(ChannelEnd::Broken { why }) => {
                 Err(ClientError::Lost { method, why, evidence: evidence() })
             }

@@ -224,10 +224,10 @@ impl Client {
         sending: impl Future<Output = Result<(), SendError>>,
     ) -> Result<(), ClientError> {
         let after = self.inner.timeout;
-        match tokio::time::timeout(after, sending).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(cause)) => Err(ClientError::NotSent { method, cause, evidence: self.evidence() }),
-            Err(_) => Err(ClientError::TimedOut { method, after, evidence: self.evidence() }),
+        match self.inner.conversation.in_time(after, sending).await {
+            Some(Ok(())) => Ok(()),
+            Some(Err(cause)) => Err(ClientError::NotSent { method, cause, evidence: self.evidence() }),
+            None => Err(ClientError::TimedOut { method, after, evidence: self.evidence() }),
         }
     }
 

@@ -14,6 +14,8 @@ use tokio::sync::OnceCell;
 
 use super::error::ClientError;
 use super::listening::Listening;
+#[cfg(feature = "oauth")]
+use crate::oauth::{Authority, OAuth};
 
 /// Which era and version a client speaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +66,11 @@ pub(super) struct Endpoint {
     pub(super) headers: BTreeMap<String, String>,
     pub(super) transport: HttpTransport,
     pub(super) root_certificates: Vec<Bytes>,
+    #[cfg(feature = "oauth")]
+    pub(super) oauth: Option<OAuth>,
+    /// Made with the first connection, and kept for those that the handshake may need beside it.
+    #[cfg(feature = "oauth")]
+    pub(super) authority: OnceCell<Arc<Authority>>,
 }
 
 /// What to connect to.
@@ -130,6 +137,12 @@ impl Endpoint {
         options.accept_timeout = limit;
         options.endpoint_timeout = limit;
         options.root_certificates = self.root_certificates.clone();
+        #[cfg(feature = "oauth")]
+        if let Some(oauth) = &self.oauth {
+            let make = || async { Authority::new(oauth.clone(), options.clone()).await.map(Arc::new) };
+            let authority = self.authority.get_or_try_init(make).await.map_err(|error| bad(error.to_string()))?;
+            options.authorize = Some(authority.clone());
+        }
         let connection = if sse || self.transport == HttpTransport::Sse {
             http_client::connect_sse(options).await
         } else {

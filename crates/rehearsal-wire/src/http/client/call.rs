@@ -12,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use super::answer::{Answer, Kind, REFUSAL_LIMIT, ReadEnd, read, refusal};
 use super::context::{Context, Listening};
 use super::memory::{asked, claim, handshake};
+use super::peer::Unanswered;
 use super::posted::Posted;
 use super::reader::{Next, Reader, StreamEnd, half_message, long_message, message};
 use super::resumption::Resumption;
@@ -64,7 +65,8 @@ impl Call {
     pub(super) async fn run(mut self, headers: HeaderMap, theirs: HeaderMap, body: Posted) {
         let end = match post(&self.context, headers, &theirs, body).await {
             Ok(answer) => self.read(answer).await,
-            Err(why) => Ok(ChannelEnd::Broken { why }),
+            Err(Unanswered::Broken { why }) => Ok(ChannelEnd::Broken { why }),
+            Err(Unanswered::Unauthorized { why }) => Ok(ChannelEnd::Unauthorized { why }),
         };
         if let Ok(end) = end {
             // Where nobody listens any more there is nobody to tell.
@@ -257,7 +259,7 @@ pub(super) async fn post(
     mut headers: HeaderMap,
     theirs: &HeaderMap,
     body: Posted,
-) -> Result<Answer, String> {
+) -> Result<Answer, Unanswered> {
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     context.peer.request(http::Method::POST, headers, theirs, body).await

@@ -104,7 +104,7 @@ impl Context {
                 Listening::Busy { why: refusal(&head, &body) }
             }
             Ok(answer) => Listening::Refused(answer),
-            Err(why) => Listening::Failed { why },
+            Err(error) => Listening::Failed { why: error.to_string() },
         }
     }
 }

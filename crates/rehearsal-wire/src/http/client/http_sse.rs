@@ -9,7 +9,6 @@ use http::{Method, Uri};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::Message;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
 
 use super::answer::{read, refusal};
 use super::endpoint::resolve;
@@ -28,8 +27,8 @@ use crate::{BoxFuture, Connection, Ending, Event, HttpHead, Outgoing, SendError,
 pub async fn connect_sse(options: Options) -> Result<Connection, ConnectError> {
     let peer = Peer::new(&options)?;
     let waited = options.endpoint_timeout;
-    let opened = timeout(waited, open(&peer, &options)).await;
-    let opened = opened.map_err(|_| ConnectError::NoEndpoint { waited })??;
+    let opened = peer.in_time(waited, open(&peer, &options)).await;
+    let opened = opened.ok_or(ConnectError::NoEndpoint { waited })??;
 
     let (events, queue) = mpsc::channel(QUEUE);
     let tasks = Arc::new(Tasks::default());
@@ -58,7 +57,7 @@ async fn open(peer: &Peer, options: &Options) -> Result<Opened, ConnectError> {
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     let answer = peer.request(Method::GET, headers, &HeaderMap::new(), Posted::empty()).await;
-    let answer = answer.map_err(|why| ConnectError::Failed { why })?;
+    let answer = answer.map_err(|error| ConnectError::Failed { why: error.to_string() })?;
     if !answer.is_event_stream() {
         let (head, body) = answer.into_refusal().await;
         return Err(ConnectError::Refused { head, body });
@@ -148,15 +147,16 @@ impl HttpSseSender {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let (body, _) = Posted::new(bytes);
-        let posted = timeout(self.patience, async {
-            let answer = self.peer.request(Method::POST, headers, &theirs, body).await?;
+        let posted = self.peer.in_time(self.patience, async {
+            let posted = self.peer.request(Method::POST, headers, &theirs, body).await;
+            let answer = posted.map_err(|error| error.to_string())?;
             let body = read(answer.body, self.limit).await.bytes;
             Ok::<_, String>((answer.status, answer.head, body))
         });
         let (status, head, body) = match posted.await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(why)) => return Err(SendError::Failed { why }),
-            Err(_) => {
+            Some(Ok(answer)) => answer,
+            Some(Err(why)) => return Err(SendError::Failed { why }),
+            None => {
                 let why = format!("the server did not accept the message within {:?}", self.patience);
                 return Err(SendError::Failed { why });
             }
@@ -185,6 +185,10 @@ impl Sender for HttpSseSender {
 
     fn send_bytes(&self, _: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {
         Box::pin(self.post(bytes, HeaderMap::new()))
+    }
+
+    fn is_held_up(&self) -> bool {
+        self.peer.is_held_up()
     }
 
     fn abort(&self) {

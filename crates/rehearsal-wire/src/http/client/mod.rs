@@ -11,11 +11,13 @@
 //! caller sets in a header is ever overwritten: sending a wrong one on purpose is what testers do.
 
 mod answer;
+mod authorize;
 mod call;
 mod connector;
 mod context;
 mod endpoint;
 mod error;
+mod fetch;
 mod http_sse;
 mod memory;
 mod options;
@@ -31,8 +33,10 @@ mod streamable;
 mod tasks;
 
 pub use answer::refusal;
+pub use authorize::{Again, Authorize};
 pub use endpoint::resolve as resolve_endpoint;
 pub use error::ConnectError;
+pub use fetch::{FETCH_LIMIT, fetch};
 pub use http_sse::connect_sse;
 pub use options::Options;
 pub use peer::in_words;

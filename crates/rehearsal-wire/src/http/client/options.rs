@@ -1,13 +1,14 @@
 //! How to reach a server.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::uri::Scheme;
 use http::{HeaderMap, Uri};
 
-use super::ConnectError;
+use super::{Authorize, ConnectError};
 use crate::MESSAGE_LIMIT;
 
 /// How to reach a server.
@@ -20,6 +21,8 @@ pub struct Options {
     /// They win over those of the transport, and those of a single message over both. An empty value takes away what
     /// the transport would have said, such as `Mcp-Method`.
     pub headers: HeaderMap,
+    /// Who supplies `Authorization`, and logs in where a server asks for it.
+    pub authorize: Option<Arc<dyn Authorize>>,
     /// The longest message in either direction.
     pub message_limit: usize,
     /// How long a connection may take to be made.
@@ -59,6 +62,7 @@ impl Options {
         Ok(Options {
             url: parsed,
             headers: HeaderMap::new(),
+            authorize: None,
             message_limit: MESSAGE_LIMIT,
             connect_timeout: Duration::from_secs(10),
             accept_timeout: Duration::from_secs(30),

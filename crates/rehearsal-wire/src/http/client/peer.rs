@@ -1,12 +1,15 @@
 //! The HTTP server at the other end.
 
 use std::error::Error;
+use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{HeaderMap, HeaderValue, USER_AGENT};
-use http::{Method, Request, Uri};
+use http::header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
+use http::{Method, Request, StatusCode, Uri};
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error as ClientError};
@@ -15,7 +18,8 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
-use super::answer::Answer;
+use super::answer::{Answer, REFUSAL_LIMIT, read};
+use super::authorize::{Again, Authorize, CHALLENGES};
 use super::connector::Connector;
 use super::posted::Posted;
 use super::{ConnectError, Options};
@@ -31,6 +35,43 @@ pub(super) struct Peer {
     client: Client<Connector, Posted>,
     headers: HeaderMap,
     url: Uri,
+    authorize: Option<Arc<dyn Authorize>>,
+    /// How many requests wait for somebody to log in.
+    held_up: Arc<AtomicUsize>,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug)]
+pub(super) enum Unanswered {
+    /// The server could not be asked.
+    Broken { why: String },
+    /// We could not say who we are.
+    Unauthorized { why: String },
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unanswered::Broken { why } => f.write_str(why),
+            Unanswered::Unauthorized { why } => write!(f, "not authorized: {why}"),
+        }
+    }
+}
+
+/// Somebody logs in while this lives.
+struct HeldUp<'a>(&'a AtomicUsize);
+
+impl<'a> HeldUp<'a> {
+    fn new(count: &'a AtomicUsize) -> HeldUp<'a> {
+        count.fetch_add(1, Ordering::Relaxed);
+        HeldUp(count)
+    }
+}
+
+impl Drop for HeldUp<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Peer {
@@ -48,7 +89,8 @@ impl Peer {
             .build(Connector::new(tls.wrap_connector(tcp), options.connect_timeout));
         let mut headers = options.headers.clone();
         headers.values_mut().for_each(|value| value.set_sensitive(true)); // not to be shown in debug output
-        Ok(Peer { client, headers, url: options.url.clone() })
+        let (url, authorize) = (options.url.clone(), options.authorize.clone());
+        Ok(Peer { client, headers, url, authorize, held_up: Arc::default() })
     }
 
     /// The same server, at another address of it.
@@ -56,8 +98,63 @@ impl Peer {
         Peer { url, ..self.clone() }
     }
 
-    /// One request. `ours` are the headers of the transport, `theirs` those of the caller, which win.
+    /// Whether somebody logs in just now.
+    pub(super) fn is_held_up(&self) -> bool {
+        self.held_up.load(Ordering::Relaxed) > 0
+    }
+
+    /// Waits for something as long as it may take, and while somebody logs in.
+    pub(super) async fn in_time<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = pin!(work);
+        loop {
+            match tokio::time::timeout(limit, &mut work).await {
+                Ok(done) => return Some(done),
+                Err(_) if self.is_held_up() => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// A request, made again where the server wants to know who we are and somebody can tell it. `ours` are the headers of
+    /// the transport, `theirs` those of the caller, which win.
     pub(super) async fn request(
+        &self,
+        method: Method,
+        ours: HeaderMap,
+        theirs: &HeaderMap,
+        mut body: Posted,
+    ) -> Result<Answer, Unanswered> {
+        let given = self.headers.contains_key(AUTHORIZATION) || theirs.contains_key(AUTHORIZATION);
+        let once = |ours, body| async {
+            self.once(method.clone(), ours, theirs, body).await.map_err(|why| Unanswered::Broken { why })
+        };
+        let Some(authorize) = self.authorize.as_ref().filter(|_| !given) else { return once(ours, body).await };
+        let unauthorized = |why| Unanswered::Unauthorized { why };
+        let mut challenges = 0;
+        loop {
+            let sent = {
+                let _held_up = HeldUp::new(&self.held_up);
+                authorize.authorization().await.map_err(unauthorized)?
+            };
+            let mut headers = ours.clone();
+            headers.extend(sent.clone().map(|value| (AUTHORIZATION, value)));
+            let next = body.again();
+            let answer = once(headers, std::mem::replace(&mut body, next)).await?;
+            let wanted = matches!(answer.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+            if !wanted || challenges == CHALLENGES {
+                return Ok(answer);
+            }
+            challenges += 1;
+            let _held_up = HeldUp::new(&self.held_up);
+            match authorize.refused(sent.as_ref(), &answer.head).await.map_err(unauthorized)? {
+                // A body that is read to its end leaves a connection that can be used again.
+                Again::Yes => drop(read(answer.body, REFUSAL_LIMIT).await),
+                Again::No => return Ok(answer),
+            }
+        }
+    }
+
+    async fn once(
         &self,
         method: Method,
         mut ours: HeaderMap,

@@ -26,6 +26,11 @@ impl Posted {
         (Posted { body: Full::new(bytes), taken: Some(taken) }, on_its_way)
     }
 
+    /// The same body once more, for a request that has to be made again.
+    pub(super) fn again(&self) -> Posted {
+        Posted { body: self.body.clone(), taken: None }
+    }
+
     /// No body.
     pub(super) fn empty() -> Posted {
         Posted { body: Full::default(), taken: None }

@@ -108,8 +108,9 @@ impl StreamableSender {
         let headers = self.context.memory().headers_for(&message);
         let (body, _) = Posted::new(message.raw().clone());
         let limit = self.context.options.accept_timeout;
-        let decided = timeout(limit, async {
-            let answer = post(&self.context, headers, &theirs, body).await?;
+        let decided = self.context.peer.in_time(limit, async {
+            let posted = post(&self.context, headers, &theirs, body).await;
+            let answer = posted.map_err(|error| error.to_string())?;
             match (answer.status.is_success(), answer.kind()) {
                 // A body that is read to its end leaves a connection that can be used again.
                 (true, Kind::Other) => drop(read(answer.body, REFUSAL_LIMIT).await),
@@ -119,9 +120,9 @@ impl StreamableSender {
             Ok(Verdict::Accepted)
         });
         let why = match decided.await {
-            Ok(Ok(verdict)) => return Ok(verdict),
-            Ok(Err(why)) => why,
-            Err(_) => format!("the server did not accept the message within {limit:?}"),
+            Some(Ok(verdict)) => return Ok(verdict),
+            Some(Err(why)) => why,
+            None => format!("the server did not accept the message within {limit:?}"),
         };
         Err(SendError::Failed { why })
     }
@@ -218,6 +219,10 @@ impl Sender for StreamableSender {
 
     fn close_channel(&self, channel: Channel) {
         self.tasks.stop(channel);
+    }
+
+    fn is_held_up(&self) -> bool {
+        self.context.peer.is_held_up()
     }
 
     fn trouble(&self, channel: Channel) -> Option<String> {

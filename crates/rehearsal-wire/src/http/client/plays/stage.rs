@@ -223,6 +223,7 @@ impl Stage {
                     ChannelEnd::Done => "done".to_owned(),
                     ChannelEnd::Refused { head, body } => format!("refused: {}", client::refusal(head, body)),
                     ChannelEnd::Broken { why } => format!("broken: {why}"),
+                    ChannelEnd::Unauthorized { why } => format!("unauthorized: {why}"),
                 };
                 format!("{} ended: {end}", channel.0)
             }

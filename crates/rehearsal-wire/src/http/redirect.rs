@@ -1,0 +1,165 @@
+//! Where a browser brings the answer of an authorization server.
+//!
+//! ```text
+//! browser ── GET /callback?code=…&state=… ──► RedirectListener ──► the whole address
+//! ```
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HOST, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::guard::{Named, check};
+use super::server::Hosts;
+
+/// Where the browser is sent to.
+const PATH: &str = "/callback";
+/// How many browsers, or whoever takes this port for something else, are listened to at a time.
+const VISITORS: usize = 16;
+/// How long a visitor may take to say what it wants.
+const HEAD_LIMIT: Duration = Duration::from_secs(10);
+
+const WELCOME: &str = "<!doctype html><title>Rehearsal</title>\
+<p>The answer has arrived. This page can be closed; everything else is in the terminal.";
+
+/// Waits on this machine for a browser that an authorization server sends back.
+#[derive(Debug)]
+pub struct RedirectListener {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl RedirectListener {
+    /// Listens on 127.0.0.1: on `port` if that is free, otherwise on any.
+    pub async fn bind(port: Option<u16>) -> io::Result<RedirectListener> {
+        let bound = match port {
+            Some(port) => TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.ok(),
+            None => None,
+        };
+        let listener = match bound {
+            Some(listener) => listener,
+            None => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?,
+        };
+        Ok(RedirectListener { address: listener.local_addr()?, listener })
+    }
+
+    /// `http://127.0.0.1:41234/callback`
+    pub fn uri(&self) -> String {
+        format!("http://{}{PATH}", self.address)
+    }
+
+    /// The whole address that the browser came with, once it brings `state`; whoever does not know that is sent away.
+    pub async fn visited(&self, state: &str) -> io::Result<String> {
+        let (found, mut visits) = mpsc::channel(1);
+        let expected: Arc<str> = format!("state={state}").into();
+        let mut visitors = JoinSet::new();
+        loop {
+            while visitors.try_join_next().is_some() {}
+            tokio::select! {
+                Some(query) = visits.recv() => {
+                    // The browser gets its page before the listener goes.
+                    let _ = tokio::time::timeout(HEAD_LIMIT, visitors.join_all()).await;
+                    return Ok(format!("{}?{query}", self.uri()));
+                }
+                accepted = self.listener.accept(), if visitors.len() < VISITORS => {
+                    let (stream, _) = accepted?;
+                    let (found, expected) = (found.clone(), Arc::clone(&expected));
+                    let service = service_fn(move |request| {
+                        let answer = answer(&request, &expected);
+                        if let Ok(query) = &answer {
+                            // Full where it was brought before.
+                            let _ = found.try_send(query.clone());
+                        }
+                        async move { Ok::<_, Infallible>(page(answer.map(|_| ()))) }
+                    });
+                    visitors.spawn(async move {
+                        let mut builder = http1::Builder::new();
+                        builder.timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT).keep_alive(false);
+                        // A visitor that goes away has nothing to say.
+                        let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+                    });
+                }
+                _ = tokio::time::sleep(HEAD_LIMIT), if visitors.len() >= VISITORS => visitors.abort_all(),
+            }
+        }
+    }
+}
+
+/// The query that was waited for, or the status that says what is wrong with the request.
+fn answer(request: &Request<Incoming>, expected: &str) -> Result<String, StatusCode> {
+    let hosts = request.headers().get_all(HOST).iter().filter_map(|host| host.to_str().ok());
+    let named = Named { hosts, authority: None, origins: std::iter::empty() };
+    if check(named, &Hosts::Loopback, &Hosts::Any).is_err() {
+        return Err(StatusCode::FORBIDDEN);
+    }
+    if request.uri().path() != PATH || request.method() != Method::GET {
+        return Err(StatusCode::NOT_FOUND);
+    }
+    let query = request.uri().query().unwrap_or_default();
+    if query.split('&').any(|pair| pair == expected) { Ok(query.to_owned()) } else { Err(StatusCode::BAD_REQUEST) }
+}
+
+fn page(answer: Result<(), StatusCode>) -> Response<Full<Bytes>> {
+    let mut response = match answer {
+        Ok(()) => Response::new(Full::new(Bytes::from_static(WELCOME.as_bytes()))),
+        Err(status) => {
+            let mut response = Response::new(Full::new(Bytes::from_static(b"this is not what is waited for here\n")));
+            *response.status_mut() = status;
+            response
+        }
+    };
+    let kind = if answer.is_ok() { "text/html; charset=utf-8" } else { "text/plain" };
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::client::{self, fetch};
+    use super::*;
+
+    async fn visit(url: &str) -> StatusCode {
+        let request = Request::get(url).body(Bytes::new()).unwrap();
+        let options = client::Options::new(url).unwrap();
+        fetch(&options, request, Duration::from_secs(20)).await.unwrap().status()
+    }
+
+    #[tokio::test]
+    async fn only_the_browser_that_knows_the_state_is_let_in() {
+        let listener = RedirectListener::bind(None).await.unwrap();
+        let uri = listener.uri();
+        let browser = async {
+            let elsewhere = uri.replace("/callback", "/favicon.ico");
+            assert_eq!(visit(&elsewhere).await, StatusCode::NOT_FOUND);
+            assert_eq!(visit(&uri).await, StatusCode::BAD_REQUEST);
+            assert_eq!(visit(&format!("{uri}?code=evil&state=guess")).await, StatusCode::BAD_REQUEST);
+            assert_eq!(visit(&format!("{uri}?code=c&state=s1")).await, StatusCode::OK);
+        };
+        let (visited, ()) = tokio::join!(listener.visited("s1"), browser);
+        assert_eq!(visited.unwrap(), format!("{uri}?code=c&state=s1"));
+    }
+
+    #[tokio::test]
+    async fn a_port_that_is_taken_is_no_reason_to_give_up() {
+        let first = RedirectListener::bind(None).await.unwrap();
+        let port = first.address.port();
+        let second = RedirectListener::bind(Some(port)).await.unwrap();
+        assert_ne!(first.uri(), second.uri());
+        drop(first);
+        drop(second);
+        assert_eq!(RedirectListener::bind(Some(port)).await.unwrap().address.port(), port);
+    }
+}

@@ -1,0 +1,127 @@
+//! A client that proves who it is with a private key: `private_key_jwt` of RFC 7523.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, RSA_PKCS1_SHA256, RsaKeyPair};
+use serde_json::{Value, json};
+
+use super::error::OAuthError;
+
+/// How long an assertion is good for.
+const LIFETIME: Duration = Duration::from_secs(300);
+
+/// How a client signs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// ECDSA with P-256 and SHA-256.
+    Es256,
+    /// RSA (PKCS#1 1.5) with SHA-256.
+    Rs256,
+}
+
+impl std::str::FromStr for Algorithm {
+    type Err = String;
+
+    /// `ES256` or `RS256`.
+    fn from_str(text: &str) -> Result<Algorithm, String> {
+        match text {
+            "ES256" => Ok(Algorithm::Es256),
+            "RS256" => Ok(Algorithm::Rs256),
+            other => Err(format!("{other:?} is neither ES256 nor RS256")),
+        }
+    }
+}
+
+/// What a client signs with. It is never shown.
+#[derive(Clone)]
+pub(super) struct Key {
+    pub(super) pem: String,
+    pub(super) algorithm: Algorithm,
+}
+
+impl Key {
+    /// A signed statement that this is the client `id`, meant for `audience`.
+    pub(super) fn assertion(&self, id: &str, audience: &str) -> Result<String, OAuthError> {
+        let bad = |why: &str| OAuthError::BadKey { why: why.to_owned() };
+        let random = SystemRandom::new();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut nonce = [0; 16];
+        ring::rand::SecureRandom::fill(&random, &mut nonce).map_err(|_| bad("this system has no randomness"))?;
+        let name = match self.algorithm {
+            Algorithm::Es256 => "ES256",
+            Algorithm::Rs256 => "RS256",
+        };
+        let header = json!({"alg": name, "typ": "JWT"});
+        let claims = json!({
+            "iss": id,
+            "sub": id,
+            "aud": audience,
+            "iat": now.as_secs(),
+            "exp": (now + LIFETIME).as_secs(),
+            "jti": URL_SAFE_NO_PAD.encode(nonce),
+        });
+        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let signed = format!("{}.{}", part(&header), part(&claims));
+        let signature = match self.algorithm {
+            Algorithm::Es256 => {
+                let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &self.der()?, &random);
+                let key = key.map_err(|error| bad(&format!("no P-256 key in PKCS#8: {error}")))?;
+                key.sign(&random, signed.as_bytes()).map_err(|_| bad("it does not sign"))?.as_ref().to_vec()
+            }
+            Algorithm::Rs256 => {
+                let key = RsaKeyPair::from_pkcs8(&self.der()?);
+                let key = key.map_err(|error| bad(&format!("no RSA key in PKCS#8: {error}")))?;
+                let mut signature = vec![0; key.public().modulus_len()];
+                let signing = key.sign(&RSA_PKCS1_SHA256, &random, signed.as_bytes(), &mut signature);
+                signing.map_err(|_| bad("it does not sign"))?;
+                signature
+            }
+        };
+        Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
+    }
+
+    /// What is between `-----BEGIN PRIVATE KEY-----` and the end.
+    fn der(&self) -> Result<Vec<u8>, OAuthError> {
+        let bad = |why: &str| OAuthError::BadKey { why: why.to_owned() };
+        let (_, rest) = self.pem.split_once("-----BEGIN PRIVATE KEY-----").ok_or_else(|| bad("no PKCS#8 key in PEM"))?;
+        let (text, _) = rest.split_once("-----END PRIVATE KEY-----").ok_or_else(|| bad("the PEM text has no end"))?;
+        let text: String = text.split_ascii_whitespace().collect();
+        STANDARD.decode(text).map_err(|error| bad(&error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ring::signature::{ECDSA_P256_SHA256_FIXED, KeyPair, UnparsedPublicKey};
+
+    use super::*;
+
+    #[test]
+    fn an_assertion_can_be_checked_with_the_public_key() {
+        let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new()).unwrap();
+        let text = STANDARD.encode(document.as_ref());
+        let pem = format!("-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----\n");
+        let key = Key { pem, algorithm: Algorithm::Es256 };
+        let assertion = key.assertion("me", "https://as.example").unwrap();
+        let (signed, signature) = assertion.rsplit_once('.').unwrap();
+        let pair =
+            EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &SystemRandom::new()).unwrap();
+        let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, pair.public_key().as_ref());
+        public.verify(signed.as_bytes(), &URL_SAFE_NO_PAD.decode(signature).unwrap()).unwrap();
+        let claims: Value =
+            serde_json::from_slice(&URL_SAFE_NO_PAD.decode(signed.split('.').nth(1).unwrap()).unwrap()).unwrap();
+        assert_eq!((&claims["iss"], &claims["aud"]), (&json!("me"), &json!("https://as.example")));
+    }
+
+    #[test]
+    fn what_is_no_key_is_told_and_never_shown() {
+        for pem in ["", "-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----", "secret"] {
+            let key = Key { pem: pem.into(), algorithm: Algorithm::Rs256 };
+            let error = key.assertion("me", "https://as.example").unwrap_err().to_string();
+            assert!(error.starts_with("the private key cannot be used: ") && !error.contains("c2VjcmV0"), "{error}");
+        }
+    }
+}

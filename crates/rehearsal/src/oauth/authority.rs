@@ -1,0 +1,173 @@
+//! Who answers for us when a server wants to know who we are.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use http::header::{HeaderValue, WWW_AUTHENTICATE};
+use http::{HeaderMap, StatusCode};
+use rehearsal_wire::http::client::{Again, Authorize, Options};
+use rehearsal_wire::{BoxFuture, HttpHead};
+use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationMetadata, WWWAuthenticateParams};
+use tokio::sync::Mutex;
+
+use super::error::OAuthError;
+use super::fetch::Fetcher;
+use super::identity::of_login;
+use super::login::Logging;
+use super::options::OAuth;
+use super::shelf::Shelf;
+use super::store::Login;
+
+/// A token that ends within so many seconds is renewed before it is used.
+const MARGIN: u64 = 30;
+
+/// Answers for us at one server; whoever comes while somebody logs in waits for that.
+pub(crate) struct Authority {
+    oauth: OAuth,
+    options: Options,
+    shelf: Shelf,
+    manager: Mutex<AuthorizationManager>,
+}
+
+impl Authority {
+    /// Answers at the server that `options` reach.
+    pub(crate) async fn new(oauth: OAuth, options: Options) -> Result<Authority, OAuthError> {
+        let server = options.url.to_string();
+        let shelf = Shelf::new(&server, oauth.store.clone());
+        let fetcher = Arc::new(Fetcher { options: options.clone() });
+        let mut manager = AuthorizationManager::new_with_oauth_http_client(&server, fetcher).await?;
+        manager.set_credential_store(shelf.clone());
+        Ok(Authority { oauth, options, shelf, manager: Mutex::new(manager) })
+    }
+
+    /// The token in use, renewed where it is old; a token that cannot be renewed is for the server to judge.
+    async fn token(&self) -> Result<Option<HeaderValue>, OAuthError> {
+        let mut manager = self.manager.lock().await;
+        let login = match self.shelf.kept() {
+            Some(login) => Some(login),
+            None => self.shelf.fresh()?,
+        };
+        let Some(login) = login else { return Ok(None) };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        if login.is_old(now, MARGIN) && login.has_refresh_token() {
+            let _lock = self.shelf.lock().await?;
+            if let Some(login) = self.shelf.fresh()?.filter(|login| login.is_old(now, MARGIN)) {
+                let metadata = self.discover(&mut manager, None).await?;
+                self.refresh(&mut manager, &metadata, &login).await?;
+            }
+        }
+        Ok(self.shelf.kept().and_then(|login| header(&login)))
+    }
+
+    async fn challenged(&self, sent: Option<&HeaderValue>, head: &HttpHead) -> Result<Again, OAuthError> {
+        let mut manager = self.manager.lock().await;
+        let lock = self.shelf.lock().await?;
+        let login = self.shelf.fresh()?;
+        if login.as_ref().and_then(header).is_some_and(|token| Some(&token) != sent) {
+            return Ok(Again::Yes); // somebody else was here before
+        }
+        let challenge = challenge(&head.headers);
+        let scopes = match head.status {
+            Some(StatusCode::UNAUTHORIZED) => Vec::new(),
+            _ => match more(challenge.as_deref(), login.as_ref()) {
+                Some(scopes) => scopes,
+                None => return Ok(Again::No),
+            },
+        };
+        let metadata = self.discover(&mut manager, challenge.as_deref()).await?;
+        if let Some(login) = login {
+            // Nothing that one authorization server gave us is for the eyes of another.
+            if login.issuer.is_some() && login.issuer != metadata.issuer {
+                self.shelf.forget()?;
+            } else if scopes.is_empty() && self.refresh(&mut manager, &metadata, &login).await? == Again::Yes {
+                return Ok(Again::Yes);
+            }
+        }
+        drop(lock); // a person may take minutes
+        let (oauth, shelf, options) = (&self.oauth, &self.shelf, &self.options);
+        let mut logging = Logging { oauth, manager: &mut manager, metadata: &metadata, shelf, options };
+        logging.log_in(scopes).await?;
+        Ok(Again::Yes)
+    }
+
+    async fn discover(
+        &self,
+        manager: &mut AuthorizationManager,
+        challenge: Option<&str>,
+    ) -> Result<AuthorizationMetadata, OAuthError> {
+        let found = manager.resolve_metadata_from_challenge(challenge).await?;
+        manager.set_metadata(found.metadata.clone());
+        Ok(found.metadata)
+    }
+
+    /// Gets a new token for an old one, where that can be done.
+    async fn refresh(
+        &self,
+        manager: &mut AuthorizationManager,
+        metadata: &AuthorizationMetadata,
+        login: &Login,
+    ) -> Result<Again, OAuthError> {
+        let same = login.issuer.is_none() || login.issuer == metadata.issuer;
+        if !same || !login.has_refresh_token() {
+            return Ok(Again::No);
+        }
+        manager.configure_client(of_login(login, &self.options.url.to_string()))?;
+        match manager.refresh_token().await {
+            Ok(_) => Ok(Again::Yes),
+            Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => Ok(Again::No),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// `Bearer …`, not to be shown; `None` where the token cannot stand in a header.
+fn header(login: &Login) -> Option<HeaderValue> {
+    let mut value = HeaderValue::try_from(format!("Bearer {}", login.access_token())).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// What the server wants, in its own words.
+fn challenge(headers: &HeaderMap) -> Option<String> {
+    let mut challenges = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
+    challenges.find(|value| value.to_ascii_lowercase().contains("bearer")).map(str::to_owned)
+}
+
+/// The scopes to ask for where those of a login are not enough: what was asked for before, and what the server names.
+/// `None` where there is nothing new in that, so that asking again would change nothing.
+fn more(challenge: Option<&str>, login: Option<&Login>) -> Option<Vec<String>> {
+    let nowhere = oauth2::url::Url::parse("http://localhost/").ok()?;
+    let params = WWWAuthenticateParams::parse(challenge?, &nowhere);
+    if !params.is_insufficient_scope() {
+        return None;
+    }
+    let mut scopes = login.map(|login| login.scopes.clone()).unwrap_or_default();
+    let before = scopes.len();
+    for scope in params.scope.as_deref().unwrap_or_default().split_ascii_whitespace() {
+        if !scopes.iter().any(|known| known == scope) {
+            scopes.push(scope.to_owned());
+        }
+    }
+    (scopes.len() > before).then_some(scopes)
+}
+
+impl Authorize for Authority {
+    fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, String>> {
+        Box::pin(async { self.token().await.map_err(|error| error.to_string()) })
+    }
+
+    fn refused<'a>(
+        &'a self,
+        sent: Option<&'a HeaderValue>,
+        head: &'a HttpHead,
+    ) -> BoxFuture<'a, Result<Again, String>> {
+        Box::pin(async move { self.challenged(sent, head).await.map_err(|error| error.to_string()) })
+    }
+}
+
+impl fmt::Debug for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authority").field("oauth", &self.oauth).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,80 @@
+//! How a person says yes.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rehearsal_wire::BoxFuture;
+use rehearsal_wire::http::redirect::RedirectListener;
+
+use super::error::OAuthError;
+use super::query::parameter;
+
+/// How a person says yes.
+#[derive(Clone)]
+pub(super) enum Consent {
+    /// Somebody opens the address in a browser, which comes back to a port of this machine.
+    Browser { show: Arc<dyn Fn(&str) + Send + Sync>, limit: Duration },
+    /// A function goes there and says where it was sent back to.
+    Visit { redirect_uri: String, visit: Visit },
+}
+
+pub(super) type Visit = Arc<dyn Fn(String) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
+
+/// Somebody is ready to be asked.
+pub(super) enum Asker<'a> {
+    Browser { show: &'a (dyn Fn(&str) + Send + Sync), limit: Duration, listener: RedirectListener },
+    Visit { redirect_uri: &'a str, visit: &'a Visit },
+}
+
+impl Consent {
+    /// Gets ready; `before` is where the browser came back to the last time.
+    pub(super) async fn asker(&self, before: Option<&str>) -> Result<Asker<'_>, OAuthError> {
+        match self {
+            Consent::Browser { show, limit } => {
+                let port = before.and_then(|uri| uri.parse::<http::Uri>().ok()?.port_u16());
+                let bound = RedirectListener::bind(port).await;
+                let listener = bound.map_err(|error| {
+                    OAuthError::NoConsent { why: format!("cannot listen on 127.0.0.1: {error}") }
+                })?;
+                Ok(Asker::Browser { show: &**show, limit: *limit, listener })
+            }
+            Consent::Visit { redirect_uri, visit } => Ok(Asker::Visit { redirect_uri, visit }),
+        }
+    }
+}
+
+impl Asker<'_> {
+    /// Where the browser is sent back to.
+    pub(super) fn redirect_uri(&self) -> String {
+        match self {
+            Asker::Browser { listener, .. } => listener.uri(),
+            Asker::Visit { redirect_uri, .. } => (*redirect_uri).to_owned(),
+        }
+    }
+
+    /// Asks, and gives the whole address that the browser was sent back to.
+    pub(super) async fn ask(&self, url: &str) -> Result<String, OAuthError> {
+        match self {
+            Asker::Browser { show, limit, listener } => {
+                let state = parameter(url, "state").unwrap_or_default();
+                show(url);
+                let visited = tokio::time::timeout(*limit, listener.visited(&state)).await;
+                let visited = visited.map_err(|_| OAuthError::TimedOut { after: *limit })?;
+                visited.map_err(|error| OAuthError::NoConsent { why: error.to_string() })
+            }
+            Asker::Visit { visit, .. } => visit(url.to_owned()).await.map_err(|why| OAuthError::NoConsent { why }),
+        }
+    }
+}
+
+impl fmt::Debug for Consent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Consent::Browser { limit, .. } => f.debug_struct("Browser").field("limit", limit).finish_non_exhaustive(),
+            Consent::Visit { redirect_uri, .. } => {
+                f.debug_struct("Visit").field("redirect_uri", redirect_uri).finish_non_exhaustive()
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! One login, from metadata to token.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use http::Request;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use rehearsal_wire::http::client::{Options, fetch};
+use rmcp::transport::auth::{
+    AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadata, ClientCredentialsConfig,
+    OAuthTokenResponse,
+};
+
+use super::assertion::Key;
+use super::consent::Consent;
+use super::error::OAuthError;
+use super::identity::{identify, known};
+use super::options::{Grant, OAuth};
+use super::query::{encoded, parameter};
+use super::shelf::Shelf;
+use super::store::Login;
+
+/// How long the token endpoint may take.
+const LIMIT: std::time::Duration = std::time::Duration::from_secs(30);
+const OFFLINE: &str = "offline_access";
+
+/// What a login needs.
+pub(super) struct Logging<'a> {
+    pub(super) oauth: &'a OAuth,
+    pub(super) manager: &'a mut AuthorizationManager,
+    pub(super) metadata: &'a AuthorizationMetadata,
+    pub(super) shelf: &'a Shelf,
+    /// How the server is reached.
+    pub(super) options: &'a Options,
+}
+
+impl Logging<'_> {
+    /// Logs in, asking for `scopes`, or for what the server says is needed.
+    pub(super) async fn log_in(&mut self, scopes: Vec<String>) -> Result<(), OAuthError> {
+        let scopes = if !scopes.is_empty() {
+            self.with_offline_access(scopes)
+        } else if !self.oauth.scopes.is_empty() {
+            self.with_offline_access(self.oauth.scopes.clone())
+        } else {
+            self.manager.select_initial_scopes(&[]).await
+        };
+        match &self.oauth.grant {
+            Grant::Person(consent) => self.ask(consent, scopes).await,
+            Grant::Secret { id, secret } => {
+                let config = ClientCredentialsConfig::ClientSecret {
+                    client_id: id.clone(),
+                    client_secret: secret.clone(),
+                    scopes: scopes.clone(),
+                    resource: Some(self.options.url.to_string()),
+                };
+                self.manager.validate_client_credentials_metadata(&config)?;
+                self.manager.configure_client_credentials(&config)?;
+                self.manager.exchange_client_credentials(&config).await?;
+                Ok(self.shelf.amend(|login| login.scopes = scopes)?)
+            }
+            Grant::Key { id, key } => self.sign(id, key, scopes).await,
+        }
+    }
+
+    /// What is asked for where an authorization server gives refresh tokens only to those who say so.
+    fn with_offline_access(&self, mut scopes: Vec<String>) -> Vec<String> {
+        let offered = self.metadata.scopes_supported.iter().flatten().any(|scope| scope == OFFLINE);
+        if offered && !scopes.iter().any(|scope| scope == OFFLINE) {
+            scopes.push(OFFLINE.to_owned());
+        }
+        scopes
+    }
+
+    async fn ask(&mut self, consent: &Consent, scopes: Vec<String>) -> Result<(), OAuthError> {
+        let before = self.shelf.kept();
+        let last_uri = before.as_ref().and_then(|login| login.redirect_uri.clone());
+        let asker = consent.asker(last_uri.as_deref()).await?;
+        let redirect_uri = asker.redirect_uri();
+        let wanted: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        let issuer = self.metadata.issuer.as_deref();
+        let config = match before.and_then(|login| known(&login, &redirect_uri, issuer)) {
+            Some(config) => {
+                self.manager.configure_client(config.clone())?;
+                config
+            }
+            None => identify(self.manager, self.metadata, self.oauth, &redirect_uri, &wanted).await?,
+        };
+        let url = self.manager.get_authorization_url(&wanted).await?;
+        let visited = asker.ask(&url).await?;
+        let callback = read(&visited)?;
+        let issuer = callback.issuer.as_deref();
+        self.manager.exchange_code_for_token_with_issuer(&callback.code, &callback.csrf_token, issuer).await?;
+        Ok(self.shelf.amend(|login| {
+            (login.client_secret, login.redirect_uri) = (config.client_secret, Some(redirect_uri));
+            login.scopes = scopes;
+        })?)
+    }
+
+    /// The client's own token, for a statement that it signs.
+    async fn sign(&mut self, id: &str, key: &Key, scopes: Vec<String>) -> Result<(), OAuthError> {
+        let audience = self.metadata.issuer.as_deref().unwrap_or(&self.metadata.token_endpoint);
+        let mut form = vec![
+            ("grant_type", "client_credentials".to_owned()),
+            ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer".to_owned()),
+            ("client_assertion", key.assertion(id, audience)?),
+            ("resource", self.options.url.to_string()),
+        ];
+        if !scopes.is_empty() {
+            form.push(("scope", scopes.join(" ")));
+        }
+        let failed = |why: String| OAuthError::Protocol(AuthError::ClientCredentialsError(why));
+        let form: Vec<String> = form.iter().map(|(key, value)| format!("{key}={}", encoded(value))).collect();
+        let request = Request::post(&self.metadata.token_endpoint)
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .header(ACCEPT, "application/json")
+            .body(Bytes::from(form.join("&")))
+            .map_err(|error| failed(error.to_string()))?;
+        let answer = fetch(self.options, request, LIMIT).await.map_err(|error| failed(error.to_string()))?;
+        if !answer.status().is_success() {
+            return Err(failed(format!("the token endpoint answered {}: {}", answer.status(), said(answer.body()))));
+        }
+        let token: OAuthTokenResponse = serde_json::from_slice(answer.body())
+            .map_err(|_| failed("the token endpoint answered something that holds no token".to_owned()))?;
+        let mut login = Login::new(&self.options.url.to_string(), id.to_owned(), token);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        (login.issuer, login.received_at, login.scopes) = (self.metadata.issuer.clone(), Some(now), scopes);
+        Ok(self.shelf.keep(login)?)
+    }
+}
+
+/// What an endpoint has to say about an error, and nothing else of its answer.
+fn said(body: &[u8]) -> String {
+    let body: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    let text = |key: &str| body.get(key).and_then(serde_json::Value::as_str);
+    [text("error"), text("error_description")].into_iter().flatten().collect::<Vec<_>>().join(": ")
+}
+
+/// What the browser came back with.
+fn read(visited: &str) -> Result<AuthorizationCallback, OAuthError> {
+    if let Some(error) = parameter(visited, "error") {
+        return Err(OAuthError::Denied { error, description: parameter(visited, "error_description") });
+    }
+    Ok(AuthorizationCallback::from_redirect_url(visited)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_in_the_browser_is_told_in_its_own_words() {
+        let visited = "http://127.0.0.1:1/callback?error=access_denied&error_description=not+by+me%21&state=s";
+        let error = read(visited).unwrap_err().to_string();
+        assert_eq!(error, r#"the authorization server answered "access_denied": not by me!"#);
+    }
+}

@@ -1,0 +1,107 @@
+//! The login in use, in memory and in its file.
+
+use std::fs::File;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use rmcp::transport::auth::{AuthError, CredentialStore, StoredCredentials};
+
+use super::error::OAuthError;
+use super::store::{Login, StoreError, TokenStore};
+
+/// The login in use. Clones are the same shelf; `rmcp` puts its tokens here.
+#[derive(Clone)]
+pub(super) struct Shelf {
+    server: Arc<str>,
+    store: Option<TokenStore>,
+    kept: Arc<Mutex<Option<Login>>>,
+}
+
+impl Shelf {
+    pub(super) fn new(server: &str, store: Option<TokenStore>) -> Shelf {
+        Shelf { server: server.into(), store, kept: Arc::default() }
+    }
+
+    fn set(&self, login: Option<Login>) {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = login;
+    }
+
+    /// The login as it is known here.
+    pub(super) fn kept(&self) -> Option<Login> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The login as it is in its file, which another process may have renewed.
+    pub(super) fn fresh(&self) -> Result<Option<Login>, StoreError> {
+        if let Some(store) = &self.store
+            && let Some(login) = store.load(&self.server)?
+        {
+            self.set(Some(login));
+        }
+        Ok(self.kept())
+    }
+
+    /// Keeps a login.
+    pub(super) fn keep(&self, login: Login) -> Result<(), StoreError> {
+        let kept = self.store.as_ref().map_or(Ok(()), |store| store.save(&login));
+        self.set(Some(login));
+        kept
+    }
+
+    /// Changes what is known about the login beside its token.
+    pub(super) fn amend(&self, change: impl FnOnce(&mut Login)) -> Result<(), StoreError> {
+        match self.kept() {
+            Some(mut login) => {
+                change(&mut login);
+                self.keep(login)
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn forget(&self) -> Result<(), StoreError> {
+        self.set(None);
+        self.store.as_ref().map_or(Ok(()), |store| store.forget(&self.server).map(drop))
+    }
+
+    /// Keeps other processes from renewing the same login.
+    pub(super) async fn lock(&self) -> Result<Option<File>, OAuthError> {
+        match &self.store {
+            Some(store) => Ok(Some(store.lock(&self.server).await?)),
+            None => Ok(None),
+        }
+    }
+}
+
+fn failed(error: StoreError) -> AuthError {
+    AuthError::CredentialStoreError(error.to_string())
+}
+
+#[async_trait]
+impl CredentialStore for Shelf {
+    async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
+        Ok(self.kept().map(|login| {
+            let Login { client_id, token, scopes, received_at, issuer, .. } = login;
+            StoredCredentials::new(client_id, Some(token), scopes, received_at).with_issuer(issuer)
+        }))
+    }
+
+    async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
+        let Some(token) = credentials.token_response else { return self.forget().map_err(failed) };
+        let before = self.kept().filter(|login| login.client_id == credentials.client_id);
+        let mut login = Login::new(&self.server, credentials.client_id, token);
+        if let Some(before) = before {
+            (login.client_secret, login.redirect_uri) = (before.client_secret, before.redirect_uri);
+            login.scopes = before.scopes;
+        }
+        if login.scopes.is_empty() {
+            login.scopes = credentials.granted_scopes;
+        }
+        (login.issuer, login.received_at) = (credentials.issuer, credentials.token_received_at);
+        self.keep(login).map_err(failed)
+    }
+
+    async fn clear(&self) -> Result<(), AuthError> {
+        self.forget().map_err(failed)
+    }
+}

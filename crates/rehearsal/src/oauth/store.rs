@@ -1,0 +1,292 @@
+//! Tokens that outlive the program.
+
+use std::fs::{self, DirBuilder, File, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use oauth2::TokenResponse;
+use rmcp::transport::auth::OAuthTokenResponse;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// The version of the files.
+const FORMAT: u32 = 1;
+/// No login is longer than this.
+const LIMIT: u64 = 256 * 1024;
+/// How long another process may take to renew a token.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Between two looks at a lock.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A folder of tokens, one file a server, that nobody but its owner can read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenStore {
+    folder: PathBuf,
+}
+
+/// What is known about being logged in to one server.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Login {
+    format: u32,
+    /// The server's URL.
+    server: String,
+    /// Who gave the token. Another authorization server never sees any of this.
+    pub(super) issuer: Option<String>,
+    pub(super) client_id: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) client_secret: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) redirect_uri: Option<String>,
+    /// What was asked for, so that more is asked for on top of it.
+    pub(super) scopes: Vec<String>,
+    /// Seconds since 1970.
+    pub(super) received_at: Option<u64>,
+    /// As the authorization server wrote it.
+    pub(super) token: OAuthTokenResponse,
+}
+
+impl Login {
+    pub(super) fn new(server: &str, client_id: String, token: OAuthTokenResponse) -> Login {
+        let (format, server) = (FORMAT, server.to_owned());
+        let (issuer, client_secret, redirect_uri, scopes, received_at) = Default::default();
+        Login { format, server, issuer, client_id, client_secret, redirect_uri, scopes, received_at, token }
+    }
+
+    pub(super) fn access_token(&self) -> &str {
+        self.token.access_token().secret()
+    }
+
+    pub(super) fn has_refresh_token(&self) -> bool {
+        self.token.refresh_token().is_some()
+    }
+
+    /// Whether the token will not be good for much longer.
+    pub(super) fn is_old(&self, now: u64, margin: u64) -> bool {
+        let lasts = self.token.expires_in().map(|lasts| lasts.as_secs());
+        self.received_at.zip(lasts).is_some_and(|(from, lasts)| now + margin >= from.saturating_add(lasts))
+    }
+}
+
+/// Why tokens cannot be kept or found.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file cannot be read or written.
+    #[error("cannot {what} {}: {cause}", path.display())]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        #[source]
+        cause: io::Error,
+    },
+    /// Others may read it.
+    #[error("{} can be read by others than its owner; `chmod 600` it, or remove it and log in again", path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It holds something else.
+    #[error("{} is not a login of this program ({what}); remove it and log in again", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, without what is in it.
+        what: String,
+    },
+    /// Another process does not let go of it.
+    #[error("another process has kept {} locked for {} s", path.display(), PATIENCE.as_secs())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl TokenStore {
+    /// In this folder, which is made when there is something to keep.
+    pub fn at(folder: impl Into<PathBuf>) -> TokenStore {
+        TokenStore { folder: folder.into() }
+    }
+
+    /// Where the login of a server is kept: its host for people, and a hash of the whole URL for the rest.
+    pub fn file(&self, server: &str) -> PathBuf {
+        let url = canonical(server);
+        let host: String = url.split("://").nth(1).unwrap_or_default().chars().take_while(|c| *c != '/').collect();
+        let host = host.replace(|c: char| !c.is_ascii_alphanumeric() && !"-.".contains(c), "_");
+        let hash: String = Sha256::digest(url.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        self.folder.join(format!("{}-{hash}.json", &host[..host.len().min(100)]))
+    }
+
+    /// Forgets the login of a server; `false` where there was none.
+    pub fn forget(&self, server: &str) -> Result<bool, StoreError> {
+        let path = self.file(server);
+        match fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(cause) => Err(StoreError::File { what: "remove", path, cause }),
+        }
+    }
+
+    pub(super) fn load(&self, server: &str) -> Result<Option<Login>, StoreError> {
+        let path = self.file(server);
+        let failed = |cause| StoreError::File { what: "read", path: path.clone(), cause };
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(cause) => return Err(failed(cause)),
+        };
+        if file.metadata().map_err(failed)?.permissions().mode() & 0o077 != 0 {
+            return Err(StoreError::Exposed { path });
+        }
+        let mut text = Vec::new();
+        file.take(LIMIT).read_to_end(&mut text).map_err(failed)?;
+        let unreadable = |what: String| StoreError::Unreadable { path: path.clone(), what };
+        let login: Login = serde_json::from_slice(&text)
+            // Not in its own words, which could quote a token.
+            .map_err(|error| unreadable(format!("line {} column {}", error.line(), error.column())))?;
+        if login.format != FORMAT {
+            return Err(unreadable(format!("format {}; this program reads {FORMAT}", login.format)));
+        }
+        Ok((canonical(&login.server) == canonical(server)).then_some(login))
+    }
+
+    /// Keeps a login: whoever looks sees the whole of it, or what was there before.
+    pub(super) fn save(&self, login: &Login) -> Result<(), StoreError> {
+        let path = self.file(&login.server);
+        let failed = |cause| StoreError::File { what: "write", path: path.clone(), cause };
+        self.make_folder().map_err(failed)?;
+        let mut file = tempfile::NamedTempFile::new_in(&self.folder).map_err(failed)?;
+        file.as_file().set_permissions(fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        let text = serde_json::to_vec_pretty(login).map_err(|error| failed(error.into()))?;
+        file.write_all(&text).map_err(failed)?;
+        file.as_file().sync_all().map_err(failed)?;
+        file.persist(&path).map_err(|error| failed(error.error))?;
+        Ok(())
+    }
+
+    fn make_folder(&self) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        // It may have been there before, and this one is ours alone.
+        fs::set_permissions(&self.folder, fs::Permissions::from_mode(0o700))
+    }
+
+    /// Waits until no other process renews the token of this server; the lock goes when the file is dropped.
+    pub(super) async fn lock(&self, server: &str) -> Result<File, StoreError> {
+        let path = self.file(server).with_extension("lock");
+        let failed = |cause| StoreError::File { what: "lock", path: path.clone(), cause };
+        self.make_folder().map_err(failed)?;
+        let file = open_lock(&path).map_err(failed)?;
+        let locked = tokio::time::timeout(PATIENCE, async {
+            loop {
+                match file.try_lock() {
+                    Ok(()) => return Ok(()),
+                    Err(TryLockError::WouldBlock) => tokio::time::sleep(PAUSE).await,
+                    Err(TryLockError::Error(cause)) => return Err(cause),
+                }
+            }
+        });
+        match locked.await {
+            Ok(Ok(())) => Ok(file),
+            Ok(Err(cause)) => Err(failed(cause)),
+            Err(_) => Err(StoreError::Locked { path }),
+        }
+    }
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    File::options().create(true).truncate(false).write(true).mode(0o600).open(path)
+}
+
+/// A URL as one server is always called: scheme and host in small letters, no fragment.
+fn canonical(url: &str) -> String {
+    let url = url.split('#').next().unwrap_or_default();
+    match url.split_once("://") {
+        Some((scheme, rest)) => {
+            let end = rest.find(['/', '?']).unwrap_or(rest.len());
+            let (host, path) = rest.split_at(end);
+            let path = if path.is_empty() { "/" } else { path };
+            format!("{}://{}{path}", scheme.to_ascii_lowercase(), host.to_ascii_lowercase())
+        }
+        None => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVER: &str = "https://MCP.example:8443/mcp?tenant=1";
+
+    fn login(token: &str) -> Login {
+        let text = format!(
+            r#"{{"access_token":"{token}","token_type":"bearer","expires_in":3600,"refresh_token":"again","vendor":1}}"#
+        );
+        let mut login = Login::new(SERVER, "client".into(), serde_json::from_str(&text).unwrap());
+        login.received_at = Some(1000);
+        login
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn only_the_owner_can_read_what_is_kept() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path().join("state/rehearsal/tokens");
+        fs::create_dir_all(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        let store = TokenStore::at(&folder);
+        assert!(store.load(SERVER).unwrap().is_none());
+        store.save(&login("one")).unwrap();
+        store.save(&login("two")).unwrap();
+        assert_eq!((mode(&folder), mode(&store.file(SERVER))), (0o700, 0o600));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing is left of how it was written");
+        assert_eq!(store.load("https://mcp.example:8443/mcp?tenant=1").unwrap().unwrap().access_token(), "two");
+        assert!(store.load("https://mcp.example:8443/mcp").unwrap().is_none(), "another server has its own");
+        assert!(store.forget(SERVER).unwrap());
+        assert!(!store.forget(SERVER).unwrap());
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_not_used() {
+        let scratch = tempfile::tempdir().unwrap();
+        let store = TokenStore::at(scratch.path().join("tokens"));
+        store.save(&login("secret")).unwrap();
+        let path = store.file(SERVER);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(matches!(store.load(SERVER), Err(StoreError::Exposed { .. })));
+    }
+
+    #[test]
+    fn a_broken_file_is_told_without_what_is_in_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let store = TokenStore::at(scratch.path().join("tokens"));
+        store.save(&login("secret")).unwrap();
+        let path = store.file(SERVER);
+        let whole = fs::read_to_string(&path).unwrap();
+        for broken in [whole.replace("\"format\": 1", "\"format\": 9"), whole.replace("3600", "\"secret\""), "x".into()] {
+            fs::write(&path, broken).unwrap();
+            let error = store.load(SERVER).err().unwrap().to_string();
+            assert!(error.contains("log in again") && !error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_old_a_little_before_it_ends() {
+        let login = login("x");
+        assert!(!login.is_old(4500, 30) && login.is_old(4570, 30));
+    }
+
+    #[test]
+    fn whatever_the_host_is_called_the_file_stays_in_the_folder() {
+        let store = TokenStore::at("/tokens");
+        for url in ["https://../../etc/passwd", "http://[::1]:9/mcp", "x", &format!("http://{}/", "é".repeat(300))] {
+            assert_eq!(store.file(url).parent(), Some(Path::new("/tokens")), "{url}");
+        }
+    }
+}
