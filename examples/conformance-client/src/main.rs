@@ -32,10 +32,8 @@ async fn main() -> ExitCode {
 }
 
 async fn run(url: &str, scenario: &Scenario) -> Result<(), ClientError> {
-    let answers = Answers::new()
-        .elicitation_defaults()
-        .sampling_text("an answer of no model")
-        .roots([("file:///tmp", "tmp")]);
+    let answers =
+        Answers::new().elicitation_defaults().sampling_text("an answer of no model").roots([("file:///tmp", "tmp")]);
     let builder = Client::url(url)
         .protocol(scenario.protocol())
         .client_info("conformance-client", env!("CARGO_PKG_VERSION"))

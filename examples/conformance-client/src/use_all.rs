@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use crate::scenario::Scenario;
 
+/// The suite's tool that shows what a client made of a schema.
+const SCHEMA_ECHO: &str = "json_schema_echo";
+
 /// Lists everything, calls every tool, gets every prompt and reads every resource.
 ///
 /// A server may refuse some of that; how a client takes it is for the suite to judge.
@@ -15,7 +18,11 @@ pub(crate) async fn use_all(client: &Client, scenario: &Scenario) -> Result<(), 
     let calls = scenario.tool_calls();
     if calls.is_empty() {
         for tool in &tools {
-            let arguments = example(&tool.input_schema).unwrap_or_else(|| json!({}));
+            let mut arguments = example(&tool.input_schema).unwrap_or_else(|| json!({}));
+            // A tool that wants a schema to look at gets one as it came: that of the first tool.
+            if tool.name == SCHEMA_ECHO {
+                arguments = json!({"schema": tools[0].input_schema});
+            }
             told(&tool.name, client.call_tool(&tool.name, arguments).await.map(drop));
         }
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rehearsal_core::exchange::Channel;
-use rehearsal_core::message::{Message, Method, Reply};
+use rehearsal_core::message::{ErrorReply, Message, Method, Reply};
 use rehearsal_core::protocol::{Revision, code, meta};
 use rehearsal_wire::Ending;
 use serde_json::{Map, Value, json};
@@ -53,7 +53,7 @@ pub(super) async fn connect(builder: ClientBuilder) -> Result<Client, ClientErro
     let (begun, negotiated) = match builder.protocol {
         Protocol::Modern => {
             let begun = handshake.begin(false).await?;
-            let discovered = handshake.discover(&begun, builder.timeout).answered().await?;
+            let discovered = handshake.discover(&begun).await?;
             let negotiated = modern(&discovered)?;
             (begun, negotiated)
         }
@@ -96,8 +96,7 @@ impl Handshake<'_> {
     }
 
     async fn probe(&self, begun: &Begun) -> Verdict {
-        let mut asked = self.discover(begun, self.builder.timeout);
-        let mut probe = Box::pin(asked.answered());
+        let mut probe = Box::pin(self.discover(begun));
         if let Some(answer) = begun.conversation.in_time(self.builder.probe, &mut probe).await {
             return era(answer);
         }
@@ -140,12 +139,22 @@ impl Handshake<'_> {
         Ok((begun, negotiated))
     }
 
-    fn discover(&self, begun: &Begun, limit: Duration) -> Running {
+    /// Asks what the server speaks. One that refuses a version and lists it among those that it knows is asked once more.
+    async fn discover(&self, begun: &Begun) -> Result<Answered, ClientError> {
+        let answered = self.discover_once(begun).answered().await?;
+        let again = match answered.exchange.reply() {
+            Some(Reply::Error(error)) => refused_versions(error).is_some_and(|theirs| speaks_modern(&theirs)),
+            Some(Reply::Result(_)) | None => false,
+        };
+        if again { self.discover_once(begun).answered().await } else { Ok(answered) }
+    }
+
+    fn discover_once(&self, begun: &Begun) -> Running {
         let mut meta = Map::new();
         meta.insert(meta::PROTOCOL_VERSION.into(), Revision::LATEST_MODERN.as_str().into());
         meta.insert(meta::CLIENT_CAPABILITIES.into(), self.capabilities.clone());
         meta.insert(meta::CLIENT_INFO.into(), self.builder.client_info.clone());
-        self.ask(begun, Method::DISCOVER, &json!({"_meta": meta}), limit)
+        self.ask(begun, Method::DISCOVER, &json!({"_meta": meta}), self.builder.timeout)
     }
 
     async fn initialize(&self, begun: &Begun, revision: Revision) -> Result<Negotiated, ClientError> {
@@ -228,8 +237,7 @@ fn era(answer: Result<Answered, ClientError>) -> Verdict {
     };
     match answered.exchange.reply() {
         Some(Reply::Error(error)) if error.code == code::UNSUPPORTED_VERSION => {
-            let supported = error.data.as_ref().and_then(|data| data.value().ok());
-            let theirs = versions(supported.as_ref().and_then(|data| data.get("supported")));
+            let theirs = refused_versions(error).unwrap_or_default();
             let legacy = |version: &String| version.parse::<Revision>().is_ok_and(Revision::has_handshake);
             if theirs.iter().any(legacy) {
                 Verdict::Legacy
@@ -254,13 +262,23 @@ fn says_nothing(status: Option<u16>) -> bool {
 fn modern(discovered: &Answered) -> Result<Negotiated, ClientError> {
     let result = result(discovered, Method::DISCOVER)?;
     let theirs = versions(result.get("supportedVersions"));
-    if !theirs.iter().any(|version| version == Revision::LATEST_MODERN.as_str()) {
+    if !speaks_modern(&theirs) {
         return Err(ClientError::NoCommonVersion { theirs, ours: Some(Revision::LATEST_MODERN) });
     }
     let in_meta = result.get("_meta").and_then(|meta| meta.get(meta::SERVER_INFO));
     // Early drafts had it in the body, and some servers still do.
     let server_info = in_meta.or_else(|| result.get("serverInfo")).cloned().unwrap_or_default();
     Ok(Negotiated::new(Revision::LATEST_MODERN, server_info, &result))
+}
+
+/// What a server speaks that refuses the version it was asked in.
+fn refused_versions(error: &ErrorReply) -> Option<Vec<String>> {
+    let data = error.data.as_ref().filter(|_| error.code == code::UNSUPPORTED_VERSION)?.value().ok()?;
+    Some(versions(data.get("supported")))
+}
+
+fn speaks_modern(theirs: &[String]) -> bool {
+    theirs.iter().any(|version| version == Revision::LATEST_MODERN.as_str())
 }
 
 fn versions(list: Option<&Value>) -> Vec<String> {

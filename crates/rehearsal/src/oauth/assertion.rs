@@ -86,7 +86,8 @@ impl Key {
     /// What is between `-----BEGIN PRIVATE KEY-----` and the end.
     fn der(&self) -> Result<Vec<u8>, OAuthError> {
         let bad = |why: &str| OAuthError::BadKey { why: why.to_owned() };
-        let (_, rest) = self.pem.split_once("-----BEGIN PRIVATE KEY-----").ok_or_else(|| bad("no PKCS#8 key in PEM"))?;
+        let (_, rest) =
+            self.pem.split_once("-----BEGIN PRIVATE KEY-----").ok_or_else(|| bad("no PKCS#8 key in PEM"))?;
         let (text, _) = rest.split_once("-----END PRIVATE KEY-----").ok_or_else(|| bad("the PEM text has no end"))?;
         let text: String = text.split_ascii_whitespace().collect();
         STANDARD.decode(text).map_err(|error| bad(&error.to_string()))
@@ -107,8 +108,8 @@ mod tests {
         let key = Key { pem, algorithm: Algorithm::Es256 };
         let assertion = key.assertion("me", "https://as.example").unwrap();
         let (signed, signature) = assertion.rsplit_once('.').unwrap();
-        let pair =
-            EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &SystemRandom::new()).unwrap();
+        let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &SystemRandom::new())
+            .unwrap();
         let public = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, pair.public_key().as_ref());
         public.verify(signed.as_bytes(), &URL_SAFE_NO_PAD.decode(signature).unwrap()).unwrap();
         let claims: Value =

@@ -34,9 +34,8 @@ impl Consent {
             Consent::Browser { show, limit } => {
                 let port = before.and_then(|uri| uri.parse::<http::Uri>().ok()?.port_u16());
                 let bound = RedirectListener::bind(port).await;
-                let listener = bound.map_err(|error| {
-                    OAuthError::NoConsent { why: format!("cannot listen on 127.0.0.1: {error}") }
-                })?;
+                let listener = bound
+                    .map_err(|error| OAuthError::NoConsent { why: format!("cannot listen on 127.0.0.1: {error}") })?;
                 Ok(Asker::Browser { show: &**show, limit: *limit, listener })
             }
             Consent::Visit { redirect_uri, visit } => Ok(Asker::Visit { redirect_uri, visit }),

@@ -52,7 +52,7 @@ pub(super) async fn identify(
 }
 
 fn is_client_id(url: &str) -> bool {
-    url.strip_prefix("https://").and_then(|rest| rest.split_once('/')).is_some_and(|(host, path)| {
-        !host.is_empty() && !path.is_empty() && !path.contains('#')
-    })
+    url.strip_prefix("https://")
+        .and_then(|rest| rest.split_once('/'))
+        .is_some_and(|(host, path)| !host.is_empty() && !path.is_empty() && !path.contains('#'))
 }

@@ -32,8 +32,8 @@ mod query;
 mod shelf;
 mod store;
 
-pub(crate) use authority::Authority;
 pub use assertion::Algorithm;
+pub(crate) use authority::Authority;
 pub use error::OAuthError;
 pub use options::OAuth;
 pub use store::{StoreError, TokenStore};

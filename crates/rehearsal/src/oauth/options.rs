@@ -39,14 +39,7 @@ pub(super) enum Grant {
 
 impl OAuth {
     fn new(grant: Grant) -> OAuth {
-        OAuth {
-            grant,
-            name: "Rehearsal".to_owned(),
-            client: None,
-            metadata_url: None,
-            scopes: Vec::new(),
-            store: None,
-        }
+        OAuth { grant, name: "Rehearsal".to_owned(), client: None, metadata_url: None, scopes: Vec::new(), store: None }
     }
 
     /// A person logs in: `show` says where, and a port of this machine waits for the browser that comes back.
@@ -56,10 +49,7 @@ impl OAuth {
 
     /// `visit` logs in: it goes to the address that it is given, and says to which address under `redirect_uri` it was sent
     /// back. For tests, where nobody sits at a browser.
-    pub fn with_visit<F>(
-        redirect_uri: impl Into<String>,
-        visit: impl Fn(String) -> F + Send + Sync + 'static,
-    ) -> OAuth
+    pub fn with_visit<F>(redirect_uri: impl Into<String>, visit: impl Fn(String) -> F + Send + Sync + 'static) -> OAuth
     where
         F: Future<Output = Result<String, String>> + Send + 'static,
     {

@@ -269,7 +269,8 @@ mod tests {
         store.save(&login("secret")).unwrap();
         let path = store.file(SERVER);
         let whole = fs::read_to_string(&path).unwrap();
-        for broken in [whole.replace("\"format\": 1", "\"format\": 9"), whole.replace("3600", "\"secret\""), "x".into()] {
+        for broken in [whole.replace("\"format\": 1", "\"format\": 9"), whole.replace("3600", "\"secret\""), "x".into()]
+        {
             fs::write(&path, broken).unwrap();
             let error = store.load(SERVER).err().unwrap().to_string();
             assert!(error.contains("log in again") && !error.contains("secret"), "{error}");

@@ -19,11 +19,8 @@ pub trait Authorize: fmt::Debug + Send + Sync {
 
     /// The server answered 401 or 403 to a request that carried `sent`. This may take as long as a person needs to log in;
     /// what else waits for an answer is not timed out meanwhile.
-    fn refused<'a>(
-        &'a self,
-        sent: Option<&'a HeaderValue>,
-        head: &'a HttpHead,
-    ) -> BoxFuture<'a, Result<Again, String>>;
+    fn refused<'a>(&'a self, sent: Option<&'a HeaderValue>, head: &'a HttpHead)
+    -> BoxFuture<'a, Result<Again, String>>;
 }
 
 /// Whether a request that was refused is worth sending again.
