@@ -5,14 +5,14 @@ use serde_json::{Map, Value};
 
 /// RFC 6570 read backwards, as far as that is clear: `{name}` is a segment, `{+name}` and `{#name}` anything.
 #[derive(Clone, Debug)]
-pub(super) struct UriTemplate {
+pub struct UriTemplate {
     pattern: Regex,
     variables: Vec<String>,
 }
 
 impl UriTemplate {
     /// Reads a pattern.
-    pub(super) fn read(written: &str) -> Result<UriTemplate, String> {
+    pub fn read(written: &str) -> Result<UriTemplate, String> {
         let (mut pattern, mut variables, mut rest) = (String::from("^"), Vec::new(), written);
         while let Some(start) = rest.find('{') {
             pattern.push_str(&regex::escape(&rest[..start]));
@@ -39,12 +39,12 @@ impl UriTemplate {
     }
 
     /// The variables in the order of the pattern.
-    pub(super) fn variables(&self) -> &[String] {
+    pub fn variables(&self) -> &[String] {
         &self.variables
     }
 
     /// The values that make the pattern this URI.
-    pub(super) fn matches(&self, uri: &str) -> Option<Map<String, Value>> {
+    pub fn matches(&self, uri: &str) -> Option<Map<String, Value>> {
         let found = self.pattern.captures(uri)?;
         let mut values = Map::new();
         for (at, name) in self.variables.iter().enumerate() {

@@ -8,6 +8,7 @@ use super::check::Check;
 use super::completions::Completions;
 use super::context::Context;
 use super::exit::Exit;
+use super::generate::Generate;
 use super::list::List;
 use super::man::Man;
 use super::mock::Mock;
@@ -49,6 +50,7 @@ pub(super) enum Verb {
     Schema(Schema),
     Record(Record),
     Trace(Trace),
+    Generate(Generate),
     Wrap(Wrap),
     Unwrap(Unwrap),
     Completions(Completions),

@@ -11,6 +11,7 @@ use rehearsal::wire::stdio::SpawnError;
 
 use super::arguments::ArgumentsError;
 use super::exit::Exit;
+use super::generate::GenerateError;
 use super::json_input::JsonInputError;
 use super::mock::MockFailure;
 use super::save::SaveError;
@@ -40,6 +41,9 @@ pub(super) enum Failure {
     /// A recording could not be read or written.
     #[error(transparent)]
     Trace(#[from] TraceError),
+    /// Nothing could be made of a recording.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
     /// A mock could not be served.
     #[error(transparent)]
     Mock(#[from] MockFailure),
@@ -90,6 +94,7 @@ impl Failure {
             | Failure::Save(_)
             | Failure::Wrap(_)
             | Failure::Trace(_)
+            | Failure::Generate(_)
             | Failure::Output(_)
             | Failure::Unreadable { .. } => Exit::BadInput,
             Failure::Client(error) => client_exit(error),
@@ -106,6 +111,7 @@ impl Failure {
             Failure::Json(error) => error.hints(),
             Failure::Wrap(error) => error.hints(),
             Failure::Trace(error) => error.hints(),
+            Failure::Generate(error) => error.hints(),
             Failure::Mock(_)
             | Failure::Save(_)
             | Failure::Output(_)

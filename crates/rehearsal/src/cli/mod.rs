@@ -15,6 +15,7 @@ mod context;
 mod exit;
 mod failure;
 mod file_name;
+mod generate;
 mod json_input;
 mod list;
 mod man;

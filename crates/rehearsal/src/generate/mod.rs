@@ -1,5 +1,24 @@
 //! A recording turned into something that people edit.
+//!
+//! ```text
+//! Recording ──► Learned (who the server is, what it offers, what it answers) ──► mock file, Rust, Python
+//! ```
 
+mod generated;
+mod learn;
+mod learned;
+mod mock;
+mod mock_answer;
 mod mock_yaml;
+mod python;
+mod recorded;
+mod rule_name;
+mod rust;
 
+pub use generated::{Generated, TemplateError};
+pub use learn::{Learner, TooLarge};
+pub use learned::{Answered, Before, Learned, Listed, Question, Request, Said};
+pub use mock::generate_mock;
 pub use mock_yaml::mock_yaml;
+pub use python::generate_python;
+pub use rust::generate_rust;

@@ -20,7 +20,7 @@ pub(super) struct Output {
 }
 
 /// A trace that is being written.
-pub(super) struct Writing {
+pub(in crate::cli) struct Writing {
     writer: TraceWriter<BufWriter<Box<dyn Write>>, File>,
     /// What becomes the file when all is written.
     file: Option<(NamedTempFile, PathBuf)>,
@@ -38,7 +38,7 @@ impl Output {
 
 impl Writing {
     /// Writes to a file beside `path`, which takes its place at the end.
-    pub(super) fn to_file(path: &Path) -> Result<Writing, Failure> {
+    pub(in crate::cli) fn to_file(path: &Path) -> Result<Writing, Failure> {
         let unwritable = |cause| TraceError::Unwritable { path: path.to_owned(), cause: plain(cause) };
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let file = NamedTempFile::new_in(folder).map_err(unwritable)?;
@@ -52,13 +52,13 @@ impl Writing {
     }
 
     /// Writes the next part.
-    pub(super) fn part(&mut self, part: &Part) -> Result<(), Failure> {
+    pub(in crate::cli) fn part(&mut self, part: &Part) -> Result<(), Failure> {
         let written = self.writer.part(part);
         written.map_err(|cause| self.unwritable(cause))
     }
 
     /// Puts the file in its place.
-    pub(super) fn finish(self) -> Result<(), Failure> {
+    pub(in crate::cli) fn finish(self) -> Result<(), Failure> {
         let Writing { writer, file } = self;
         let path = file.as_ref().map(|(_, path)| path.clone());
         let failure = |cause| unwritable(path.as_deref(), cause);
@@ -79,7 +79,7 @@ impl Writing {
 }
 
 /// The error of the system, without the name of a file that nobody asked for.
-pub(super) fn plain(error: io::Error) -> io::Error {
+pub(in crate::cli) fn plain(error: io::Error) -> io::Error {
     match error.to_string().split_once(" at path ") {
         Some((what, _)) => io::Error::new(error.kind(), what.to_owned()),
         None => error,

@@ -14,19 +14,19 @@ use crate::print::one_line;
 
 /// What is done with lines that cannot be read.
 #[derive(Args, Clone, Copy, Debug)]
-pub(super) struct Reading {
+pub(in crate::cli) struct Reading {
     /// Go on after a line that cannot be read, and say which it was
     #[arg(long)]
     skip_bad: bool,
 }
 
 impl Reading {
-    pub(super) fn bad_lines(self) -> BadLines {
+    pub(in crate::cli) fn bad_lines(self) -> BadLines {
         if self.skip_bad { BadLines::Skip } else { BadLines::Refuse }
     }
 
     /// Opens a recording. Sessions whose recorder was killed are put into it first.
-    pub(super) fn open(self, input: &Input, context: &Context) -> Result<Recording, TraceError> {
+    pub(in crate::cli) fn open(self, input: &Input, context: &Context) -> Result<Recording, TraceError> {
         if let Input::File(path) = input {
             // Whoever may not look into the directory can still read the file.
             for recovered in recover_if_need_be(path).unwrap_or_default() {
@@ -39,7 +39,7 @@ impl Reading {
     }
 
     /// What was read, unless it was bad: then it is told and passed over, or ends the verb.
-    pub(super) fn sound<T>(
+    pub(in crate::cli) fn sound<T>(
         self,
         read: Result<T, ReadError>,
         input: &Input,
@@ -75,7 +75,7 @@ pub(super) fn recovered_line(recovered: &Recovered) -> String {
 }
 
 /// Reads the name of a file, or `-`.
-pub(super) fn input(word: &str) -> Result<Input, std::convert::Infallible> {
+pub(in crate::cli) fn input(word: &str) -> Result<Input, std::convert::Infallible> {
     word.parse()
 }
 

@@ -1,0 +1,247 @@
+//! `rehearse generate`
+
+use std::fs::{self, DirBuilder};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+use rehearsal::core::script::mock;
+use rehearsal::generate::{
+    Generated, Learned, Learner, TemplateError, TooLarge, generate_mock, generate_python, generate_rust,
+};
+use rehearsal::store::Input;
+use tempfile::NamedTempFile;
+
+use super::context::Context;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::output::to_stdout;
+use super::trace::{Reading, input, plain};
+
+/// Turn a recording into an editable mock, or into the code of a server
+#[derive(Args, Debug)]
+#[command(after_help = format!("{MORE}\n\n{}", Exit::help()))]
+pub(super) struct Generate {
+    /// The recording; - is stdin
+    #[arg(value_name = "TRACE", value_parser = input, value_hint = clap::ValueHint::FilePath)]
+    trace: Input,
+
+    /// What to make of it
+    #[arg(long = "as", value_name = "WHAT", value_enum)]
+    kind: Kind,
+
+    /// Where to: a file for mock and python, stdout unless given; a directory for rust
+    #[arg(short, long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    output: Option<PathBuf>,
+
+    /// Write over files that are there already
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// What can be made of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    // Plain comments: help for each value would spread `--help` over several pages.
+    // A mock file for `rehearse mock`.
+    Mock,
+    // A project on the official Rust SDK.
+    Rust,
+    // A file on the official Python SDK.
+    Python,
+}
+
+const MORE: &str = "\
+What was listed is listed, and each distinct request is answered with what was recorded for it, in
+order; the last answer is given again. Ids, progress tokens and the rest of `_meta` do not count. What
+was never recorded is an error. All sessions of the recording are taken together.
+
+  mock    an editable *.mock.yaml: one rule a request, the default last; `rehearse mock` serves it
+  rust    a project on rmcp: `cargo run` serves it over stdio
+  python  one file on the package mcp: `python FILE` serves it over stdio
+
+In the code the matching is one function of its own, to be overridden by whoever wants another.
+
+Examples:
+  rehearse generate trace.jsonl --as mock -o weather.mock.yaml
+  rehearse generate trace.jsonl --as python -o weather_server.py
+  rehearse generate trace.jsonl --as rust -o weather-server";
+
+/// Why nothing could be made of a recording.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum GenerateError {
+    /// Something is there already.
+    #[error("{} is there already", path.display())]
+    Exists {
+        /// What.
+        path: PathBuf,
+    },
+    /// A project needs a place.
+    #[error("--as rust writes several files, so it needs -o DIRECTORY")]
+    NoDirectory,
+    /// A project cannot be put there.
+    #[error("{} is no directory", path.display())]
+    NotDirectory {
+        /// Where it should be put.
+        path: PathBuf,
+    },
+    /// Something cannot be written.
+    #[error("cannot write {}: {cause}", path.display())]
+    Unwritable {
+        /// What.
+        path: PathBuf,
+        /// Why not.
+        cause: io::Error,
+    },
+    /// Nothing was recorded.
+    #[error("{input} has nothing in it that a server could answer")]
+    Nothing {
+        /// The recording.
+        input: Input,
+    },
+    /// Too much was recorded.
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
+    /// A template of ours is wrong.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+}
+
+impl GenerateError {
+    /// What to do about it.
+    pub(super) fn hints(&self) -> Vec<String> {
+        let hint = match self {
+            GenerateError::Exists { .. } => "`--force` writes over it",
+            GenerateError::Nothing { .. } => "`rehearse trace show` shows what was recorded",
+            GenerateError::TooLarge(_) => {
+                "`rehearse replay` serves recordings of any size; `rehearse trace split` parts them"
+            }
+            GenerateError::NoDirectory
+            | GenerateError::NotDirectory { .. }
+            | GenerateError::Unwritable { .. }
+            | GenerateError::Template(_) => {
+                return Vec::new();
+            }
+        };
+        vec![hint.to_owned()]
+    }
+}
+
+impl Generate {
+    pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let target = self.target()?;
+        let learned = self.learned(context)?;
+        let source = match &self.trace {
+            Input::File(path) => path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            Input::Stdin => "a recording".to_owned(),
+        };
+        let generated = match self.kind {
+            Kind::Mock => generate_mock(&learned, &source),
+            Kind::Rust => generate_rust(&learned, &source).map_err(GenerateError::from)?,
+            Kind::Python => generate_python(&learned, &source).map_err(GenerateError::from)?,
+        };
+        for left_out in &generated.left_out {
+            context.talk.say(format_args!("left out: {left_out}"));
+        }
+        self.write(&target, &generated, context)?;
+        Ok(self.checked(&target, &generated, context))
+    }
+
+    /// Finds out first whether there is a place for it.
+    fn target(&self) -> Result<Target, GenerateError> {
+        let path = self.output.clone().filter(|path| path.as_os_str() != "-");
+        match (self.kind, path) {
+            (Kind::Rust, None) => Err(GenerateError::NoDirectory),
+            (Kind::Rust, Some(path)) if path.exists() && !path.is_dir() => Err(GenerateError::NotDirectory { path }),
+            (Kind::Rust, Some(path)) => {
+                let is_empty = fs::read_dir(&path).map_or(true, |mut entries| entries.next().is_none());
+                if is_empty || self.force { Ok(Target::Folder(path)) } else { Err(GenerateError::Exists { path }) }
+            }
+            (Kind::Mock | Kind::Python, None) => Ok(Target::Stdout),
+            (Kind::Mock | Kind::Python, Some(path)) if path.exists() && (!self.force || path.is_dir()) => {
+                Err(GenerateError::Exists { path })
+            }
+            (Kind::Mock | Kind::Python, Some(path)) => Ok(Target::File(path)),
+        }
+    }
+
+    fn learned(&self, context: &Context) -> Result<Learned, Failure> {
+        let recording = self.reading.open(&self.trace, context)?;
+        let mut learner = Learner::default();
+        for moment in recording.timeline(self.reading.bad_lines()) {
+            if let Some(moment) = self.reading.sound(moment, &self.trace, context)? {
+                learner.moment(moment).map_err(GenerateError::from)?;
+            }
+        }
+        let learned = learner.finish();
+        if learned.is_empty() {
+            return Err(GenerateError::Nothing { input: self.trace.clone() }.into());
+        }
+        Ok(learned)
+    }
+
+    fn write(&self, target: &Target, generated: &Generated, context: &Context) -> Result<(), Failure> {
+        match target {
+            Target::Stdout => {
+                to_stdout(|out| generated.files.iter().try_for_each(|(_, text)| out.write_all(text.as_bytes())))
+            }
+            Target::File(path) => {
+                generated.files.iter().try_for_each(|(_, text)| put(path, text))?;
+                context.talk.say(format_args!("wrote {}", path.display()));
+                Ok(())
+            }
+            Target::Folder(folder) => {
+                for (name, text) in &generated.files {
+                    let path = folder.join(name);
+                    if let Some(parent) = path.parent() {
+                        let unwritable = |cause| GenerateError::Unwritable { path: parent.to_owned(), cause };
+                        DirBuilder::new().recursive(true).create(parent).map_err(unwritable)?;
+                    }
+                    put(&path, text)?;
+                }
+                let count = generated.files.len();
+                context.talk.say(format_args!("wrote {count} files to {}", folder.display()));
+                Ok(())
+            }
+        }
+    }
+
+    /// What the recorded server does may be something that a mock may not; then it is said here rather than later.
+    fn checked(&self, target: &Target, generated: &Generated, context: &Context) -> Exit {
+        let mut exit = Exit::Ok;
+        for (name, text) in generated.files.iter().filter(|_| self.kind == Kind::Mock) {
+            let file = match target {
+                Target::File(path) => path.display().to_string(),
+                Target::Stdout | Target::Folder(_) => name.clone(),
+            };
+            if let Err(error) = mock::parse(&file, text) {
+                error.problems.iter().for_each(|problem| context.talk.problem(&file, text, problem));
+                exit = Exit::ChecksFailed;
+            }
+        }
+        exit
+    }
+}
+
+/// Where it goes.
+enum Target {
+    Stdout,
+    File(PathBuf),
+    Folder(PathBuf),
+}
+
+/// Writes a file in one step.
+fn put(path: &Path, text: &str) -> Result<(), GenerateError> {
+    let unwritable = |cause| GenerateError::Unwritable { path: path.to_owned(), cause: plain(cause) };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = NamedTempFile::new_in(folder).map_err(unwritable)?;
+    file.write_all(text.as_bytes()).map_err(unwritable)?;
+    let mode = fs::metadata(path).map(|known| known.permissions()).ok();
+    let mode = mode.unwrap_or_else(|| std::os::unix::fs::PermissionsExt::from_mode(0o644));
+    file.as_file().set_permissions(mode).map_err(unwritable)?;
+    file.persist(path).map_err(|error| unwritable(error.error))?;
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! A recording as one Python file on the official package `mcp`.
+
+use minijinja::context;
+use serde_json::{Map, Value, json};
+
+use super::generated::{Generated, TemplateError};
+use super::learned::Learned;
+use super::recorded::{Recorded, plain_words, rendered};
+
+const TEMPLATE: &str = include_str!("templates/server.py.jinja");
+
+/// How long a line may be.
+const WIDTH: usize = 88;
+
+/// Writes the server that answers like the recording; `source` is what to call the recording.
+pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, TemplateError> {
+    let Recorded { responses, left_out } = Recorded::of(learned);
+    let list = |items: &[Value]| (!items.is_empty()).then(|| literal(&Value::from(items.to_vec())));
+    let text = |key: &str| learned.server.get(key).and_then(Value::as_str).map(|text| literal(&text.into()));
+    let tools = with_unlisted(
+        &learned.tools.items,
+        learned,
+        "tools/call",
+        |name| json!({"name": name, "inputSchema": {"type": "object"}}),
+    );
+    let prompts = with_unlisted(&learned.prompts.items, learned, "prompts/get", |name| json!({"name": name}));
+    let responses = Value::Object(responses);
+    let context = context! {
+        source => plain_words(source),
+        file => file_name(learned),
+        name => literal(&learned.name().into()),
+        version => literal(&learned.version().into()),
+        title => text("title"),
+        instructions => learned.instructions.as_deref().map(|text| literal(&text.into())),
+        tools => list(&tools),
+        resources => list(&learned.resources.items),
+        resource_templates => list(&learned.resource_templates.items),
+        prompts => list(&prompts),
+        has_resources => !learned.resources.items.is_empty()
+            || !learned.resource_templates.items.is_empty()
+            || responses.get("resources/read").is_some(),
+        completes => responses.get("completion/complete").is_some(),
+        responses => literal(&responses),
+    };
+    Ok(Generated { files: vec![(file_name(learned), rendered(TEMPLATE, &context)?)], left_out })
+}
+
+fn file_name(learned: &Learned) -> String {
+    let name = module_name(learned.name());
+    if name.ends_with("server") { format!("{name}.py") } else { format!("{name}_server.py") }
+}
+
+/// What was listed, and what was never listed but answered.
+pub(super) fn with_unlisted(
+    listed: &[Value],
+    learned: &Learned,
+    method: &str,
+    item: impl Fn(&str) -> Value,
+) -> Vec<Value> {
+    let mut all = listed.to_vec();
+    for request in learned.requests_of(&method.into()).filter(|request| request.succeeded()) {
+        let Some(name) = request.subject() else { continue };
+        if !all.iter().any(|known| known.get("name").and_then(Value::as_str) == Some(name)) {
+            all.push(item(name));
+        }
+    }
+    all
+}
+
+/// A name that a module may have.
+pub(super) fn module_name(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars().take(40) {
+        let c = if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
+        if c != '_' || !out.ends_with('_') {
+            out.push(c);
+        }
+    }
+    let out = out.trim_matches('_');
+    if out.is_empty() || out.starts_with(|c: char| c.is_ascii_digit()) { format!("mock_{out}") } else { out.to_owned() }
+}
+
+/// A value as Python writes it, in the layout of the usual formatter.
+fn literal(value: &Value) -> String {
+    let mut out = String::new();
+    // The name in front of it, about.
+    write(value, 0, 16, &mut out);
+    out
+}
+
+/// Writes a value; `used` is how much of the line is taken already.
+fn write(value: &Value, depth: usize, used: usize, out: &mut String) {
+    let line = one_line(value);
+    let fits = used + line.chars().count() < WIDTH;
+    let inner = "    ".repeat(depth + 1);
+    match value {
+        Value::Array(items) if !fits && !items.is_empty() => {
+            out.push_str("[\n");
+            for item in items {
+                out.push_str(&inner);
+                write(item, depth + 1, inner.len(), out);
+                out.push_str(",\n");
+            }
+            out.push_str(&"    ".repeat(depth));
+            out.push(']');
+        }
+        Value::Object(fields) if !fits && !fields.is_empty() => {
+            out.push_str("{\n");
+            for (key, value) in fields {
+                let key = string(key);
+                out.push_str(&inner);
+                out.push_str(&key);
+                out.push_str(": ");
+                write(value, depth + 1, inner.len() + key.chars().count() + 2, out);
+                out.push_str(",\n");
+            }
+            out.push_str(&"    ".repeat(depth));
+            out.push('}');
+        }
+        _ => out.push_str(&line),
+    }
+}
+
+fn one_line(value: &Value) -> String {
+    match value {
+        Value::Null => "None".to_owned(),
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => string(text),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(one_line).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(fields) => object(fields),
+    }
+}
+
+fn object(fields: &Map<String, Value>) -> String {
+    let fields: Vec<_> = fields.iter().map(|(key, value)| format!("{}: {}", string(key), one_line(value))).collect();
+    format!("{{{}}}", fields.join(", "))
+}
+
+/// A string in the quotes that need fewer backslashes, double ones where that is the same.
+fn string(text: &str) -> String {
+    let quote = if text.matches('"').count() > text.matches('\'').count() { '\'' } else { '"' };
+    let mut out = String::from(quote);
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c == quote => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if c.is_control() || is_unseen(c) => match u32::from(c) {
+                code @ ..=0xff => out.push_str(&format!("\\x{code:02x}")),
+                code @ ..=0xffff => out.push_str(&format!("\\u{code:04x}")),
+                code => out.push_str(&format!("\\U{code:08x}")),
+            },
+            c => out.push(c),
+        }
+    }
+    out.push(quote);
+    out
+}
+
+/// What changes how a line reads, or does not show.
+fn is_unseen(c: char) -> bool {
+    matches!(u32::from(c), 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff | 0xfff0..=0xffff | 0xe000..=0xf8ff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_written_as_python_writes_them() {
+        let table = [
+            (json!(null), "None"),
+            (json!([true, false, 1.5, -3]), "[True, False, 1.5, -3]"),
+            (json!({"a": {}, "b": []}), r#"{"a": {}, "b": []}"#),
+            (json!("it's"), r#""it's""#),
+            (json!("say \"hi\""), r#"'say "hi"'"#),
+            (json!("both ' and \""), r#""both ' and \"""#),
+            (json!("a\n\\\t\0\u{2028}é"), "\"a\\n\\\\\\t\\x00\\u2028é\""),
+        ];
+        for (value, expected) in table {
+            assert_eq!(literal(&value), expected);
+        }
+        let long = json!({"first": "x".repeat(60), "second": ["y".repeat(60), 1]});
+        let (x, y) = ("x".repeat(60), "y".repeat(60));
+        let expected = format!("{{\n    \"first\": \"{x}\",\n    \"second\": [\"{y}\", 1],\n}}");
+        assert_eq!(literal(&long), expected);
+    }
+
+    #[test]
+    fn a_module_has_a_name_that_can_be_imported() {
+        for (name, expected) in [("My Server", "my_server"), ("3d", "mock_3d"), ("天気", "mock_"), ("a--b", "a_b")] {
+            assert_eq!(module_name(name), expected);
+        }
+    }
+}

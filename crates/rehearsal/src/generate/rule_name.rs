@@ -1,0 +1,133 @@
+//! What rules are called, so that people find them again.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Map, Value};
+
+/// How long a name may be, in characters.
+const LONGEST: usize = 60;
+
+/// Names for the rules of one tool, prompt or resource.
+///
+/// ```text
+/// Oslo · Oslo, 3 days · city: Oslo, days: 3 · no arguments · Oslo (first time) · Oslo (from the 3rd time on)
+/// ```
+pub(super) struct RuleNames {
+    /// The arguments that differ between requests; those that are always the same tell nothing.
+    telling: Vec<String>,
+    /// How often a name was given to another request.
+    given: HashMap<String, usize>,
+    last: Option<(Option<Map<String, Value>>, String)>,
+}
+
+impl RuleNames {
+    pub(super) fn new<'a>(all: impl Iterator<Item = Option<&'a Map<String, Value>>>) -> RuleNames {
+        let (mut values, mut count) = (BTreeMap::<&str, Vec<&Value>>::new(), 0);
+        let mut order: Vec<&str> = Vec::new();
+        for arguments in all {
+            count += 1;
+            for (key, value) in arguments.into_iter().flatten() {
+                if !order.contains(&key.as_str()) {
+                    order.push(key);
+                }
+                values.entry(key).or_default().push(value);
+            }
+        }
+        let differs = |key: &&&str| {
+            let values = values.get(**key).map_or(&[][..], Vec::as_slice);
+            values.len() < count || values.windows(2).any(|pair| pair[0] != pair[1])
+        };
+        let telling: Vec<String> = order.iter().filter(differs).map(|key| (*key).to_owned()).collect();
+        let telling = if telling.is_empty() { order.iter().map(|key| (*key).to_owned()).collect() } else { telling };
+        RuleNames { telling, given: HashMap::new(), last: None }
+    }
+
+    /// The name of the rule for these arguments; `turn` is which of several answers, and which is the last of them.
+    pub(super) fn name(&mut self, arguments: Option<&Map<String, Value>>, turn: Option<(usize, usize)>) -> String {
+        let base = match &self.last {
+            Some((same, name)) if same.as_ref() == arguments => name.clone(),
+            Some(_) | None => {
+                let mut name = self.base(arguments);
+                let given = self.given.entry(name.clone()).or_insert(0);
+                *given += 1;
+                if *given > 1 {
+                    name = format!("{name} #{given}");
+                }
+                self.last = Some((arguments.cloned(), name.clone()));
+                name
+            }
+        };
+        match turn {
+            None => base,
+            Some((0, _)) => format!("{base} (first)"),
+            Some((at, last)) if at == last => format!("{base} (then always)"),
+            Some((at, _)) => format!("{base} (then {})", at + 1),
+        }
+    }
+
+    fn base(&self, arguments: Option<&Map<String, Value>>) -> String {
+        let Some(arguments) = arguments.filter(|arguments| !arguments.is_empty()) else {
+            return "no arguments".to_owned();
+        };
+        let told: Vec<_> = self.telling.iter().filter_map(|key| Some((key, arguments.get(key)?))).collect();
+        let name = match &told[..] {
+            [] => "the rest".to_owned(),
+            [(_, Value::String(text))] if !text.trim().is_empty() => text.clone(),
+            several => {
+                let part = |(key, value): &(&String, &Value)| match value {
+                    Value::String(text) => format!("{key} {text}"),
+                    other => format!("{key} {other}"),
+                };
+                several.iter().map(part).collect::<Vec<_>>().join(", ")
+            }
+        };
+        shortened(&name)
+    }
+}
+
+/// In one line, and not too long.
+fn shortened(text: &str) -> String {
+    let words: Vec<_> =
+        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
+    let line = words.join(" ");
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_rule_is_named_after_what_tells_it_from_the_others() {
+        let all = [
+            json!({"city": "Oslo", "unit": "C"}),
+            json!({"city": "Bergen", "unit": "C"}),
+            json!({"city": "Oslo", "unit": "C", "days": 3}),
+            json!({}),
+        ];
+        let all: Vec<_> = all.iter().map(Value::as_object).collect();
+        let mut names = RuleNames::new(all.iter().copied());
+        let given: Vec<_> = all.iter().map(|arguments| names.name(*arguments, None)).collect();
+        // `unit` is not in the last, so it tells something too.
+        assert_eq!(given, ["city Oslo, unit C", "city Bergen, unit C", "city Oslo, unit C, days 3", "no arguments"]);
+        let mut names = RuleNames::new(all[..2].iter().copied());
+        assert_eq!(names.name(all[0], None), "Oslo");
+        assert_eq!(names.name(all[1], Some((0, 2))), "Bergen (first)");
+        assert_eq!(names.name(all[1], Some((1, 2))), "Bergen (then 2)");
+        assert_eq!(names.name(all[1], Some((2, 2))), "Bergen (then always)");
+    }
+
+    #[test]
+    fn names_are_short_and_differ() {
+        let long = |end: &str| json!({"text": format!("{}\n{end}", "word ".repeat(40))});
+        let (one, other) = (long("a"), long("b"));
+        let mut names = RuleNames::new([one.as_object(), other.as_object()].into_iter());
+        let (one, other) = (names.name(one.as_object(), None), names.name(other.as_object(), None));
+        assert!(one.chars().count() <= LONGEST + 1 && !one.contains('\n'), "{one}");
+        assert_eq!(other, format!("{one} #2"));
+    }
+}
