@@ -8,7 +8,7 @@ use super::template::{Draft, Templates};
 use crate::script::mock::{
     Annotations, ContentBlock, ContentKind, Contents, Icon, PromptMessage, Role, ToolAnnotations,
 };
-use crate::script::{Located, Problem, Span};
+use crate::script::{InOrder, Located, Problem, Span};
 
 /// Reads a file beside the mock file.
 pub(super) type ReadFile<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
@@ -184,26 +184,48 @@ fn role(role: Role) -> &'static str {
     }
 }
 
+/// What a key of a mock file is called on the wire: `input_schema` is `inputSchema`.
+pub(super) fn on_the_wire(key: &str) -> String {
+    match key {
+        "meta" => "_meta".to_owned(),
+        "task_support" => "execution".to_owned(),
+        _ => {
+            let mut words = key.split('_');
+            let first = words.next().unwrap_or_default().to_owned();
+            words.fold(first, |name, word| match word.split_at_checked(1) {
+                Some((initial, rest)) => name + &initial.to_ascii_uppercase() + rest,
+                None => name,
+            })
+        }
+    }
+}
+
+/// An object in the order of the file.
+pub(super) fn ordered<T>(written: &InOrder<T>, mut object: Map<String, Value>) -> Value {
+    written.order(&mut object, on_the_wire);
+    object.into()
+}
+
 /// Who something is for, on the wire.
-pub(super) fn annotations(written: &Annotations) -> Value {
-    let mut object = json!({});
+pub(super) fn annotations(written: &InOrder<Annotations>) -> Value {
+    let mut object = Map::new();
     if let Some(audience) = &written.audience {
-        object["audience"] = audience.iter().map(|it| role(*it)).collect();
+        object.insert("audience".to_owned(), audience.iter().map(|it| role(*it)).collect());
     }
     if let Some(priority) = &written.priority {
-        object["priority"] = priority.value.into();
+        object.insert("priority".to_owned(), priority.value.clone().into());
     }
     if let Some(last_modified) = &written.last_modified {
-        object["lastModified"] = last_modified.as_str().into();
+        object.insert("lastModified".to_owned(), last_modified.as_str().into());
     }
-    object
+    ordered(written, object)
 }
 
 /// What a tool does, on the wire.
-pub(super) fn tool_annotations(written: &ToolAnnotations) -> Value {
-    let mut object = json!({});
+pub(super) fn tool_annotations(written: &InOrder<ToolAnnotations>) -> Value {
+    let mut object = Map::new();
     if let Some(title) = &written.title {
-        object["title"] = title.as_str().into();
+        object.insert("title".to_owned(), title.as_str().into());
     }
     for (key, hint) in [
         ("readOnlyHint", written.read_only_hint),
@@ -212,26 +234,23 @@ pub(super) fn tool_annotations(written: &ToolAnnotations) -> Value {
         ("openWorldHint", written.open_world_hint),
     ] {
         if let Some(hint) = hint {
-            object[key] = hint.into();
+            object.insert(key.to_owned(), hint.into());
         }
     }
-    object
+    ordered(written, object)
 }
 
 /// Pictures, on the wire.
-pub(super) fn icons(written: &[Icon]) -> Option<Value> {
-    let icon = |icon: &Icon| {
-        let mut object = json!({"src": icon.src});
-        if let Some(mime_type) = &icon.mime_type {
-            object["mimeType"] = mime_type.as_str().into();
-        }
-        if let Some(sizes) = &icon.sizes {
-            object["sizes"] = json!(sizes);
-        }
-        if let Some(theme) = &icon.theme {
-            object["theme"] = theme.as_str().into();
-        }
-        object
+pub(super) fn icons(written: &[InOrder<Icon>]) -> Option<Value> {
+    let icon = |icon: &InOrder<Icon>| {
+        let mut object = Map::from_iter([("src".to_owned(), icon.src.as_str().into())]);
+        let more = [
+            ("mimeType", icon.mime_type.as_deref().map(Value::from)),
+            ("sizes", icon.sizes.as_ref().map(|sizes| json!(sizes))),
+            ("theme", icon.theme.as_deref().map(Value::from)),
+        ];
+        object.extend(more.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+        ordered(icon, object)
     };
     (!written.is_empty()).then(|| written.iter().map(icon).collect())
 }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use super::offer::{Prompt, Resource, ResourceTemplate, Tool};
+use super::offer::{Listed, Prompt, Resource, ResourceTemplate, Tool};
 use super::shape;
 use super::{Asked, Mock};
 use crate::json::RawJson;
@@ -24,6 +24,8 @@ pub(super) enum List {
 }
 
 impl List {
+    const ALL: [List; 4] = [List::Tools, List::Resources, List::ResourceTemplates, List::Prompts];
+
     fn key(self) -> &'static str {
         match self {
             List::Tools => "tools",
@@ -42,7 +44,7 @@ pub(super) struct Listing {
 
 #[derive(Debug, Default)]
 struct Elements {
-    newest: Vec<Value>,
+    elements: Vec<Listed>,
     written: [OnceLock<Vec<String>>; Revision::ALL.len()],
 }
 
@@ -53,7 +55,7 @@ impl Listing {
         templates: &[ResourceTemplate],
         prompts: &[Prompt],
     ) -> Listing {
-        let of = |newest: Vec<Value>| Elements { newest, written: Default::default() };
+        let of = |elements: Vec<Listed>| Elements { elements, written: Default::default() };
         Listing {
             lists: [
                 of(tools.iter().map(|it| it.listed.clone()).collect()),
@@ -64,16 +66,23 @@ impl Listing {
         }
     }
 
+    /// The elements of a list by its key.
+    pub(super) fn elements(&self, key: &str, revision: Revision) -> Option<&[String]> {
+        let list = List::ALL.into_iter().find(|list| list.key() == key)?;
+        Some(self.written(list, revision))
+    }
+
     fn written(&self, list: List, revision: Revision) -> &[String] {
         let elements = &self.lists[list as usize];
         elements.written[revision as usize].get_or_init(|| {
-            let known = |element: &Value| match list {
-                List::Tools => shape::tool(element.clone(), revision).to_string(),
-                List::Resources | List::ResourceTemplates | List::Prompts => {
+            let known = |element: &Listed| match (element, list) {
+                (Listed::Exactly(element), _) => element.to_string(),
+                (Listed::Newest(element), List::Tools) => shape::tool(element.clone(), revision).to_string(),
+                (Listed::Newest(element), List::Resources | List::ResourceTemplates | List::Prompts) => {
                     shape::listed(element.clone(), revision).to_string()
                 }
             };
-            elements.newest.iter().map(known).collect()
+            elements.elements.iter().map(known).collect()
         })
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::State;
-use super::content::{Workshop, icons};
+use super::content::{Workshop, icons, ordered};
 use super::fault::Faults;
 use super::harness::Harness;
 use super::listing::Listing;
@@ -15,10 +15,11 @@ use super::offer::{Numbers, Prompt, Resource, ResourceTemplate, Tool, unique};
 use super::rule::{Rule, Rules};
 use super::scene::{Scene, Step};
 use super::schema::LazySchema;
+use super::shape;
 use super::template::Templates;
 use crate::protocol::{Revision, meta};
 use crate::script::mock::{Delay, FaultKind, Implementation, MockFile};
-use crate::script::{Located, Problem, ScriptError};
+use crate::script::{InOrder, Located, Problem, ScriptError};
 
 /// A mock file that was read.
 #[derive(Clone, Copy, Debug)]
@@ -174,6 +175,17 @@ impl Mock {
         &self.revisions
     }
 
+    /// What it says that it can do, to clients of a version.
+    pub fn capabilities(&self, revision: Revision) -> Value {
+        shape::capabilities(&self.capabilities, revision)
+    }
+
+    /// The elements of a list as a client of a version sees them: `tools`, `resources`, `resourceTemplates`, `prompts`.
+    pub fn listed(&self, list: &str, revision: Revision) -> Vec<&str> {
+        let all = self.listing.elements(list, revision).unwrap_or_default();
+        all.iter().map(String::as_str).collect()
+    }
+
     /// The input schemas of the tools whose arguments travel as HTTP headers too, by the names of the tools.
     pub fn header_schemas(&self) -> impl Iterator<Item = (&str, &Value)> {
         fn mentions(schema: &Value) -> bool {
@@ -314,25 +326,30 @@ fn revisions(sources: &[Source<'_>], errors: &mut Vec<ScriptError>) -> Vec<Revis
     if revisions.is_empty() { Revision::ALL.to_vec() } else { revisions }
 }
 
-fn implementation(written: &Implementation) -> Value {
-    let mut info = json!({"name": written.name, "version": written.version});
-    let optional =
-        [("title", &written.title), ("description", &written.description), ("websiteUrl", &written.website_url)];
-    for (key, value) in optional {
-        if let Some(value) = value {
-            info[key] = value.as_str().into();
-        }
-    }
-    if let Some(icons) = icons(&written.icons) {
-        info["icons"] = icons;
-    }
-    info
+fn implementation(written: &InOrder<Implementation>) -> Value {
+    let mut info = Map::from_iter([
+        ("name".to_owned(), written.name.as_str().into()),
+        ("version".to_owned(), written.version.as_str().into()),
+    ]);
+    let more = [
+        ("title", written.title.as_deref().map(Value::from)),
+        ("description", written.description.as_deref().map(Value::from)),
+        ("websiteUrl", written.website_url.as_deref().map(Value::from)),
+        ("icons", icons(&written.icons)),
+    ];
+    info.extend(more.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+    ordered(written, info)
 }
 
-/// What follows from what is offered, and what the files say beyond it; `null` takes something away.
+/// What the files say, and what follows from what is offered and is not spoken of; `null` takes something away.
 fn capabilities(mock: &Mock, sources: &[Source<'_>]) -> Map<String, Value> {
     let mut all = Map::new();
-    let mut declare = |key: &str, value: Value| all.insert(key.to_owned(), value);
+    for (key, value) in sources.iter().flat_map(|source| &source.mock.capabilities) {
+        all.entry(key.as_str()).or_insert_with(|| value.clone());
+    }
+    let mut declare = |key: &str, value: Value| {
+        all.entry(key).or_insert(value);
+    };
     if !mock.tools.is_empty() {
         declare("tools", json!({"listChanged": true}));
     }
@@ -353,18 +370,6 @@ fn capabilities(mock: &Mock, sources: &[Source<'_>]) -> Map<String, Value> {
         declare("tasks", json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}));
         declare("extensions", json!({meta::TASKS_EXTENSION: {}}));
     }
-    for (key, value) in sources.iter().flat_map(|source| &source.mock.capabilities) {
-        match (all.get_mut(key), value) {
-            (_, Value::Null) => {
-                all.shift_remove(key);
-            }
-            (Some(Value::Object(known)), Value::Object(more)) => {
-                known.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
-            }
-            (_, value) => {
-                all.insert(key.clone(), value.clone());
-            }
-        }
-    }
+    all.retain(|_, value| !value.is_null());
     all
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::content::{Fields, Workshop, annotations, icons, tool_annotations};
+use super::content::{Fields, Workshop, annotations, icons, ordered, tool_annotations};
 use super::fault::Faults;
 use super::given::{Given, matcher};
 use super::rule::{Rule, Rules};
@@ -12,9 +12,9 @@ use super::scene::{Kind, Owner, Scene, rule_name};
 use super::schema::LazySchema;
 use super::template::Draft;
 use super::uri_template::UriTemplate;
-use crate::matcher::Matcher;
+use crate::matcher::{Matcher, Schema};
 use crate::script::mock::{self, AnswerRule, Contents, FaultRule, TaskSupport, Validate};
-use crate::script::{Problem, Span};
+use crate::script::{InOrder, Located, Problem, Span};
 
 /// A tool.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Tool {
     pub(super) label: Arc<str>,
     /// Its number among everything that can be asked for.
     pub(super) number: usize,
-    pub(super) listed: Value,
+    pub(super) listed: Listed,
     pub(super) input: LazySchema,
     pub(super) output: Option<LazySchema>,
     pub(super) validate: Validate,
@@ -40,7 +40,7 @@ pub(super) struct Resource {
     pub(super) uri: String,
     pub(super) label: Arc<str>,
     pub(super) number: usize,
-    pub(super) listed: Value,
+    pub(super) listed: Listed,
     pub(super) rules: Rules,
     pub(super) faults: Faults,
 }
@@ -51,7 +51,7 @@ pub(super) struct ResourceTemplate {
     pub(super) written: String,
     pub(super) label: Arc<str>,
     pub(super) number: usize,
-    pub(super) listed: Value,
+    pub(super) listed: Listed,
     pub(super) pattern: UriTemplate,
     pub(super) complete: Vec<(String, Vec<String>)>,
     pub(super) rules: Rules,
@@ -63,7 +63,7 @@ pub(super) struct Prompt {
     pub(super) name: String,
     pub(super) label: Arc<str>,
     pub(super) number: usize,
-    pub(super) listed: Value,
+    pub(super) listed: Listed,
     pub(super) arguments: Vec<Argument>,
     pub(super) rules: Rules,
     pub(super) faults: Faults,
@@ -75,6 +75,28 @@ pub(super) struct Argument {
     pub(super) name: String,
     pub(super) required: bool,
     pub(super) complete: Vec<String>,
+}
+
+/// An element of a list.
+#[derive(Clone, Debug)]
+pub(super) enum Listed {
+    /// As the newest version has it.
+    Newest(Value),
+    /// As it is, for every version.
+    Exactly(Value),
+}
+
+impl Listed {
+    fn new<T>(
+        written: &InOrder<T>,
+        listed: Map<String, Value>,
+        exactly: &Option<Located<Map<String, Value>>>,
+    ) -> Listed {
+        match exactly {
+            Some(exactly) => Listed::Exactly(exactly.value.clone().into()),
+            None => Listed::Newest(ordered(written, listed)),
+        }
+    }
 }
 
 /// Numbers for what can be asked for and for rules.
@@ -133,15 +155,21 @@ fn insert(object: &mut Map<String, Value>, key: &str, value: Option<impl Into<Va
 
 impl Tool {
     pub(super) fn compile(
-        written: &mock::Tool,
+        written: &InOrder<mock::Tool>,
         validate: Validate,
         numbers: &mut Numbers,
         shop: &mut Workshop<'_>,
     ) -> Tool {
         let name = written.name.value.clone();
-        let any_object = || json!({"type": "object"});
-        let input = written.input_schema.as_ref().map_or_else(any_object, |schema| schema.value.clone());
+        // What is listed exactly need not be usable: nobody who wrote it here has made its schemas.
+        let exactly = |key: &str| {
+            let schema = written.listed.as_ref()?.get(key)?;
+            Schema::compile(schema).is_ok().then(|| schema.clone())
+        };
+        let input = written.input_schema.as_ref().map(|schema| schema.value.clone()).or_else(|| exactly("inputSchema"));
+        let input = input.unwrap_or_else(|| json!({"type": "object"}));
         let output = written.output_schema.as_ref().map(|schema| schema.value.clone());
+        let output = output.or_else(|| exactly("outputSchema"));
         let mut listed = Map::new();
         listed.insert("name".to_owned(), name.as_str().into());
         insert(&mut listed, "title", written.title.as_deref());
@@ -163,7 +191,7 @@ impl Tool {
             label: format!("tool {name}").into(),
             name,
             number: numbers.target(),
-            listed: listed.into(),
+            listed: Listed::new(written, listed, &written.listed),
             input: LazySchema::new(input),
             output: output.map(LazySchema::new),
             validate: written.validate.unwrap_or(validate),
@@ -182,7 +210,11 @@ impl Tool {
 }
 
 impl Resource {
-    pub(super) fn compile(written: &mock::Resource, numbers: &mut Numbers, shop: &mut Workshop<'_>) -> Resource {
+    pub(super) fn compile(
+        written: &InOrder<mock::Resource>,
+        numbers: &mut Numbers,
+        shop: &mut Workshop<'_>,
+    ) -> Resource {
         let uri = written.uri.value.clone();
         let mut listed = Map::new();
         listed.insert("uri".to_owned(), uri.as_str().into());
@@ -206,12 +238,13 @@ impl Resource {
         let rules = rules(&written.answers, &owner, fixed, numbers, shop);
         let label = format!("resource {uri}").into();
         let faults = numbers.faults(&written.faults, shop);
-        Resource { label, number: numbers.target(), listed: listed.into(), rules, faults, uri }
+        let listed = Listed::new(written, listed, &written.listed);
+        Resource { label, number: numbers.target(), listed, rules, faults, uri }
     }
 }
 
 /// The contents of a resource that has some of its own.
-fn fixed_contents(written: &mock::Resource, shop: &mut Workshop<'_>) -> Option<Draft> {
+fn fixed_contents(written: &InOrder<mock::Resource>, shop: &mut Workshop<'_>) -> Option<Draft> {
     let at = written.uri.at;
     let mime_type = written.mime_type.clone();
     let contents = match (&written.text, &written.blob, &written.file) {
@@ -241,13 +274,15 @@ fn fixed_contents(written: &mock::Resource, shop: &mut Workshop<'_>) -> Option<D
 
 impl ResourceTemplate {
     pub(super) fn compile(
-        written: &mock::ResourceTemplate,
+        written: &InOrder<mock::ResourceTemplate>,
         numbers: &mut Numbers,
         shop: &mut Workshop<'_>,
     ) -> Option<ResourceTemplate> {
         let at = written.uri_template.at;
         let pattern = match UriTemplate::read(&written.uri_template) {
             Ok(pattern) => pattern,
+            // What is listed exactly need not be usable.
+            Err(_) if written.listed.is_some() => UriTemplate::nothing(),
             Err(why) => {
                 shop.problems.push(Problem::new(at, why));
                 return None;
@@ -279,7 +314,7 @@ impl ResourceTemplate {
             written: written.uri_template.value.clone(),
             label: format!("resource template {}", written.uri_template.value).into(),
             number: numbers.target(),
-            listed: listed.into(),
+            listed: Listed::new(written, listed, &written.listed),
             pattern,
             complete: written.complete.iter().map(|(name, values)| (name.to_string(), values.clone())).collect(),
             rules,
@@ -288,7 +323,7 @@ impl ResourceTemplate {
 }
 
 impl Prompt {
-    pub(super) fn compile(written: &mock::Prompt, numbers: &mut Numbers, shop: &mut Workshop<'_>) -> Prompt {
+    pub(super) fn compile(written: &InOrder<mock::Prompt>, numbers: &mut Numbers, shop: &mut Workshop<'_>) -> Prompt {
         let mut listed = Map::new();
         listed.insert("name".to_owned(), written.name.value.as_str().into());
         insert(&mut listed, "title", written.title.as_deref());
@@ -310,14 +345,14 @@ impl Prompt {
         let rules = rules(&written.answers, &owner, fixed, numbers, shop);
         let arguments = written.arguments.iter().map(|argument| Argument {
             name: argument.name.value.clone(),
-            required: argument.required,
+            required: argument.required.unwrap_or(false),
             complete: argument.complete.clone(),
         });
         Prompt {
             name: written.name.value.clone(),
             label: format!("prompt {}", written.name.value).into(),
             number: numbers.target(),
-            listed: listed.into(),
+            listed: Listed::new(written, listed, &written.listed),
             arguments: arguments.collect(),
             rules,
             faults: numbers.faults(&written.faults, shop),
@@ -325,13 +360,13 @@ impl Prompt {
     }
 }
 
-fn listed_argument(argument: &mock::Argument) -> Value {
+fn listed_argument(argument: &InOrder<mock::Argument>) -> Value {
     let mut object = Map::new();
     object.insert("name".to_owned(), argument.name.value.as_str().into());
     insert(&mut object, "title", argument.title.as_deref());
     insert(&mut object, "description", argument.description.as_deref());
-    object.insert("required".to_owned(), argument.required.into());
-    object.into()
+    insert(&mut object, "required", argument.required);
+    ordered(argument, object)
 }
 
 /// Names that must be unique; a second one is a problem.

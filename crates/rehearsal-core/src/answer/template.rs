@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, Value as Word};
 use serde_json::{Map, Value};
@@ -91,6 +92,10 @@ impl Templates {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
         environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+        // A text keeps its last line end, with or without a template in it. The usual marks are always legal.
+        if let Ok(syntax) = SyntaxConfig::builder().keep_trailing_newline(true).build() {
+            environment.set_syntax(syntax);
+        }
         environment.set_fuel(Some(FUEL));
         Templates { environment, count: 0, reads_headers: false }
     }

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 /// RFC 6570 read backwards, as far as that is clear: `{name}` is a segment, `{+name}` and `{#name}` anything.
 #[derive(Clone, Debug)]
 pub struct UriTemplate {
-    pattern: Regex,
+    /// `None` is a pattern that fits nothing.
+    pattern: Option<Regex>,
     variables: Vec<String>,
 }
 
@@ -35,7 +36,12 @@ impl UriTemplate {
         pattern.push_str(&regex::escape(rest));
         pattern.push('$');
         let pattern = Regex::new(&pattern).map_err(|error| error.to_string())?;
-        Ok(UriTemplate { pattern, variables })
+        Ok(UriTemplate { pattern: Some(pattern), variables })
+    }
+
+    /// The pattern of no URI.
+    pub(super) fn nothing() -> UriTemplate {
+        UriTemplate { pattern: None, variables: Vec::new() }
     }
 
     /// The variables in the order of the pattern.
@@ -45,7 +51,7 @@ impl UriTemplate {
 
     /// The values that make the pattern this URI.
     pub fn matches(&self, uri: &str) -> Option<Map<String, Value>> {
-        let found = self.pattern.captures(uri)?;
+        let found = self.pattern.as_ref()?.captures(uri)?;
         let mut values = Map::new();
         for (at, name) in self.variables.iter().enumerate() {
             if let Some(value) = found.get(at + 1) {

@@ -4,12 +4,15 @@
 //! text ──read──► Mock (as written, with places) ──check──► problems, each with a place and a hint
 //! ```
 
+mod in_order;
 mod located;
 pub mod mock;
+mod page;
 mod problem;
 mod read;
 mod tree;
 
+pub use in_order::InOrder;
 pub use located::Located;
 pub use problem::{Problem, ScriptError, Span};
 pub use read::read;

@@ -3,6 +3,7 @@
 mod offers;
 mod plays;
 mod rules;
+mod written;
 mod wrong;
 
 use std::sync::Arc;

@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::Contents;
-use crate::script::Located;
+use crate::script::{InOrder, Located};
 
 /// A piece of an answer; which keys it takes depends on its `type`.
 ///
@@ -40,7 +40,7 @@ pub struct ContentBlock {
     /// `resource_link`: how many bytes.
     pub size: Option<u64>,
     /// Who it is for and how much it matters.
-    pub annotations: Option<Annotations>,
+    pub annotations: Option<InOrder<Annotations>>,
     /// `_meta`, as it goes on the wire.
     #[serde(alias = "_meta")]
     pub meta: Option<Map<String, Value>>,
@@ -72,7 +72,7 @@ pub struct Annotations {
     /// `user`, `assistant` or both.
     pub audience: Option<Vec<Role>>,
     /// From 0 to 1.
-    pub priority: Option<Located<f64>>,
+    pub priority: Option<Located<Number>>,
     /// When it last changed, in RFC 3339.
     #[serde(alias = "lastModified")]
     pub last_modified: Option<String>,

@@ -5,17 +5,17 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{FaultRule, Icon, Prompt, Resource, ResourceTemplate, Tool};
-use crate::script::Located;
+use crate::script::{InOrder, Located};
 
 /// A mock file: what the server is called, what it offers and how it answers.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MockFile {
     /// Who the server says it is. Of several files the first that says so counts.
-    pub server: Option<Located<Implementation>>,
+    pub server: Option<Located<InOrder<Implementation>>>,
     /// What the server tells the model about itself.
     pub instructions: Option<String>,
-    /// Capabilities beyond those that follow from what is offered, as they go on the wire.
+    /// Capabilities, as they go on the wire; those that are not spoken of follow from what is offered.
     #[serde(default)]
     pub capabilities: Map<String, Value>,
     /// The protocol versions that are served; all of them unless given.
@@ -29,16 +29,16 @@ pub struct MockFile {
     pub state: Map<String, Value>,
     /// What can be called.
     #[serde(default)]
-    pub tools: Vec<Tool>,
+    pub tools: Vec<InOrder<Tool>>,
     /// What can be read.
     #[serde(default)]
-    pub resources: Vec<Resource>,
+    pub resources: Vec<InOrder<Resource>>,
     /// What can be read by pattern.
     #[serde(default)]
-    pub resource_templates: Vec<ResourceTemplate>,
+    pub resource_templates: Vec<InOrder<ResourceTemplate>>,
     /// What can be asked to be phrased.
     #[serde(default)]
-    pub prompts: Vec<Prompt>,
+    pub prompts: Vec<InOrder<Prompt>>,
     /// What goes wrong, whatever is asked.
     #[serde(default)]
     pub faults: Vec<FaultRule>,
@@ -61,7 +61,7 @@ pub struct Implementation {
     pub website_url: Option<String>,
     /// Pictures.
     #[serde(default)]
-    pub icons: Vec<Icon>,
+    pub icons: Vec<InOrder<Icon>>,
 }
 
 fn first_version() -> String {

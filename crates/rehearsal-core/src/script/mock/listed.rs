@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Annotations, AnswerRule, FaultRule, Icon, PromptMessage, Validate};
-use crate::script::Located;
+use crate::script::{InOrder, Located};
 
 /// Something that can be called.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -22,12 +22,14 @@ pub struct Tool {
     /// What structured content it gives: any JSON Schema.
     pub output_schema: Option<Located<Value>>,
     /// Hints about what it does.
-    pub annotations: Option<ToolAnnotations>,
+    pub annotations: Option<InOrder<ToolAnnotations>>,
     /// Pictures.
     #[serde(default)]
-    pub icons: Vec<Icon>,
+    pub icons: Vec<InOrder<Icon>>,
     /// `_meta`, as it goes on the wire.
     pub meta: Option<Map<String, Value>>,
+    /// What is listed instead of the other keys, exactly as it goes on the wire in every version.
+    pub listed: Option<Located<Map<String, Value>>>,
     /// Whether it may run as a task (2025-11-25).
     pub task_support: Option<TaskSupport>,
     /// Listed only for clients that declared these capabilities.
@@ -87,12 +89,14 @@ pub struct Resource {
     /// How many bytes.
     pub size: Option<u64>,
     /// Who it is for and how much it matters.
-    pub annotations: Option<Annotations>,
+    pub annotations: Option<InOrder<Annotations>>,
     /// Pictures.
     #[serde(default)]
-    pub icons: Vec<Icon>,
+    pub icons: Vec<InOrder<Icon>>,
     /// `_meta`, as it goes on the wire.
     pub meta: Option<Map<String, Value>>,
+    /// What is listed instead of the other keys, exactly as it goes on the wire in every version.
+    pub listed: Option<Located<Map<String, Value>>>,
     /// The contents as text; a template.
     pub text: Option<Located<String>>,
     /// The contents as base64.
@@ -122,12 +126,14 @@ pub struct ResourceTemplate {
     /// What kind of contents.
     pub mime_type: Option<String>,
     /// Who it is for and how much it matters.
-    pub annotations: Option<Annotations>,
+    pub annotations: Option<InOrder<Annotations>>,
     /// Pictures.
     #[serde(default)]
-    pub icons: Vec<Icon>,
+    pub icons: Vec<InOrder<Icon>>,
     /// `_meta`, as it goes on the wire.
     pub meta: Option<Map<String, Value>>,
+    /// What is listed instead of the other keys, exactly as it goes on the wire in every version.
+    pub listed: Option<Located<Map<String, Value>>>,
     /// What to suggest for each variable of the pattern.
     #[serde(default)]
     pub complete: std::collections::BTreeMap<String, Vec<String>>,
@@ -168,12 +174,14 @@ pub struct Prompt {
     pub description: Option<String>,
     /// What it takes.
     #[serde(default)]
-    pub arguments: Vec<Argument>,
+    pub arguments: Vec<InOrder<Argument>>,
     /// Pictures.
     #[serde(default)]
-    pub icons: Vec<Icon>,
+    pub icons: Vec<InOrder<Icon>>,
     /// `_meta`, as it goes on the wire.
     pub meta: Option<Map<String, Value>>,
+    /// What is listed instead of the other keys, exactly as it goes on the wire in every version.
+    pub listed: Option<Located<Map<String, Value>>>,
     /// What it says; texts are templates over `arguments`.
     pub messages: Option<Vec<PromptMessage>>,
     /// Instead of fixed messages: what it answers, the first that fits.
@@ -195,8 +203,7 @@ pub struct Argument {
     /// For the model.
     pub description: Option<String>,
     /// Whether it must be given.
-    #[serde(default)]
-    pub required: bool,
+    pub required: Option<bool>,
     /// What to suggest for it.
     #[serde(default)]
     pub complete: Vec<String>,

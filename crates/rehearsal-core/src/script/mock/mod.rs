@@ -23,6 +23,7 @@ mod file;
 mod listed;
 mod parse;
 mod step;
+pub mod write;
 
 pub use answer::{AnswerRule, Delay, ErrorAnswer, Given};
 pub use content::{Annotations, ContentBlock, ContentKind, EmbeddedResource, Icon, PromptMessage, Role};

@@ -1,16 +1,14 @@
-//! What is wrong with a mock that was understood: everything that can be told without running it.
+//! What is wrong with a file and what it offers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base64::Engine as _;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{
-    AnswerRule, ContentBlock, ContentKind, Contents, FaultKind, FaultRule, MockFile, Prompt, Resource, Step, Tool,
-};
 use crate::json::Path;
 use crate::matcher::{Matcher, MatcherError, Schema};
 use crate::protocol::Revision;
+use crate::script::mock::write::is_tool_name;
+use crate::script::mock::{AnswerRule, Ask, FaultKind, FaultRule, MockFile, Prompt, Resource, Step, Tool};
 use crate::script::{Located, Problem, Span};
 
 /// A problem whose place is a path inside a located value.
@@ -34,12 +32,12 @@ pub(crate) fn check(mock: &MockFile) -> Vec<Inner> {
 }
 
 impl Checker {
-    fn say(&mut self, at: Span, message: impl Into<String>) -> &mut Problem {
+    pub(super) fn say(&mut self, at: Span, message: impl Into<String>) -> &mut Problem {
         self.found.push(Inner { problem: Problem::new(at, message), path: Path::root() });
         &mut self.found.last_mut().expect("one was just put there").problem
     }
 
-    fn advise(&mut self, at: Span, message: impl Into<String>, hint: impl Into<String>) {
+    pub(super) fn advise(&mut self, at: Span, message: impl Into<String>, hint: impl Into<String>) {
         self.say(at, message).hint = Some(hint.into());
     }
 
@@ -71,7 +69,10 @@ impl Checker {
         mock.prompts.iter().for_each(|prompt| self.prompt(prompt));
         mock.resources.iter().for_each(|resource| self.resource(resource));
         for template in &mock.resource_templates {
-            self.uri_template(&template.uri_template, &template.complete);
+            self.listed("uriTemplate", &template.uri_template, template.listed.as_ref());
+            if template.listed.is_none() {
+                self.uri_template(&template.uri_template, &template.complete);
+            }
             let sources = [template.text.is_some(), template.blob.is_some(), !template.answers.is_empty()];
             self.one_source(template.uri_template.at, &sources, "`text`, `blob` or `answers`");
             self.base64(template.blob.as_ref());
@@ -89,12 +90,22 @@ impl Checker {
         }
     }
 
+    /// Whoever asks for what is listed must find it.
+    fn listed(&mut self, key: &str, name: &Located<String>, listed: Option<&Located<Map<String, Value>>>) {
+        if let Some(listed) = listed
+            && listed.get(key).and_then(Value::as_str) != Some(&name.value)
+        {
+            let message = format!("what is listed has another `{key}`");
+            self.advise(listed.at, message, format!("it is `{}` on line {}", name.value, name.at.line));
+        }
+    }
+
     fn tool(&mut self, tool: &Tool) {
-        let legal = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-        if tool.name.is_empty() || tool.name.len() > 128 || !tool.name.chars().all(legal) {
+        if tool.listed.is_none() && !is_tool_name(&tool.name) {
             let message = format!("`{}` is no name for a tool", tool.name.value);
             self.advise(tool.name.at, message, "1 to 128 letters, digits, `_`, `-` and `.`");
         }
+        self.listed("name", &tool.name, tool.listed.as_ref());
         for schema in [&tool.input_schema, &tool.output_schema].into_iter().flatten() {
             self.schema(schema);
         }
@@ -115,6 +126,7 @@ impl Checker {
     }
 
     fn prompt(&mut self, prompt: &Prompt) {
+        self.listed("name", &prompt.name, prompt.listed.as_ref());
         self.unique("argument", prompt.arguments.iter().map(|argument| &argument.name));
         let sources = [prompt.messages.is_some(), !prompt.answers.is_empty()];
         self.one_source(prompt.name.at, &sources, "`messages` or `answers`");
@@ -124,7 +136,8 @@ impl Checker {
     }
 
     fn resource(&mut self, resource: &Resource) {
-        if !has_scheme(&resource.uri) {
+        self.listed("uri", &resource.uri, resource.listed.as_ref());
+        if resource.listed.is_none() && !has_scheme(&resource.uri) {
             let message = format!("`{}` is no URI", resource.uri.value);
             self.advise(resource.uri.at, message, "a URI has a scheme: `file:///notes.md`, `notes://today`");
         }
@@ -246,7 +259,7 @@ impl Checker {
                 }
                 for question in questions.values() {
                     match question {
-                        super::Ask::Elicitation(form) => {
+                        Ask::Elicitation(form) => {
                             match (&form.requested_schema, &form.url) {
                                 (Some(schema), None) => self.schema(schema),
                                 (None, Some(_)) => {}
@@ -255,12 +268,12 @@ impl Checker {
                                 }
                             };
                         }
-                        super::Ask::Sampling(sampling) => {
+                        Ask::Sampling(sampling) => {
                             if sampling.messages.is_some() == sampling.prompt.is_some() {
                                 self.say(step.at, "sampling has `messages` or `prompt`");
                             }
                         }
-                        super::Ask::Roots => {}
+                        Ask::Roots => {}
                     }
                 }
             }
@@ -274,62 +287,6 @@ impl Checker {
             | Step::Append(_)
             | Step::Delete(_)
             | Step::CloseStream { .. } => {}
-        }
-    }
-
-    fn content(&mut self, block: &ContentBlock) {
-        let at = block.kind.at;
-        let has = |wanted: &str| match wanted {
-            "text" => block.text.is_some(),
-            "data" => block.data.is_some() || block.file.is_some(),
-            "mime_type" => block.mime_type.is_some(),
-            "resource" => block.resource.is_some(),
-            "uri" => block.uri.is_some(),
-            _ => block.name.is_some(),
-        };
-        let (kind, needs): (&str, &[&str]) = match block.kind.value {
-            ContentKind::Text => ("text", &["text"]),
-            ContentKind::Image => ("image", &["data", "mime_type"]),
-            ContentKind::Audio => ("audio", &["data", "mime_type"]),
-            ContentKind::Resource => ("resource", &["resource"]),
-            ContentKind::ResourceLink => ("resource_link", &["uri", "name"]),
-        };
-        for needed in needs.iter().filter(|needed| !has(needed)) {
-            self.say(at, format!("a block of type `{kind}` needs `{needed}`"));
-        }
-        let only_others = ["text", "data", "resource", "uri"];
-        for other in only_others.iter().filter(|other| !needs.contains(other) && has(other)) {
-            self.say(at, format!("a block of type `{kind}` has no `{other}`"));
-        }
-        self.base64(block.data.as_ref());
-        if let Some(resource) = &block.resource {
-            self.contents(resource, at);
-            if resource.uri.is_none() {
-                self.say(at, "an embedded resource needs `uri`");
-            }
-        }
-        if let Some(priority) = block.annotations.as_ref().and_then(|it| it.priority.as_ref())
-            && !(0.0..=1.0).contains(&priority.value)
-        {
-            self.say(priority.at, "`priority` is from 0 to 1");
-        }
-    }
-
-    fn contents(&mut self, contents: &Contents, at: Span) {
-        match (&contents.text, &contents.blob) {
-            (Some(_), None) | (None, Some(_)) => {}
-            (None, None) | (Some(_), Some(_)) => {
-                self.say(at, "contents have `text` or `blob`");
-            }
-        }
-        self.base64(contents.blob.as_ref());
-    }
-
-    fn base64(&mut self, data: Option<&Located<String>>) {
-        let Some(data) = data.filter(|data| !data.contains("{{")) else { return };
-        if let Err(error) = base64::engine::general_purpose::STANDARD.decode(data.as_bytes()) {
-            let hint = "broken base64 on purpose is `fault: invalid_base64`; bytes of a file are `file: picture.png`";
-            self.advise(data.at, format!("not base64: {error}"), hint);
         }
     }
 

@@ -1,0 +1,60 @@
+//! A draft whose mock lists exactly what it was made from.
+
+use serde_json::{Map, Value};
+
+use super::{Mock, Otherwise, Source};
+use crate::protocol::Revision;
+use crate::script::ScriptError;
+use crate::script::mock::parse;
+use crate::script::mock::write::{Draft, Offer};
+
+/// The same draft, but a mock of it lists for clients of this version exactly what is in it, byte for byte, and says that
+/// it can do what `capabilities` say.
+///
+/// The words of a file, and what a version knows, cannot say everything that a server may list; where they do not, the
+/// file has the element as it was on the wire.
+pub fn faithful(
+    mut draft: Draft,
+    capabilities: &Map<String, Value>,
+    revision: Revision,
+) -> Result<Draft, Vec<ScriptError>> {
+    draft.capabilities = capabilities.clone();
+    // What cannot be read again in the words of the file is written as it was.
+    let mock = match compiled(&draft) {
+        Ok(mock) => mock,
+        Err(_) => {
+            lists(&mut draft).into_iter().flat_map(|(_, offers)| offers).for_each(|offer| offer.exactly = true);
+            compiled(&draft)?
+        }
+    };
+    for (key, offers) in lists(&mut draft) {
+        for (offer, listed) in offers.iter_mut().zip(mock.listed(key, revision)) {
+            let wanted = offer.listed.to_string();
+            offer.exactly |= wanted != listed;
+        }
+    }
+    let mock = compiled(&draft)?;
+    let said = mock.capabilities(revision);
+    let more = said.as_object().into_iter().flat_map(Map::keys).filter(|key| !capabilities.contains_key(*key));
+    draft.capabilities.extend(more.map(|key| (key.clone(), Value::Null)));
+    // What goes without saying is not said.
+    let without = Draft { capabilities: Map::new(), ..draft.clone() };
+    let [wanted, follows] = [Value::Object(capabilities.clone()), compiled(&without)?.capabilities(revision)];
+    let [wanted, follows] = [wanted, follows].map(|it| it.to_string());
+    Ok(if wanted == follows { without } else { draft })
+}
+
+fn lists(draft: &mut Draft) -> [(&'static str, &mut Vec<Offer>); 4] {
+    [
+        ("tools", &mut draft.tools),
+        ("resources", &mut draft.resources),
+        ("resourceTemplates", &mut draft.resource_templates),
+        ("prompts", &mut draft.prompts),
+    ]
+}
+
+fn compiled(draft: &Draft) -> Result<Mock, Vec<ScriptError>> {
+    let file = parse("the draft", &draft.written()).map_err(|error| vec![error])?;
+    let no_files = |_: &str, _: &str| Err("a draft has no files".to_owned());
+    Mock::compile(&[Source { file: "the draft", mock: &file }], Otherwise::Refuse, &no_files)
+}

@@ -1,0 +1,170 @@
+//! What was on the wire, written as a file, is on the wire again.
+
+use std::time::Duration;
+
+use super::*;
+use crate::message::ErrorReply;
+use crate::script::mock::write::{Draft, DraftAnswer, DraftStep, Offer, Says};
+
+fn offer(listed: Value, result: Value) -> Offer {
+    Offer::new(listed, vec![DraftAnswer::new(Says::Result(result))])
+}
+
+fn text(text: &str) -> Value {
+    json!({"content": [{"type": "text", "text": text}]})
+}
+
+/// Elements that other people's servers list, each unusual in its own way.
+fn unusual() -> Vec<Value> {
+    vec![
+        json!({"name": "plain", "description": "d", "inputSchema": {"type": "object"}}),
+        json!({"inputSchema": {"type": "object"}, "description": "another order", "name": "order"}),
+        json!({"name": "annotated", "inputSchema": {"type": "object", "$schema": "http://json-schema.org/draft-07/schema#"},
+               "annotations": {"readOnlyHint": true, "title": "T", "openWorldHint": false}, "title": "T",
+               "icons": [{"mimeType": "image/png", "src": "data:,", "sizes": ["48x48"]}], "_meta": {"a/b": [1.0, 2]}}),
+        json!({"name": "tasks", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "optional"}}),
+        json!({"name": "no name: for a file", "inputSchema": {"type": "object"}}),
+        json!({"name": "vendor", "inputSchema": {"type": "object"}, "x-vendor": {"any": "thing"}}),
+        json!({"name": "nulls", "title": null, "inputSchema": {"type": "object"}, "annotations": {"title": null}}),
+        json!({"name": "broken_schema", "inputSchema": {"type": "object", "properties": {"a": {"type": "strin"}}}}),
+        json!({"name": "no_schema"}),
+    ]
+}
+
+#[test]
+fn whatever_is_listed_is_listed_again_byte_for_byte() {
+    let draft = Draft {
+        server: Some(json!({"version": "1", "name": "n", "title": "N"})),
+        tools: unusual().into_iter().map(|listed| offer(listed, text("x"))).collect(),
+        resources: vec![
+            offer(
+                json!({"uri": "a://b", "name": "b", "annotations": {"priority": 1}, "size": 3}),
+                json!({"contents": []}),
+            ),
+            offer(json!({"uri": "no uri", "name": "b"}), json!({"contents": [{"uri": "no uri", "text": "{{"}]})),
+        ],
+        resource_templates: vec![
+            offer(json!({"uriTemplate": "a://{b", "name": "broken"}), json!({"contents": [{"uri": "x", "text": "t"}]})),
+            offer(
+                json!({"uriTemplate": "a://x/{b}", "name": "b", "mimeType": "text/x"}),
+                json!({"contents": [{"text": "t", "mimeType": "text/x"}]}),
+            ),
+        ],
+        prompts: vec![
+            offer(
+                json!({"name": "p", "arguments": [{"name": "a"}, {"required": false, "name": "b"}]}),
+                json!({"messages": []}),
+            ),
+            offer(json!({"name": "q", "arguments": []}), json!({"description": "other", "messages": []})),
+        ],
+        ..Draft::default()
+    };
+    let capabilities =
+        json!({"prompts": {}, "tools": {"listChanged": false}, "resources": {}, "experimental": {"x": {}}});
+    for revision in Revision::ALL {
+        let faithful = faithful(draft.clone(), capabilities.as_object().unwrap(), revision).unwrap();
+        let mock = mock(&faithful.written());
+        let lists = [
+            ("tools", &draft.tools),
+            ("resources", &draft.resources),
+            ("resourceTemplates", &draft.resource_templates),
+            ("prompts", &draft.prompts),
+        ];
+        for (key, offers) in lists {
+            let expected: Vec<_> = offers.iter().map(|offer| offer.listed.to_string()).collect();
+            assert_eq!(mock.listed(key, revision), expected, "{revision}\n{}", faithful.written());
+        }
+        assert_eq!(mock.capabilities(revision).to_string(), capabilities.to_string(), "{revision}");
+        crate::script::mock::parse("m.yaml", &faithful.written()).unwrap();
+    }
+}
+
+#[test]
+fn whatever_was_said_is_said_again() {
+    let results = [
+        text("plain"),
+        text("{{ arguments.x }} and {% endraw %}\n"),
+        text("two\nlines\n"),
+        json!({"content": [], "isError": true}),
+        json!({"content": [{"type": "image", "data": "AA==", "mimeType": "image/png", "annotations": {"priority": 0.5}}]}),
+        json!({"content": [{"type": "image", "data": "not base64", "mimeType": "image/png"}]}),
+        json!({"content": [{"type": "resource_link", "uri": "a://b", "name": "b", "title": "{{ t }}"}]}),
+        json!({"content": [{"type": "resource", "resource": {"uri": "a://b", "mimeType": "t", "text": "x"}}], "_meta": {"a": "{{"}}),
+        json!({"content": [{"type": "text", "text": "x", "vendor": 1}], "more": {"vendor": "{{ x }}"}}),
+        json!({"content": [{"type": "text", "text": "{\"a\":1}"}], "structuredContent": {"a": 1}}),
+        json!({"content": [{"type": "text", "text": "words"}], "structuredContent": {"a": "{{ b }}", "list": [1.5]}, "isError": false}),
+    ];
+    for result in results {
+        let listed = json!({"name": "t", "inputSchema": {"type": "object"}});
+        let draft = Draft { tools: vec![offer(listed, result.clone())], ..Draft::default() };
+        let file = draft.written();
+        let mut stage = Stage::legacy(&file, Revision::V2025_11_25);
+        assert_eq!(stage.result("tools/call", json!({"name": "t", "arguments": {}})), result, "{file}");
+    }
+}
+
+#[test]
+fn everything_that_an_answer_can_have_is_written() {
+    let step = |method: &str, params: Value| DraftStep::Notify { method: method.to_owned(), params };
+    let answer = DraftAnswer {
+        comment: "The second call".to_owned(),
+        name: Some("slow".to_owned()),
+        when: Some(json!({"city": "Oslo"})),
+        given: Some(json!({"call": 2})),
+        times: Some(1),
+        delay: Some(Duration::from_millis(20)),
+        steps: vec![
+            DraftStep::Wait(Duration::from_millis(5)),
+            step("notifications/progress", json!({"progressToken": 1, "progress": 1, "total": 2.5, "message": "half"})),
+            step("notifications/message", json!({"level": "info", "data": {"a": "{{"}, "logger": "l"})),
+            step("notifications/resources/updated", json!({"uri": "a://b"})),
+            step("notifications/tools/list_changed", json!({})),
+            step("notifications/vendor", json!({"x": 1})),
+            DraftStep::Ask(vec![
+                (
+                    "form".to_owned(),
+                    "elicitation/create".to_owned(),
+                    json!({"message": "who?", "requestedSchema": {"type": "object"}}),
+                ),
+                (
+                    "words".to_owned(),
+                    "sampling/createMessage".to_owned(),
+                    json!({"messages": [], "maxTokens": 5, "temperature": 0.5}),
+                ),
+                ("folders".to_owned(), "roots/list".to_owned(), json!({})),
+            ]),
+        ],
+        says: Says::Template(text("{{ answers.form.action }}")),
+    };
+    let error = DraftAnswer::new(Says::Error(ErrorReply::new(-32000, "no").with_data(&json!({"why": "{{"}))));
+    let listed = json!({"name": "t", "inputSchema": {"type": "object"}});
+    let tool = Offer { comment: "A tool".to_owned(), ..Offer::new(listed, vec![answer, error]) };
+    let prompt = Offer {
+        complete: vec![("who".to_owned(), vec!["Ada".to_owned()])],
+        ..offer(
+            json!({"name": "greet", "arguments": [{"name": "who", "required": true}]}),
+            json!({"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}]}),
+        )
+    };
+    let draft = Draft {
+        comment: "A draft\n\nof two lines".to_owned(),
+        server: Some(json!({"name": "s", "version": "1"})),
+        instructions: Some("Be kind.\nBe brief.".to_owned()),
+        versions: vec![Revision::V2025_11_25],
+        tools: vec![tool],
+        prompts: vec![prompt],
+        ..Draft::default()
+    };
+    let file = draft.written();
+    insta::assert_snapshot!(file);
+    crate::script::mock::parse("m.yaml", &file).unwrap();
+    let mut stage = Stage::legacy(&file, Revision::V2025_11_25);
+    let call = json!({"name": "t", "arguments": {"city": "Oslo"}, "_meta": {"progressToken": 7}});
+    assert_eq!(stage.ask("tools/call", call.clone(), &json!({})), ["-32000: no"]);
+    let answers = json!({
+        "form": {"action": "accept", "content": {}},
+        "words": {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"},
+        "folders": {"roots": []},
+    });
+    insta::assert_snapshot!(stage.ask("tools/call", call, &answers).join("\n"));
+}

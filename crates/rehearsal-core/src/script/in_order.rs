@@ -1,0 +1,137 @@
+//! Keys and the order in which they were written.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{DeserializeSeed, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+/// Something with keys, and the order in which they were written: it is the order on the wire.
+#[derive(Clone, Debug)]
+pub struct InOrder<T> {
+    /// What was written.
+    pub value: T,
+    keys: Vec<String>,
+}
+
+impl<T> InOrder<T> {
+    /// Puts an object that was made of it into the order of the file. `on_the_wire` is what a key of the file is called
+    /// there; keys that nobody wrote stay where they are.
+    pub(crate) fn order(&self, object: &mut Map<String, Value>, on_the_wire: impl Fn(&str) -> String) {
+        let names = self.keys.iter().map(|key| on_the_wire(key)).filter(|name| object.contains_key(name));
+        let mut written: Vec<String> = names.collect();
+        written.reverse();
+        let order: Vec<String> = object
+            .keys()
+            .map(|key| {
+                let is_written = self.keys.iter().any(|name| on_the_wire(name) == *key);
+                if is_written { written.pop().unwrap_or_else(|| key.clone()) } else { key.clone() }
+            })
+            .collect();
+        let mut fields = std::mem::take(object);
+        object.extend(order.into_iter().filter_map(|key| fields.remove(&key).map(|value| (key, value))));
+    }
+}
+
+impl<T> std::ops::Deref for InOrder<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for InOrder<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<InOrder<T>, D::Error> {
+        let mut keys = Vec::new();
+        let value = T::deserialize(Watched { inner: deserializer, keys: &mut keys })?;
+        Ok(InOrder { value, keys })
+    }
+}
+
+/// The order is no part of what may be written.
+impl<T: JsonSchema> JsonSchema for InOrder<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
+    }
+}
+
+/// Remembers the keys of the struct that is read.
+struct Watched<'a, T> {
+    inner: T,
+    keys: &'a mut Vec<String>,
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Watched<'_, D> {
+    type Error = D::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.inner.deserialize_any(visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.inner.deserialize_struct(name, fields, Watched { inner: visitor, keys: self.keys })
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Watched<'_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.expecting(f)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        self.inner.visit_map(Watched { inner: map, keys: self.keys })
+    }
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Watched<'_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
+        let key = Watched { inner: Seed(seed, PhantomData), keys: self.keys };
+        self.inner.next_key_seed(key)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        self.inner.next_value_seed(seed)
+    }
+}
+
+struct Seed<'de, K>(K, PhantomData<&'de ()>);
+
+impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for Watched<'_, Seed<'de, K>> {
+    type Value = K::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<K::Value, D::Error> {
+        let key = String::deserialize(deserializer)?;
+        self.keys.push(key.clone());
+        self.inner.0.deserialize(key.into_deserializer())
+    }
+}

@@ -1,0 +1,6 @@
+//! What is wrong with a mock that was understood: everything that can be told without running it.
+
+mod checker;
+mod content;
+
+pub(crate) use checker::{Inner, check};

@@ -1,0 +1,259 @@
+//! A mock file before it is written.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::step::{DraftStep, milliseconds};
+use super::{listed, said};
+use crate::message::ErrorReply;
+use crate::protocol::Revision;
+use crate::script::page::{Element, Key, Node, written};
+
+/// A mock file before it is written. Everything is as it was on the wire; the words of the file come when it is written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Draft {
+    /// What stands above everything, for whoever reads the file.
+    pub comment: String,
+    /// Who the server is: `name`, `version` and so on.
+    pub server: Option<Value>,
+    /// What it tells the model about itself.
+    pub instructions: Option<String>,
+    /// The versions that it speaks; empty for all of them.
+    pub versions: Vec<Revision>,
+    /// What is said about its capabilities beyond what follows from what it offers; `null` takes one away.
+    pub capabilities: Map<String, Value>,
+    /// What can be called.
+    pub tools: Vec<Offer>,
+    /// What can be read.
+    pub resources: Vec<Offer>,
+    /// What can be read by pattern.
+    pub resource_templates: Vec<Offer>,
+    /// What can be asked to be phrased.
+    pub prompts: Vec<Offer>,
+}
+
+/// Something that is offered, and what it answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Offer {
+    /// What stands above it, for whoever reads the file.
+    pub comment: String,
+    /// The element of the list.
+    pub listed: Value,
+    /// Whether it must be listed exactly as it is here, in every version; the file then has it as it was on the wire.
+    pub exactly: bool,
+    /// What is suggested for each argument, or variable of a pattern.
+    pub complete: Vec<(String, Vec<String>)>,
+    /// What it answers, in order; the last one should always fit.
+    pub answers: Vec<DraftAnswer>,
+}
+
+/// One answer and when it is given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DraftAnswer {
+    /// What stands above it, for whoever reads the file.
+    pub comment: String,
+    /// What to call it in reports.
+    pub name: Option<String>,
+    /// A matcher for the arguments, as people write one; any arguments unless given.
+    pub when: Option<Value>,
+    /// Matchers for everything else, by what they look at: `{"call": 2}`.
+    pub given: Option<Value>,
+    /// How often it is given before the next one has its turn.
+    pub times: Option<u64>,
+    /// How long nothing happens first.
+    pub delay: Option<Duration>,
+    /// What happens before it.
+    pub steps: Vec<DraftStep>,
+    /// What is said in the end.
+    pub says: Says,
+}
+
+/// What an answer says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Says {
+    /// A result as it was on the wire; what looks like a template in it is none.
+    Result(Value),
+    /// The same, but texts are templates already.
+    Template(Value),
+    /// An error.
+    Error(ErrorReply),
+}
+
+/// What is offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Tool,
+    Resource,
+    ResourceTemplate,
+    Prompt,
+}
+
+impl Kind {
+    /// The key that names one of them in a list.
+    pub(super) fn name_on_the_wire(self) -> &'static str {
+        match self {
+            Kind::Tool | Kind::Prompt => "name",
+            Kind::Resource => "uri",
+            Kind::ResourceTemplate => "uriTemplate",
+        }
+    }
+
+    /// The same in a file.
+    pub(super) fn name_in_file(self) -> &'static str {
+        match self {
+            Kind::Tool | Kind::Prompt => "name",
+            Kind::Resource => "uri",
+            Kind::ResourceTemplate => "uri_template",
+        }
+    }
+}
+
+impl Offer {
+    /// Something that is listed like this.
+    pub fn new(listed: Value, answers: Vec<DraftAnswer>) -> Offer {
+        Offer { comment: String::new(), listed, exactly: false, complete: Vec::new(), answers }
+    }
+}
+
+impl DraftAnswer {
+    /// An answer that always fits and only says this.
+    pub fn new(says: Says) -> DraftAnswer {
+        DraftAnswer {
+            comment: String::new(),
+            name: None,
+            when: None,
+            given: None,
+            times: None,
+            delay: None,
+            steps: Vec::new(),
+            says,
+        }
+    }
+
+    /// Whether it is nothing but what it says.
+    fn is_bare(&self) -> bool {
+        let DraftAnswer { comment, name, when, given, times, delay, steps, says: _ } = self;
+        let nothing = (comment.is_empty(), name, when, given, times, delay, steps.is_empty());
+        matches!(nothing, (true, None, None, None, None, None, true))
+    }
+}
+
+impl Draft {
+    /// The text of the file, which [`parse`](crate::script::mock::parse) reads.
+    pub fn written(&self) -> String {
+        let mut keys = Vec::new();
+        if let Some(server) = &self.server {
+            keys.push(Key::new("server", listed::implementation(server)));
+        }
+        if let Some(instructions) = &self.instructions {
+            keys.push(Key::new("instructions", instructions.as_str()));
+        }
+        if !self.versions.is_empty() {
+            let versions: Vec<_> = self.versions.iter().map(|revision| revision.as_str()).collect();
+            let comment = "The versions of the protocol that are spoken; all of them without this line.".to_owned();
+            keys.push(Key { comment, ..Key::new("versions", json!(versions)) });
+        }
+        if !self.capabilities.is_empty() {
+            keys.push(Key::new("capabilities", Value::Object(self.capabilities.clone())));
+        }
+        let lists = [
+            ("tools", Kind::Tool, &self.tools),
+            ("resources", Kind::Resource, &self.resources),
+            ("resource_templates", Kind::ResourceTemplate, &self.resource_templates),
+            ("prompts", Kind::Prompt, &self.prompts),
+        ];
+        for (name, kind, offers) in lists.into_iter().filter(|(_, _, offers)| !offers.is_empty()) {
+            let element = |offer: &Offer| Element { comment: offer.comment.clone(), node: offered(offer, kind) };
+            keys.push(Key::new(name, Node::List(offers.iter().map(element).collect())));
+        }
+        if let Some(first) = keys.first_mut() {
+            first.comment = [self.comment.as_str(), first.comment.as_str()].join("\n").trim_end().to_owned();
+        }
+        written(&keys)
+    }
+}
+
+fn offered(offer: &Offer, kind: Kind) -> Node {
+    let words = if offer.exactly { None } else { listed::in_words(&offer.listed, kind) };
+    let mut keys: Vec<Key> = match words {
+        Some(words) => words.into_iter().map(|(name, value)| field(&name, value, offer)).collect(),
+        None => {
+            let name = offer.listed.get(kind.name_on_the_wire()).cloned().unwrap_or_default();
+            vec![Key::new(kind.name_in_file(), name), Key::new("listed", offer.listed.clone())]
+        }
+    };
+    if kind == Kind::ResourceTemplate && !offer.complete.is_empty() {
+        let complete: Map<_, _> = offer.complete.iter().map(|(name, all)| (name.clone(), json!(all))).collect();
+        keys.push(Key::new("complete", Value::Object(complete)));
+    }
+    match &offer.answers[..] {
+        [only] if only.is_bare() && kind != Kind::Tool => {
+            let words = says(&only.says, kind, &offer.listed);
+            let own = match kind {
+                Kind::Tool => &[][..],
+                Kind::Resource | Kind::ResourceTemplate => &["text", "blob"],
+                Kind::Prompt => &["messages"],
+            };
+            if words.keys().all(|key| own.contains(&key.as_str())) {
+                keys.extend(words.into_iter().map(|(name, value)| Key::new(&name, value)));
+                return Node::Keys(keys);
+            }
+            keys.push(Key::new("answers", Node::List(vec![answer(only, kind, &offer.listed)])));
+        }
+        answers => {
+            let answers = answers.iter().map(|it| answer(it, kind, &offer.listed)).collect();
+            keys.push(Key::new("answers", Node::List(answers)));
+        }
+    }
+    Node::Keys(keys)
+}
+
+/// A key of an element; the arguments of a prompt get their suggestions.
+fn field(name: &str, value: Value, offer: &Offer) -> Key {
+    let mut value = value;
+    if name == "arguments" {
+        for argument in value.as_array_mut().into_iter().flatten() {
+            let complete = offer.complete.iter().find(|(name, _)| argument.get("name").is_some_and(|it| it == name));
+            if let Some((_, all)) = complete {
+                argument["complete"] = json!(all);
+            }
+        }
+    }
+    Key::new(name, value)
+}
+
+fn answer(answer: &DraftAnswer, kind: Kind, listed: &Value) -> Element {
+    let mut keys = Vec::new();
+    if let Some(name) = &answer.name {
+        keys.push(Key::new("name", name.as_str()));
+    }
+    let matchers = [("when", &answer.when), ("given", &answer.given)];
+    keys.extend(matchers.into_iter().filter_map(|(name, matcher)| Some(Key::new(name, matcher.clone()?))));
+    if let Some(times) = answer.times {
+        keys.push(Key::new("times", times));
+    }
+    if let Some(delay) = answer.delay {
+        keys.push(Key::new("delay", milliseconds(delay)));
+    }
+    if !answer.steps.is_empty() {
+        let steps: Vec<_> = answer.steps.iter().map(DraftStep::written).collect();
+        keys.push(Key::new("steps", steps));
+    }
+    keys.extend(says(&answer.says, kind, listed).into_iter().map(|(name, value)| Key::new(&name, value)));
+    Element { comment: answer.comment.clone(), node: Node::Keys(keys) }
+}
+
+fn says(says: &Says, kind: Kind, listed: &Value) -> Map<String, Value> {
+    match says {
+        Says::Result(result) => said::result(&super::literal_value(result), kind, listed),
+        Says::Template(result) => said::result(result, kind, listed),
+        Says::Error(error) => {
+            let mut said = json!({"code": error.code, "message": super::literal(&error.message)});
+            if let Some(data) = error.data.as_ref().and_then(|data| data.value().ok()) {
+                said["data"] = super::literal_value(&data);
+            }
+            Map::from_iter([("error".to_owned(), said)])
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! What a server lists, in the words of a mock file.
+
+use serde_json::{Map, Value, json};
+
+use super::draft::Kind;
+
+/// What a value of a key is, and what is written for it.
+#[derive(Clone, Copy)]
+enum Takes {
+    Text,
+    Flag,
+    Object,
+    Size,
+    ToolAnnotations,
+    Annotations,
+    Icons,
+    TaskSupport,
+    Arguments,
+}
+
+/// The keys of an element of a list: on the wire, in a file.
+fn keys(kind: Kind) -> &'static [(&'static str, &'static str, Takes)] {
+    match kind {
+        Kind::Tool => &[
+            ("name", "name", Takes::Text),
+            ("title", "title", Takes::Text),
+            ("description", "description", Takes::Text),
+            ("inputSchema", "input_schema", Takes::Object),
+            ("outputSchema", "output_schema", Takes::Object),
+            ("annotations", "annotations", Takes::ToolAnnotations),
+            ("icons", "icons", Takes::Icons),
+            ("_meta", "meta", Takes::Object),
+            ("execution", "task_support", Takes::TaskSupport),
+        ],
+        Kind::Resource => &[
+            ("uri", "uri", Takes::Text),
+            ("name", "name", Takes::Text),
+            ("title", "title", Takes::Text),
+            ("description", "description", Takes::Text),
+            ("mimeType", "mime_type", Takes::Text),
+            ("annotations", "annotations", Takes::Annotations),
+            ("size", "size", Takes::Size),
+            ("icons", "icons", Takes::Icons),
+            ("_meta", "meta", Takes::Object),
+        ],
+        Kind::ResourceTemplate => &[
+            ("uriTemplate", "uri_template", Takes::Text),
+            ("name", "name", Takes::Text),
+            ("title", "title", Takes::Text),
+            ("description", "description", Takes::Text),
+            ("mimeType", "mime_type", Takes::Text),
+            ("annotations", "annotations", Takes::Annotations),
+            ("icons", "icons", Takes::Icons),
+            ("_meta", "meta", Takes::Object),
+        ],
+        Kind::Prompt => &[
+            ("name", "name", Takes::Text),
+            ("title", "title", Takes::Text),
+            ("description", "description", Takes::Text),
+            ("arguments", "arguments", Takes::Arguments),
+            ("icons", "icons", Takes::Icons),
+            ("_meta", "meta", Takes::Object),
+        ],
+    }
+}
+
+/// The keys of an argument of a prompt.
+const ARGUMENT: [(&str, &str, Takes); 4] = [
+    ("name", "name", Takes::Text),
+    ("title", "title", Takes::Text),
+    ("description", "description", Takes::Text),
+    ("required", "required", Takes::Flag),
+];
+
+/// Who a server is, in the words of a mock file, without what those have no word for.
+pub(super) fn implementation(info: &Value) -> Value {
+    let known = [("name", "name"), ("version", "version"), ("title", "title"), ("description", "description")];
+    let known = known.into_iter().chain([("websiteUrl", "website_url")]);
+    let known: Vec<_> = known.map(|(wire, written)| (wire, written, Takes::Text)).collect();
+    let mut said = Map::new();
+    for (key, value) in info.as_object().into_iter().flatten() {
+        if key == "icons"
+            && let Some(icons) = icons(value)
+        {
+            said.insert(key.clone(), icons);
+        } else if let Some((_, name, _)) = known.iter().find(|(wire, ..)| wire == key)
+            && value.is_string()
+        {
+            said.insert((*name).to_owned(), value.clone());
+        }
+    }
+    if !said.contains_key("name") {
+        said.insert("name".to_owned(), "mock".into());
+    }
+    said.into()
+}
+
+/// An element of a list in the words of a mock file; `None` where those cannot say exactly this.
+pub(super) fn in_words(element: &Value, kind: Kind) -> Option<Map<String, Value>> {
+    let said = fields(element, keys(kind))?;
+    let fits = match kind {
+        Kind::Tool => said.contains_key("input_schema") && is_tool_name(said.get("name")?.as_str()?),
+        Kind::Resource | Kind::ResourceTemplate => said.contains_key("name"),
+        Kind::Prompt => true,
+    };
+    (fits && said.contains_key(kind.name_in_file())).then_some(said)
+}
+
+/// The names that a mock file has for tools.
+pub(crate) fn is_tool_name(name: &str) -> bool {
+    let legal = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    (1..=128).contains(&name.len()) && name.chars().all(legal)
+}
+
+fn fields(value: &Value, known: &[(&str, &str, Takes)]) -> Option<Map<String, Value>> {
+    let mut said = Map::new();
+    for (key, value) in value.as_object()? {
+        let (_, name, takes) = known.iter().find(|(wire, ..)| wire == key)?;
+        said.insert((*name).to_owned(), taken(value, *takes)?);
+    }
+    Some(said)
+}
+
+fn taken(value: &Value, takes: Takes) -> Option<Value> {
+    let flat = |names: &[(&str, &str)], fits: &dyn Fn(&str, &Value) -> bool| -> Option<Value> {
+        let mut said = Map::new();
+        for (key, value) in value.as_object()? {
+            let (_, name) = names.iter().find(|(wire, _)| wire == key)?;
+            fits(key, value).then(|| said.insert((*name).to_owned(), value.clone()))?;
+        }
+        Some(said.into())
+    };
+    match takes {
+        Takes::Text => value.is_string().then(|| value.clone()),
+        Takes::Flag => value.is_boolean().then(|| value.clone()),
+        Takes::Object => value.is_object().then(|| value.clone()),
+        Takes::Size => value.is_u64().then(|| value.clone()),
+        Takes::ToolAnnotations => {
+            let names = [
+                ("title", "title"),
+                ("readOnlyHint", "read_only_hint"),
+                ("destructiveHint", "destructive_hint"),
+                ("idempotentHint", "idempotent_hint"),
+                ("openWorldHint", "open_world_hint"),
+            ];
+            flat(&names, &|key, value| if key == "title" { value.is_string() } else { value.is_boolean() })
+        }
+        Takes::Annotations => annotations(value),
+        Takes::Icons => icons(value),
+        Takes::TaskSupport => {
+            let known = ["forbidden", "optional", "required"];
+            let support = value.get("taskSupport").and_then(Value::as_str).filter(|it| known.contains(it))?;
+            (value == &json!({"taskSupport": support})).then(|| support.into())
+        }
+        Takes::Arguments => {
+            let elements = value.as_array().filter(|elements| !elements.is_empty())?;
+            let argument = |argument: &Value| {
+                let said = fields(argument, &ARGUMENT);
+                said.filter(|said| said.contains_key("name")).map(Value::Object)
+            };
+            elements.iter().map(argument).collect()
+        }
+    }
+}
+
+/// Who something is for, in the words of a mock file.
+pub(super) fn annotations(value: &Value) -> Option<Value> {
+    let mut said = Map::new();
+    for (key, value) in value.as_object()? {
+        let (name, fits) = match key.as_str() {
+            "audience" => {
+                let role = |role: &Value| matches!(role.as_str(), Some("user" | "assistant"));
+                ("audience", value.as_array().is_some_and(|all| all.iter().all(role)))
+            }
+            "priority" => ("priority", value.as_f64().is_some_and(|it| (0.0..=1.0).contains(&it))),
+            "lastModified" => ("last_modified", value.is_string()),
+            _ => return None,
+        };
+        fits.then(|| said.insert(name.to_owned(), value.clone()))?;
+    }
+    Some(said.into())
+}
+
+fn icons(value: &Value) -> Option<Value> {
+    let icon = |icon: &Value| {
+        let mut said = Map::new();
+        for (key, value) in icon.as_object()? {
+            let (name, fits) = match key.as_str() {
+                "src" => ("src", value.is_string()),
+                "mimeType" => ("mime_type", value.is_string()),
+                "theme" => ("theme", value.is_string()),
+                "sizes" => ("sizes", value.as_array().is_some_and(|all| all.iter().all(Value::is_string))),
+                _ => return None,
+            };
+            fits.then(|| said.insert(name.to_owned(), value.clone()))?;
+        }
+        said.contains_key("src").then(|| Value::Object(said))
+    };
+    value.as_array().filter(|elements| !elements.is_empty())?.iter().map(icon).collect()
+}

@@ -1,0 +1,173 @@
+//! What a server answered, in the words of a mock file.
+
+use serde_json::{Map, Value, json};
+
+use super::draft::Kind;
+use super::listed::annotations;
+use crate::protocol::meta;
+
+/// What a result says, as keys of an answer: `text`, `content`, `contents`, `messages` and the like, or `result` where
+/// those cannot say exactly this. Its texts are templates.
+pub(super) fn result(result: &Value, kind: Kind, listed: &Value) -> Map<String, Value> {
+    let bare = without_envelope(result);
+    let said = match kind {
+        Kind::Tool => called(&bare),
+        Kind::Prompt => phrased(&bare, listed),
+        Kind::Resource | Kind::ResourceTemplate => read(&bare, listed),
+    };
+    said.unwrap_or_else(|| {
+        let whole = if bare.is_object() { bare } else { json!({}) };
+        Map::from_iter([("result".to_owned(), whole)])
+    })
+}
+
+/// A result without what a mock puts into every result since 2026-07-28.
+fn without_envelope(result: &Value) -> Value {
+    let mut result = result.clone();
+    if let Some(object) = result.as_object_mut() {
+        let usual = [("resultType", json!("complete")), ("ttlMs", json!(0)), ("cacheScope", json!("private"))];
+        for (key, usual) in usual {
+            if object.get(key) == Some(&usual) {
+                object.shift_remove(key);
+            }
+        }
+        if let Some(Value::Object(meta)) = object.get_mut("_meta") {
+            meta.shift_remove(meta::SERVER_INFO);
+            if meta.is_empty() {
+                object.shift_remove("_meta");
+            }
+        }
+    }
+    result
+}
+
+fn called(result: &Value) -> Option<Map<String, Value>> {
+    let mut said = Map::new();
+    let structured = result.get("structuredContent");
+    for (key, value) in result.as_object()? {
+        match key.as_str() {
+            "content" => {
+                let as_text = structured.map(|it| json!([{"type": "text", "text": it.to_string()}]));
+                if as_text.as_ref() == Some(value) {
+                    // A mock says it as text by itself.
+                    continue;
+                }
+                let blocks: Vec<_> = value.as_array()?.iter().map(block).collect::<Option<_>>()?;
+                match &blocks[..] {
+                    [only] if only.get("type") == Some(&json!("text")) && only.as_object()?.len() == 2 => {
+                        said.insert("text".to_owned(), only["text"].clone());
+                    }
+                    _ => drop(said.insert("content".to_owned(), blocks.into())),
+                }
+            }
+            "structuredContent" => drop(said.insert("structured_content".to_owned(), value.clone())),
+            "isError" => drop(value.is_boolean().then(|| said.insert("is_error".to_owned(), value.clone()))?),
+            "_meta" => drop(value.is_object().then(|| said.insert("meta".to_owned(), value.clone()))?),
+            _ => return None,
+        }
+    }
+    let speaks = ["text", "content", "structured_content"].iter().any(|key| said.contains_key(*key));
+    speaks.then_some(said)
+}
+
+fn phrased(result: &Value, listed: &Value) -> Option<Map<String, Value>> {
+    let object = result.as_object()?;
+    if object.keys().any(|key| key != "messages" && key != "description")
+        || object.get("description") != listed.get("description")
+    {
+        return None;
+    }
+    let message = |message: &Value| {
+        let object = message.as_object().filter(|object| object.len() == 2)?;
+        let role = object.get("role").filter(|role| matches!(role.as_str(), Some("user" | "assistant")))?;
+        Some(json!({"role": role, "content": block(object.get("content")?)?}))
+    };
+    let messages: Vec<Value> = object.get("messages")?.as_array()?.iter().map(message).collect::<Option<_>>()?;
+    Some(Map::from_iter([("messages".to_owned(), messages.into())]))
+}
+
+fn read(result: &Value, listed: &Value) -> Option<Map<String, Value>> {
+    let object = result.as_object().filter(|object| object.len() == 1)?;
+    let all = object.get("contents")?.as_array()?;
+    let own = |one: &Value| {
+        one.as_object()
+            .is_some_and(|it| it.keys().all(|key| ["uri", "mimeType", "text", "blob"].contains(&key.as_str())))
+            && one.get("uri") == listed.get("uri")
+            && one.get("mimeType") == listed.get("mimeType")
+    };
+    if let [only] = &all[..]
+        && own(only)
+    {
+        let said = match (only.get("text"), only.get("blob")) {
+            (Some(Value::String(text)), None) => ("text", text.clone()),
+            // A blob has no braces in it, or it is none.
+            (None, Some(Value::String(blob))) if is_base64(blob) => ("blob", blob.clone()),
+            _ => return None,
+        };
+        return Some(Map::from_iter([(said.0.to_owned(), said.1.into())]));
+    }
+    if all.is_empty() {
+        return None;
+    }
+    let contents = |one: &Value| {
+        let said = contents(one)?;
+        // Without a type they would get that of the resource.
+        (said.get("mime_type").is_some() || listed.get("mimeType").is_none()).then_some(said)
+    };
+    let contents: Vec<_> = all.iter().map(contents).collect::<Option<_>>()?;
+    Some(Map::from_iter([("contents".to_owned(), contents.into())]))
+}
+
+fn contents(one: &Value) -> Option<Value> {
+    let mut said = Map::new();
+    for (key, value) in one.as_object()? {
+        let (name, value) = match key.as_str() {
+            "uri" => ("uri", value.as_str()?.into()),
+            "mimeType" => ("mime_type", value.as_str()?.into()),
+            "text" => ("text", value.as_str()?.into()),
+            "blob" => ("blob", value.as_str().filter(|blob| is_base64(blob))?.into()),
+            "_meta" => ("meta", value.is_object().then(|| value.clone())?),
+            _ => return None,
+        };
+        said.insert(name.to_owned(), value);
+    }
+    let one_of = said.contains_key("text") != said.contains_key("blob");
+    (one_of && said.contains_key("uri")).then(|| said.into())
+}
+
+/// A content block in the words of a mock file.
+fn block(block: &Value) -> Option<Value> {
+    let object = block.as_object()?;
+    let kind = object.get("type")?.as_str()?;
+    let (needs, may): (&[&str], &[&str]) = match kind {
+        "text" => (&["text"], &[]),
+        "image" | "audio" => (&["data", "mimeType"], &[]),
+        "resource" => (&["resource"], &[]),
+        "resource_link" => (&["uri", "name"], &["title", "description", "mimeType", "size"]),
+        _ => return None,
+    };
+    needs.iter().all(|key| object.contains_key(*key)).then_some(())?;
+    let mut said = Map::new();
+    for (key, value) in object {
+        let known = key == "type" || needs.contains(&key.as_str()) || may.contains(&key.as_str());
+        let (name, value) = match key.as_str() {
+            "annotations" => ("annotations", annotations(value)?),
+            "_meta" => ("meta", value.is_object().then(|| value.clone())?),
+            _ if !known => return None,
+            "data" => ("data", value.as_str().filter(|data| is_base64(data))?.into()),
+            "mimeType" => ("mime_type", value.as_str()?.into()),
+            "resource" => ("resource", contents(value)?),
+            "size" => ("size", value.is_u64().then(|| value.clone())?),
+            "text" | "uri" | "name" => (key.as_str(), value.as_str()?.into()),
+            // Not a template in a file, though it is one in `result`.
+            _ => (key.as_str(), value.as_str().filter(|text| !text.contains("{%") && !text.contains("{{"))?.into()),
+        };
+        said.insert(name.to_owned(), value);
+    }
+    Some(said.into())
+}
+
+fn is_base64(text: &str) -> bool {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.decode(text).is_ok()
+}

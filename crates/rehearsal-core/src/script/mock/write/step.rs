@@ -1,0 +1,121 @@
+//! What happens before an answer, for a file.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::literal::{literal, literal_value};
+
+/// What happens before an answer, in the words of the wire.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DraftStep {
+    /// Nothing, for a while.
+    Wait(Duration),
+    /// A notification and its params; progress, log messages and changes are written in their own words.
+    Notify {
+        /// Its method.
+        method: String,
+        /// Its params; the progress token does not matter.
+        params: Value,
+    },
+    /// The client is asked, each question under a name: its method and params.
+    Ask(Vec<(String, String, Value)>),
+}
+
+impl DraftStep {
+    pub(super) fn written(&self) -> Value {
+        match self {
+            DraftStep::Wait(time) => json!({"wait": milliseconds(*time)}),
+            DraftStep::Notify { method, params } => notification(method, params),
+            DraftStep::Ask(questions) => {
+                let question = |(name, method, params): &(String, String, Value)| (name.clone(), asked(method, params));
+                json!({"ask": questions.iter().map(question).collect::<Map<_, _>>()})
+            }
+        }
+    }
+}
+
+/// `20ms`
+pub(super) fn milliseconds(time: Duration) -> String {
+    format!("{}ms", time.as_millis())
+}
+
+fn notification(method: &str, params: &Value) -> Value {
+    let text = |key: &str| params.get(key).and_then(Value::as_str);
+    let own = match method {
+        "notifications/progress" if params.get("progress").is_some_and(Value::is_number) => {
+            let mut said = Map::new();
+            said.insert("progress".to_owned(), params["progress"].clone());
+            if let Some(total) = params.get("total").filter(|total| total.is_number()) {
+                said.insert("total".to_owned(), total.clone());
+            }
+            if let Some(message) = text("message") {
+                said.insert("message".to_owned(), literal(message).into());
+            }
+            Some(json!({"progress": said}))
+        }
+        "notifications/message" => text("level").zip(params.get("data")).map(|(level, data)| {
+            let mut said = Map::new();
+            said.insert("level".to_owned(), level.into());
+            if let Some(logger) = text("logger") {
+                said.insert("logger".to_owned(), logger.into());
+            }
+            said.insert("data".to_owned(), literal_value(data));
+            json!({"log": said})
+        }),
+        "notifications/tools/list_changed" => Some(json!({"changed": "tools"})),
+        "notifications/prompts/list_changed" => Some(json!({"changed": "prompts"})),
+        "notifications/resources/list_changed" => Some(json!({"changed": "resources"})),
+        "notifications/resources/updated" => text("uri").map(|uri| json!({"changed": {"resource": literal(uri)}})),
+        _ => None,
+    };
+    own.unwrap_or_else(|| match params {
+        Value::Object(params) if !params.is_empty() => {
+            json!({"notify": {"method": method, "params": literal_value(&Value::Object(params.clone()))}})
+        }
+        _ => json!({"notify": {"method": method}}),
+    })
+}
+
+/// A question in the words of a mock file.
+fn asked(method: &str, params: &Value) -> Value {
+    let text = |key: &str| params.get(key).and_then(Value::as_str);
+    match method {
+        "roots/list" => "roots".into(),
+        "elicitation/create" => {
+            let mut form = Map::new();
+            form.insert("message".to_owned(), literal(text("message").unwrap_or_default()).into());
+            match text("url") {
+                Some(url) => {
+                    form.insert("url".to_owned(), literal(url).into());
+                    if let Some(id) = text("elicitationId") {
+                        form.insert("elicitation_id".to_owned(), id.into());
+                    }
+                }
+                None => {
+                    let schema = params.get("requestedSchema").cloned();
+                    form.insert("requested_schema".to_owned(), schema.unwrap_or_else(|| json!({"type": "object"})));
+                }
+            }
+            json!({"elicitation": form})
+        }
+        _ => {
+            let mut question = Map::new();
+            let messages = params.get("messages").cloned().unwrap_or_else(|| json!([]));
+            question.insert("messages".to_owned(), literal_value(&messages));
+            if let Some(system) = text("systemPrompt") {
+                question.insert("system_prompt".to_owned(), literal(system).into());
+            }
+            if let Some(tokens) = params.get("maxTokens").filter(|tokens| tokens.is_u64()) {
+                question.insert("max_tokens".to_owned(), tokens.clone());
+            }
+            let known = ["messages", "systemPrompt", "maxTokens", "_meta"];
+            let more = params.as_object().into_iter().flatten().filter(|(key, _)| !known.contains(&key.as_str()));
+            let more: Map<_, _> = more.map(|(key, value)| (key.clone(), literal_value(value))).collect();
+            if !more.is_empty() {
+                question.insert("more".to_owned(), more.into());
+            }
+            json!({"sampling": question})
+        }
+    }
+}
