@@ -66,10 +66,15 @@ impl Tape {
         Tape { session: Arc::new(Session { recorder, state, caller }) }
     }
 
-    /// Begins the session; a second time it does nothing.
+    /// Begins the session; a second time it does nothing. What earlier recorders left beside the trace when they were
+    /// killed is put into it meanwhile.
     pub fn start(&self, server_info: Map<String, Value>) {
         let mut state = self.session.state();
         if let State::NotStarted { .. } = *state {
+            let settings = &self.session.recorder.settings;
+            if let Some(trace) = &settings.trace {
+                settings.orphans.begin(trace, self.session.recorder.listener());
+            }
             *state = State::Running(Box::new(Running::begin(&self.session.recorder, server_info)));
             self.session.recorder.count(|summary| summary.sessions += 1);
         }
@@ -147,6 +152,7 @@ impl Session {
         if let Some(mut running) = running {
             running.put(&self.recorder, [What::Ended(end)]);
             running.fold(&self.recorder);
+            self.recorder.settings.orphans.wait();
         }
     }
 }
