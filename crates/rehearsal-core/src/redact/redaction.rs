@@ -18,7 +18,7 @@ use crate::trace::{Call, End, Entry, HttpHead, Part, Placed, Start, What};
 /// What is redacted. Cheap to clone and to share.
 #[derive(Clone, Debug)]
 pub struct Redaction {
-    rules: Arc<Rules>,
+    pub(super) rules: Arc<Rules>,
 }
 
 impl Default for Redaction {
