@@ -11,6 +11,7 @@ pub mod oauth;
 pub mod record;
 pub mod store;
 pub mod testing;
+pub mod verify;
 
 pub use client::Client;
 pub use rehearsal_core as core;

@@ -9,7 +9,6 @@ mod containers;
 mod cut_streams;
 mod everything;
 mod faults;
-mod hooked;
 mod installed;
 mod misbehaving;
 mod mocked;

@@ -18,7 +18,6 @@ mod edit;
 mod header;
 mod hit;
 mod key;
-mod lines;
 mod needle;
 mod pattern;
 mod pseudonym;
@@ -31,7 +30,6 @@ mod url;
 mod walk;
 
 pub use hit::{Hit, Kind, Summary};
-pub use lines::Run;
 pub use pattern::PlaceError;
 pub use pseudonym::pseudonym;
 pub use redaction::Redaction;

@@ -18,6 +18,7 @@ use super::record::Record;
 use super::request::Request;
 use super::schema::Schema;
 use super::trace::Trace;
+use super::verify::Verify;
 use super::wrap::{Unwrap, Wrap};
 
 /// Drives and records MCP servers from the command line: see what a server offers, use it, watch the wire.
@@ -50,6 +51,7 @@ pub(super) enum Verb {
     Schema(Schema),
     Record(Record),
     Trace(Trace),
+    Verify(Verify),
     Generate(Generate),
     Wrap(Wrap),
     Unwrap(Unwrap),
@@ -65,6 +67,7 @@ Examples:
   rehearse prompt greet who=Ada --config .mcp.json --server greeter
   rehearse record -o trace.jsonl -- npx -y @modelcontextprotocol/server-everything
   rehearse trace show trace.jsonl
+  rehearse verify trace.jsonl -- npx -y @modelcontextprotocol/server-everything
 
 `rehearse list --help` and the like say more.";
 

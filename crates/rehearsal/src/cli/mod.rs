@@ -34,6 +34,7 @@ mod signals;
 mod suggestion;
 mod trace;
 mod verdict;
+mod verify;
 mod wrap;
 
 pub(crate) use context::Context;

@@ -50,6 +50,7 @@ fn done(verb: &Verb, context: &Context) -> Result<ExitCode, Failure> {
         Verb::Wrap(wrap) => wrap.run(context),
         Verb::Unwrap(unwrap) => unwrap.run(context),
         Verb::Trace(trace) => trace.run(context),
+        Verb::Verify(verify) => verify.run(context),
         Verb::Generate(generate) => generate.run(context),
         Verb::Completions(completions) => completions.run(),
         Verb::Man(man) => man.run(context),

@@ -46,6 +46,12 @@ impl Answers {
         self
     }
 
+    /// Answers a method by a function where it has an answer, otherwise as before.
+    pub fn before(self, method: Method, answer: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> Answers {
+        let otherwise = self.clone();
+        self.on(method, move |asked| answer(asked).unwrap_or_else(|| otherwise.given(asked)))
+    }
+
     /// Answers a method with these, one after the other; asked more often than that, the client refuses.
     pub fn in_order(self, method: Method, answers: impl IntoIterator<Item = Value>) -> Answers {
         let queue: Mutex<VecDeque<Value>> = Mutex::new(answers.into_iter().collect());
@@ -119,8 +125,15 @@ impl Answers {
 
     /// The answer to a question of the server's.
     pub(super) fn answer(&self, asked: &Asked) -> Reply {
+        match self.given(asked) {
+            Ok(result) => Reply::Result(RawJson::from_value(&result)),
+            Err(error) => Reply::Error(error),
+        }
+    }
+
+    fn given(&self, asked: &Asked) -> Answer {
         let handler = self.handlers.iter().find(|(method, _)| *method == asked.method);
-        let answer = match handler {
+        match handler {
             // A server that waits for an answer must not wait for one that panicked.
             Some((_, handler)) => catch_unwind(AssertUnwindSafe(|| handler(asked))).unwrap_or_else(|_| {
                 let message = format!("the scripted answer to {} panicked", asked.method);
@@ -131,10 +144,6 @@ impl Answers {
                 let message = format!("this client has no answer to {}", asked.method);
                 Err(ErrorReply::new(code::METHOD_NOT_FOUND, message))
             }
-        };
-        match answer {
-            Ok(result) => Reply::Result(RawJson::from_value(&result)),
-            Err(error) => Reply::Error(error),
         }
     }
 }

@@ -235,6 +235,11 @@ impl ClientBuilder {
         ClientBuilder { answers, ..self }
     }
 
+    /// Changes what to say when the server asks.
+    pub fn answering(self, change: impl FnOnce(Answers) -> Answers) -> ClientBuilder {
+        ClientBuilder { answers: change(self.answers), ..self }
+    }
+
     /// Declares exactly these capabilities, whatever there are answers for.
     pub fn capabilities(self, capabilities: Value) -> ClientBuilder {
         ClientBuilder { capabilities: Some(capabilities), ..self }

@@ -127,9 +127,10 @@ impl Writer<'_> {
             tool.extend(icons(listed));
             tool.extend(meta(listed));
             if let Some(support) = listed.get("execution").and_then(|it| it.get("taskSupport")) {
-                // Recorded answers come at once; a client may not insist on a task for them.
-                if support == "required" {
-                    self.left_out.push(format!("that the tool {name} is always a task"));
+                match support.as_str() {
+                    Some("forbidden" | "optional") => drop(tool.insert("task_support".to_owned(), support.clone())),
+                    // Recorded answers come at once; nobody has to wait for a task.
+                    _ => self.left_out.push(format!("that the tool {name} is always a task")),
                 }
             }
             let learned = self.learned;

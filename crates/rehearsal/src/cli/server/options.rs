@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use rehearsal::Client;
 use rehearsal::client::{ClientBuilder, ClientError, HttpTransport, Protocol};
+use rehearsal::core::message::Method;
 use rehearsal::core::protocol::Era;
 
 use super::answers::{AnswerOptions, Prepared};
@@ -102,9 +103,15 @@ impl From<Transport> for HttpTransport {
 impl ServerOptions {
     /// A client for the server that was named.
     pub(crate) fn client(&self, context: &Context) -> Result<ClientBuilder, ServerError> {
+        self.client_answering(context, &[])
+    }
+
+    /// The same, where somebody else answers these questions.
+    pub(crate) fn client_answering(&self, context: &Context, more: &[Method]) -> Result<ClientBuilder, ServerError> {
         let (builder, reached) = self.which.client(context)?;
         self.check_use(reached)?;
-        let Prepared { answers, methods } = self.answers.prepared()?;
+        let Prepared { answers, mut methods } = self.answers.prepared()?;
+        methods.extend_from_slice(more);
         let builder = builder.timeout(self.timeout).protocol(self.protocol).answers(answers);
         // `auto` is what an entry of a file may have said better.
         let builder = match self.transport {
@@ -119,6 +126,11 @@ impl ServerOptions {
         };
         let shown = if self.verbose { Shown::Wire } else { Shown::Logs };
         Ok(heard(builder, shown, methods, &context.talk))
+    }
+
+    /// The era and version that were asked for.
+    pub(crate) fn protocol(&self) -> Protocol {
+        self.protocol
     }
 
     /// Says which log messages are wanted, where that was said to us.

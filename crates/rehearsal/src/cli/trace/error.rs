@@ -49,6 +49,22 @@ pub(in crate::cli) enum TraceError {
     /// stdin can only be read once.
     #[error("stdin can be read only once")]
     StdinTwice,
+    /// What was read from stdin has no file to write to.
+    #[error("{option} needs a recording in a file, not stdin")]
+    NoFile {
+        /// What was wanted.
+        option: &'static str,
+    },
+    /// What another tool has recorded is not written over.
+    #[error("{input} is a recording of {format}, and {option} writes traces")]
+    NotTrace {
+        /// Which.
+        input: Input,
+        /// What it is.
+        format: Format,
+        /// What was wanted.
+        option: &'static str,
+    },
     /// A format that can only be written.
     #[error("{format} files can be written, but not read")]
     WriteOnly {
@@ -86,7 +102,7 @@ pub(in crate::cli) enum TraceError {
 
 impl TraceError {
     /// What reading a recording has come upon.
-    pub(super) fn read(input: &Input, error: ReadError) -> TraceError {
+    pub(in crate::cli) fn read(input: &Input, error: ReadError) -> TraceError {
         match error {
             ReadError::Io(cause) => TraceError::Unreadable { input: input.clone(), cause },
             error => TraceError::Read { input: input.clone(), error },
@@ -112,12 +128,14 @@ impl TraceError {
             TraceError::Path { .. } => {
                 &["a path begins with `$`: $.result.content[0].text, or $..timestamp for all of them"]
             }
+            TraceError::NotTrace { .. } => &["`rehearse trace convert` makes a trace of it"],
             TraceError::Unfit(WriteError::SecondSession { .. }) => &["`rehearse trace split` makes one file of each"],
             TraceError::Unfit(_) | TraceError::WriteOnly { .. } => &[],
             TraceError::Open(OpenError::Unreadable { .. })
             | TraceError::Unreadable { .. }
             | TraceError::Unwritable { .. }
             | TraceError::StdinTwice
+            | TraceError::NoFile { .. }
             | TraceError::Rule { .. } => &[],
         };
         hints.iter().map(|hint| (*hint).to_owned()).collect()

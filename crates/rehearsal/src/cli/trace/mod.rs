@@ -20,6 +20,6 @@ mod stats;
 mod verb;
 
 pub(super) use error::TraceError;
-pub(super) use output::plain;
+pub(super) use output::{Writing, plain};
 pub(super) use reading::{Reading, input};
 pub(super) use verb::Trace;

@@ -16,7 +16,6 @@
 //! ends, or with the recorder; and not before everything else in it is over.
 
 mod body;
-mod encoding;
 mod exchange;
 mod recording;
 mod sessions;

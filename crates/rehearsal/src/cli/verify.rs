@@ -1,0 +1,165 @@
+//! `rehearse verify`
+
+use clap::Args;
+use rehearsal::core::message::Method;
+use rehearsal::core::report::{Report, Verdict};
+use rehearsal::core::trace::{Format, Part};
+use rehearsal::store::{BadLines, Input, Recording};
+use rehearsal::verify::{Updates, Verification, VerifyError};
+
+use super::context::Context;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::output::to_stdout;
+use super::server::{ServerError, ServerOptions, ShownAs};
+use super::signals::Signals;
+use super::trace::{Reading, TraceError, Writing, input};
+use crate::print::{print_report, print_report_json};
+
+/// Send recorded requests to a live server and compare its answers
+#[derive(Args, Debug)]
+#[command(after_help = MORE)]
+pub(super) struct Verify {
+    /// The recording; - is stdin
+    #[arg(value_name = "TRACE", value_parser = input, value_hint = clap::ValueHint::FilePath)]
+    trace: Input,
+
+    /// Pass over what is at this JSONPath of an answer, such as $.result..timestamp; may be repeated
+    #[arg(long, value_name = "PATH")]
+    ignore: Vec<String>,
+
+    /// Write the live answers into the recording, in one step when all is over
+    #[arg(long)]
+    update: bool,
+
+    #[command(flatten)]
+    reading: Reading,
+
+    #[command(flatten)]
+    server: ServerOptions,
+}
+
+const MORE: &str = "\
+Each session of the recording is sent on a connection of its own, in the recorded version unless
+`--protocol` says another, and with the capabilities that the recorded client had. Requests are sent
+one after the other in the order in which they were asked, also those that were made at the same
+time. What the server asks is answered from the recording, rounds of `input_required` too; `--answer`
+answers what the recording does not.
+
+Told are what was added, removed or changed in an answer, and what changed its type; of lists, which
+tools, prompts and resources came, went or changed, whatever their order; and questions that are new or
+no longer asked. Ids, `_meta`, cursors, times, progress and log messages do not count. Pings,
+subscriptions, tasks and calls without an answer are skipped. The paths begin at `result` or `error`;
+for an element of a list at the element, and `--ignore '$.result.tools[*].description'` passes over them.
+
+Examples:
+  rehearse verify trace.jsonl -- npx -y @modelcontextprotocol/server-everything
+  rehearse verify trace.jsonl --url http://127.0.0.1:3000/mcp --ignore '$.result..timestamp'
+  rehearse verify trace.jsonl --update -- python server.py
+
+Exit status:
+    0  the server answers as recorded, or the recording was updated
+    1  it answers differently
+    2  a flag, the recording or a path is wrong
+    3  the server could not be started or reached";
+
+/// What is answered from the recording.
+const ASKED: [Method; 3] = [Method::ELICITATION, Method::SAMPLING, Method::ROOTS_LIST];
+
+impl Verify {
+    pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let mut verification = Verification::new(&self.trace.to_string(), self.server.protocol());
+        for path in &self.ignore {
+            let no_path = |why| TraceError::Path { written: path.clone(), why };
+            verification = verification.ignore(path).map_err(no_path)?;
+        }
+        if let (true, Input::Stdin) = (self.update, &self.trace) {
+            return Err(TraceError::NoFile { option: "--update" }.into());
+        }
+        // What is wrong with the words is found out before the recording is read.
+        drop(self.server.client(context)?);
+        let recording = self.reading.open(&self.trace, context)?;
+        if self.update && recording.format() != Format::Trace {
+            let (input, format) = (self.trace.clone(), recording.format());
+            return Err(TraceError::NotTrace { input, format, option: "--update" }.into());
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
+        let done = runtime.block_on(async {
+            let mut signals = Signals::listen().map_err(Failure::Begin)?;
+            tokio::select! {
+                done = self.verified(verification, &recording, context) => done.map(Ok),
+                exit = signals.next() => Ok(Err(exit)),
+            }
+        });
+        runtime.shutdown_background();
+        match done? {
+            Ok((report, updates)) => self.told(&report, &updates, &recording, context),
+            Err(interrupted) => Ok(interrupted),
+        }
+    }
+
+    async fn verified(
+        &self,
+        mut verification: Verification,
+        recording: &Recording,
+        context: &Context,
+    ) -> Result<(Report, Updates), Failure> {
+        let mut server = || self.server.client_answering(context, &ASKED);
+        for moment in recording.timeline(self.reading.bad_lines()) {
+            if let Some(moment) = self.reading.sound(moment, &self.trace, context)? {
+                verification.moment(moment, &mut server).await.map_err(
+                    |error: VerifyError<ServerError>| match error {
+                        VerifyError::Named(error) => Failure::from(error),
+                        VerifyError::Connect(error) => Failure::from(*error),
+                    },
+                )?;
+            }
+        }
+        Ok(verification.finish())
+    }
+
+    fn told(
+        &self,
+        report: &Report,
+        updates: &Updates,
+        recording: &Recording,
+        context: &Context,
+    ) -> Result<Exit, Failure> {
+        to_stdout(|out| match self.server.shown_as() {
+            ShownAs::Json => print_report_json(report, out),
+            ShownAs::Text => print_report(report, &context.stdout, out),
+        })?;
+        let counts = report.counts();
+        let (alike, differ, skipped) = (counts.passed, counts.failed, counts.skipped);
+        context.talk.say(format_args!("{alike} as recorded, {differ} different, {skipped} skipped"));
+        if alike + differ == 0 {
+            context.talk.hint("nothing was compared; `rehearse trace show` shows what was recorded");
+        }
+        let failed = report.verdict() == Verdict::Failed;
+        if !self.update {
+            if failed {
+                context
+                    .talk
+                    .hint("`--update` writes the live answers into the recording, `--ignore PATH` passes over some");
+            }
+            return Ok(if failed { Exit::ChecksFailed } else { Exit::Ok });
+        }
+        let Input::File(path) = &self.trace else { return Ok(Exit::Ok) };
+        let lost = report.all_findings().any(|finding| finding.message.starts_with("no answer"));
+        if lost {
+            context.talk.say(format_args!("{} was not updated: some requests were not answered", path.display()));
+            return Ok(Exit::ChecksFailed);
+        }
+        let mut writing = Writing::to_file(path)?;
+        let mut session = 0;
+        for part in recording.parts(BadLines::Refuse) {
+            let mut part = part.map_err(|error| TraceError::read(&self.trace, error))?;
+            session += usize::from(matches!(part, Part::Start(_)));
+            updates.apply(session, &mut part);
+            writing.part(&part)?;
+        }
+        writing.finish()?;
+        context.talk.say(format_args!("{} has the live answers now", path.display()));
+        Ok(Exit::Ok)
+    }
+}

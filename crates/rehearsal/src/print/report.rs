@@ -1,0 +1,50 @@
+//! What was checked, and what was found.
+
+use std::io::{self, Write};
+
+use rehearsal::core::report::{Case, Finding, Report, Run, Verdict};
+
+use super::one_line;
+use super::screen::Screen;
+
+/// Prints what was found, by case; cases without a finding are only counted by whoever wants to.
+///
+/// ```text
+/// ~ tools/call get_forecast
+///   error: changed (message 17)
+///     $.result.content[0].text: expected "Rain", got "Sun"
+/// . ping: skipped, a ping has nothing to compare
+/// ```
+pub(crate) fn print_report(report: &Report, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+    report.findings.iter().try_for_each(|finding| print_finding(finding, "", out))?;
+    report.cases.iter().try_for_each(|case| print_case(case, screen, out))
+}
+
+/// Prints the whole report as JSON.
+pub(crate) fn print_report_json(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, report)?;
+    writeln!(out)
+}
+
+fn print_case(case: &Case, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
+    let style = screen.palette.mark;
+    let mark = match case.verdict() {
+        Verdict::Failed => "~",
+        Verdict::Skipped => ".",
+        Verdict::Passed if case.findings.is_empty() => return Ok(()),
+        Verdict::Passed => "=",
+    };
+    let name = one_line(&case.name);
+    match &case.run {
+        Run::Skipped { reason } => writeln!(out, "{style}{mark}{style:#} {name}: skipped, {reason}")?,
+        Run::Ran { .. } => writeln!(out, "{style}{mark}{style:#} {name}")?,
+    }
+    case.findings.iter().try_for_each(|finding| print_finding(finding, "  ", out))
+}
+
+fn print_finding(finding: &Finding, indent: &str, out: &mut dyn Write) -> io::Result<()> {
+    for line in finding.to_string().lines() {
+        writeln!(out, "{indent}{}", one_line(line))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! What a server offers, compared by name.
+
+use rehearsal_core::message::Method;
+use rehearsal_core::report::{Finding, Place};
+use serde_json::Value;
+
+use super::drift::differences;
+
+/// What is in a list, and what its elements are known by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Listing {
+    /// What an element is, in words.
+    pub(super) what: &'static str,
+    /// Where the list is in a result.
+    pub(super) list: &'static str,
+    key: &'static str,
+}
+
+impl Listing {
+    /// The list that a method gives.
+    pub(super) fn of(method: &Method) -> Option<Listing> {
+        let listing = |what, list, key| Some(Listing { what, list, key });
+        match method.as_str() {
+            "tools/list" => listing("tool", "tools", "name"),
+            "prompts/list" => listing("prompt", "prompts", "name"),
+            "resources/list" => listing("resource", "resources", "uri"),
+            "resources/templates/list" => listing("resource template", "resourceTemplates", "uriTemplate"),
+            _ => None,
+        }
+    }
+
+    /// What was added, removed or changed. The order does not count.
+    pub(super) fn differences(self, before: &[Value], after: &[Value], place: &Place) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        let named = |item: &Value| item.get(self.key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        for item in before {
+            let (what, name) = (self.what, named(item));
+            match after.iter().find(|other| named(other) == name) {
+                None => {
+                    let finding = Finding::error(format!("removed: the {what} `{name}` is no longer listed"));
+                    findings.push(finding.at(place.clone()));
+                }
+                Some(other) => {
+                    let about = format!("the {what} `{name}`");
+                    findings.extend(differences(item, other, Some(&about), Some(place)));
+                }
+            }
+        }
+        for item in after {
+            let (what, name) = (self.what, named(item));
+            if !before.iter().any(|other| named(other) == name) {
+                let finding = Finding::error(format!("added: the {what} `{name}` was not listed before"));
+                findings.push(finding.at(place.clone()));
+            }
+        }
+        findings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_order_of_a_list_does_not_count_but_what_is_in_it_does() {
+        let before = [json!({"name": "a", "description": "x"}), json!({"name": "b"}), json!({"name": "c"})];
+        let after = [json!({"name": "c"}), json!({"name": "a", "description": "y"}), json!({"name": "d"})];
+        let listing = Listing::of(&Method::TOOLS_LIST).unwrap();
+        let found = listing.differences(&before, &after, &Place::Message { sequence: 3 });
+        let shown: Vec<_> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            shown,
+            [
+                "error: changed: the tool `a` (message 3)\n  $.description: expected \"x\", got \"y\"",
+                "error: removed: the tool `b` is no longer listed (message 3)",
+                "error: added: the tool `d` was not listed before (message 3)",
+            ]
+        );
+    }
+}

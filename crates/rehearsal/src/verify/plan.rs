@@ -1,0 +1,220 @@
+//! What is to be sent, from what was recorded.
+
+use std::collections::HashMap;
+
+use rehearsal_core::exchange::Side;
+use rehearsal_core::message::{Body, Message, Method, Reply};
+use rehearsal_core::protocol::{Revision, meta};
+use rehearsal_core::trace::{Call, Inside, Likeness, RequestKey, subject};
+use serde_json::{Map, Value};
+
+use super::questions::Recorded;
+
+/// One thing to find out.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Whether the server still says the same about itself.
+    Introduction {
+        /// The recorded handshake.
+        call: Box<Call>,
+    },
+    /// Whether it still lists the same.
+    List {
+        /// Which list.
+        method: Method,
+        /// Its pages, in order.
+        pages: Vec<Call>,
+    },
+    /// Whether it still answers the same.
+    Request {
+        /// What was asked; of several rounds the first.
+        asked: Box<Call>,
+        /// What was answered in the end.
+        answered: Box<Call>,
+        /// What it asked in between, and what it was told.
+        questions: Vec<Recorded>,
+    },
+    /// Nothing, because that cannot be found out.
+    Skipped {
+        /// What was asked.
+        call: Box<Call>,
+        /// Why not.
+        reason: &'static str,
+    },
+}
+
+/// What of a session is still to come together: rounds of questions, and pages of lists.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// The version that was spoken.
+    pub(super) revision: Option<Revision>,
+    /// What the client had declared.
+    pub(super) capabilities: Option<Value>,
+    rounds: HashMap<(RequestKey, Option<String>), Vec<Round>>,
+    pages: HashMap<Method, Vec<Call>>,
+}
+
+#[derive(Debug)]
+struct Round {
+    asked: Call,
+    questions: Vec<Recorded>,
+    /// The questions of the last answer, by name; the next request has the replies.
+    open: Map<String, Value>,
+    /// The last answer, for where no next request comes.
+    last: Call,
+}
+
+impl Plan {
+    /// What a recorded call makes possible.
+    pub(super) fn call(&mut self, call: Call, inside: &[Inside]) -> Option<Step> {
+        let method = call.request.message.method()?.clone();
+        // A probe for 2026-07-28 that was refused says nothing about the conversation that followed.
+        if method == Method::DISCOVER && !matches!(reply(&call), Some(Reply::Result(_))) {
+            return None;
+        }
+        self.learn(&method, &call);
+        let skipped = |call: Call, reason| Some(Step::Skipped { call: Box::new(call), reason });
+        let Some(reply) = reply(&call) else {
+            return skipped(call, "it was never answered in a way that could be understood");
+        };
+        match method.as_str() {
+            "initialize" | "server/discover" => return Some(Step::Introduction { call: Box::new(call) }),
+            "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => {
+                return self.page(method, call, &reply);
+            }
+            "ping" => return skipped(call, "a ping has nothing to compare"),
+            "subscriptions/listen" => return skipped(call, "a subscription has no answer until it ends"),
+            name if name.starts_with("tasks/") => return skipped(call, "a task has another name every time"),
+            _ => {}
+        }
+        let params = params(&call.request.message);
+        if params.get("task").is_some_and(|task| !task.is_null()) {
+            return skipped(call, "a task has another name every time");
+        }
+        let mut asked = inside.iter().filter_map(recorded_question).collect::<Vec<_>>();
+        let key = Likeness::default().key(&method, Some(&params));
+        let state = params.get("requestState").map(Value::to_string);
+        let returns = params.get("inputResponses").is_some() || state.is_some();
+        let before = if returns { self.rounds.get_mut(&(key, state)).and_then(Vec::pop) } else { None };
+        let (first, mut questions) = match before {
+            Some(Round { asked, mut questions, open, .. }) => {
+                let replies = params.get("inputResponses").and_then(Value::as_object);
+                let answered = open.iter().filter_map(|(name, question)| {
+                    let reply = replies.and_then(|replies| replies.get(name)).cloned();
+                    Recorded::of_round(question, reply)
+                });
+                questions.extend(answered);
+                (asked, questions)
+            }
+            None => (call.clone(), Vec::new()),
+        };
+        questions.append(&mut asked);
+        if let Some(open) = input_requests(&reply) {
+            let state = match &reply {
+                Reply::Result(result) => result.field("requestState").map(|state| state.as_str().to_owned()),
+                Reply::Error(_) => None,
+            };
+            let round = Round { asked: first, questions, open, last: call };
+            self.rounds.entry((key, state)).or_default().push(round);
+            return None;
+        }
+        Some(Step::Request { asked: Box::new(first), answered: Box::new(call), questions })
+    }
+
+    /// What never came together before the session was over.
+    pub(super) fn finish(&mut self) -> Vec<Step> {
+        let rounds = std::mem::take(&mut self.rounds).into_values().flatten();
+        let mut steps: Vec<(u64, Step)> = rounds
+            .map(|Round { asked, questions, last, .. }| {
+                (asked.request.seq, Step::Request { asked: Box::new(asked), answered: Box::new(last), questions })
+            })
+            .collect();
+        let lists = std::mem::take(&mut self.pages).into_iter().filter(|(_, pages)| !pages.is_empty());
+        steps.extend(lists.map(|(method, pages)| (pages[0].request.seq, Step::List { method, pages })));
+        steps.sort_by_key(|(seq, _)| *seq);
+        steps.into_iter().map(|(_, step)| step).collect()
+    }
+
+    fn page(&mut self, method: Method, call: Call, reply: &Reply) -> Option<Step> {
+        let Reply::Result(result) = reply else {
+            return Some(Step::Request {
+                asked: Box::new(call.clone()),
+                answered: Box::new(call),
+                questions: Vec::new(),
+            });
+        };
+        let goes_on = result.field("nextCursor").is_some_and(|cursor| !cursor.is_null());
+        let pages = self.pages.entry(method.clone()).or_default();
+        // Somebody began to read the list again.
+        if params(&call.request.message).get("cursor").is_none_or(Value::is_null) {
+            pages.clear();
+        }
+        pages.push(call);
+        if goes_on { None } else { Some(Step::List { method, pages: std::mem::take(pages) }) }
+    }
+
+    fn learn(&mut self, method: &Method, call: &Call) {
+        let params = call.request.message.params();
+        let about = params.and_then(|params| params.field("_meta"));
+        let version = about.as_ref().and_then(|about| about.field(meta::PROTOCOL_VERSION));
+        if *method == Method::INITIALIZE {
+            let agreed = match reply(call) {
+                Some(Reply::Result(result)) => result.field("protocolVersion").and_then(|version| version.text()),
+                Some(Reply::Error(_)) | None => None,
+            };
+            self.revision = agreed.and_then(|version| version.parse().ok()).or(self.revision);
+            let declared = params.and_then(|params| params.field("capabilities"));
+            self.capabilities = declared.and_then(|declared| declared.value().ok()).or(self.capabilities.take());
+        } else if let Some(version) = version.and_then(|version| version.text()) {
+            self.revision = self.revision.or(version.parse().ok());
+            if self.capabilities.is_none() {
+                let declared = about.and_then(|about| about.field(meta::CLIENT_CAPABILITIES));
+                self.capabilities = declared.and_then(|declared| declared.value().ok());
+            }
+        }
+    }
+}
+
+/// What a call was answered with, where that could be understood.
+pub(super) fn reply(call: &Call) -> Option<Reply> {
+    match call.response.as_ref()?.message.body() {
+        Body::Response(response) => Some(response.reply.clone()),
+        Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => None,
+    }
+}
+
+/// The params of a request; `null` where it has none.
+pub(super) fn params(message: &Message) -> Value {
+    message.params().and_then(|params| params.value().ok()).unwrap_or_default()
+}
+
+/// What a request is called in a report: `tools/call echo`.
+pub(super) fn called(message: &Message) -> String {
+    let method = message.method().map_or_else(String::new, ToString::to_string);
+    match subject(message) {
+        Some(subject) => format!("{method} {subject}"),
+        None => method,
+    }
+}
+
+/// The questions of a round of 2026-07-28; `None` where the answer is no such round.
+fn input_requests(reply: &Reply) -> Option<Map<String, Value>> {
+    let Reply::Result(result) = reply else { return None };
+    result.field("resultType").and_then(|kind| kind.text()).filter(|kind| kind == "input_required")?;
+    let asked = result.field("inputRequests").and_then(|asked| asked.value().ok());
+    Some(asked.and_then(|asked| asked.as_object().cloned()).unwrap_or_default())
+}
+
+/// A question that the server asked while it worked, before 2026-07-28.
+fn recorded_question(inside: &Inside) -> Option<Recorded> {
+    match inside {
+        Inside::Call(call) if call.asker == Side::Server => {
+            let method = call.request.message.method()?.clone();
+            if method == Method::PING {
+                return None;
+            }
+            Some(Recorded { method, params: params(&call.request.message), reply: reply(call) })
+        }
+        Inside::Call(_) | Inside::Entry(_) => None,
+    }
+}

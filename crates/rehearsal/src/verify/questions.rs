@@ -1,0 +1,119 @@
+//! What the server asks, answered from the recording.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rehearsal_core::json::RawJson;
+use rehearsal_core::matcher::Matcher;
+use rehearsal_core::message::{ErrorReply, Method, Reply};
+use rehearsal_core::protocol::code;
+use rehearsal_core::report::Finding;
+use serde_json::Value;
+
+use crate::client::{Answer, Answers, Asked};
+
+/// A recorded question, and what it was told.
+#[derive(Clone, Debug)]
+pub(super) struct Recorded {
+    /// Which.
+    pub(super) method: Method,
+    /// With what.
+    pub(super) params: Value,
+    /// What the client said, if anything.
+    pub(super) reply: Option<Reply>,
+}
+
+impl Recorded {
+    /// A question of a round of 2026-07-28, and the answer that came with the next request.
+    pub(super) fn of_round(question: &Value, reply: Option<Value>) -> Option<Recorded> {
+        let method = question.get("method")?.as_str()?.into();
+        let reply = reply.map(|reply| Reply::Result(RawJson::from_value(&reply)));
+        Some(Recorded { method, params: question.get("params").cloned().unwrap_or_default(), reply })
+    }
+}
+
+/// The questions of the request that is being made, shared with the client that answers them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Questions {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    expected: VecDeque<Recorded>,
+    findings: Vec<Finding>,
+}
+
+impl Questions {
+    /// What servers ask.
+    const METHODS: [Method; 3] = [Method::ELICITATION, Method::SAMPLING, Method::ROOTS_LIST];
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers from the recording first, and otherwise as was given.
+    pub(super) fn before(&self, given: Answers) -> Answers {
+        Questions::METHODS.into_iter().fold(given, |answers, method| {
+            let questions = self.clone();
+            answers.before(method, move |asked| questions.answer(asked))
+        })
+    }
+
+    /// What the next request is expected to ask.
+    pub(super) fn expect(&self, recorded: Vec<Recorded>) {
+        *self.state() = State { expected: recorded.into(), findings: Vec::new() };
+    }
+
+    /// What was found out about them.
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        let State { expected, mut findings } = std::mem::take(&mut *self.state());
+        findings.extend(
+            expected.iter().map(|it| Finding::error(format!("removed: the server no longer asks {}", it.method))),
+        );
+        findings
+    }
+
+    fn answer(&self, asked: &Asked) -> Option<Answer> {
+        let mut state = self.state();
+        let live = stable(&asked.params);
+        let same = |it: &Recorded| it.method == asked.method && stable(&it.params) == live;
+        let like = |it: &Recorded| it.method == asked.method;
+        let at = state.expected.iter().position(same).or_else(|| state.expected.iter().position(like));
+        let Some(recorded) = at.and_then(|at| state.expected.remove(at)) else {
+            let surprise = format!("added: the server asks {}, which was not recorded", asked.method);
+            let hint = format!("`--answer {}=JSON` answers what the recording does not", asked.method);
+            state.findings.push(Finding::error(surprise).hint(hint));
+            return None;
+        };
+        let mismatches = Matcher::exact(stable(&recorded.params)).check(&live);
+        if !mismatches.is_empty() {
+            let finding = Finding::error(format!("changed: what the server asks with {}", asked.method));
+            state.findings.push(finding.because(mismatches));
+        }
+        Some(match recorded.reply {
+            Some(Reply::Result(result)) => Ok(result.value().unwrap_or_default()),
+            Some(Reply::Error(error)) => Err(error),
+            None => Err(ErrorReply::new(
+                code::INTERNAL_ERROR,
+                format!("{} was not answered in the recording", asked.method),
+            )),
+        })
+    }
+}
+
+/// Params without what is another one every time.
+fn stable(params: &Value) -> Value {
+    match params {
+        Value::Object(fields) => {
+            let volatile = ["_meta", "elicitationId", "task"];
+            fields
+                .iter()
+                .filter(|(key, _)| !volatile.contains(&key.as_str()))
+                .map(|(k, v)| (k.clone(), v.clone()))
+                .collect()
+        }
+        Value::Null => Value::Object(serde_json::Map::new()),
+        other => other.clone(),
+    }
+}

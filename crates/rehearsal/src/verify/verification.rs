@@ -1,0 +1,382 @@
+//! A recording, sent again.
+
+use std::time::Instant;
+
+use rehearsal_core::exchange::Side;
+use rehearsal_core::json::RawJson;
+use rehearsal_core::message::{Message, Method, Reply};
+use rehearsal_core::protocol::{Era, Revision, meta};
+use rehearsal_core::report::{Case, Finding, Place, Report};
+use rehearsal_core::trace::{Call, Compare, Moment};
+use serde_json::{Map, Value, json};
+
+use super::drift::differences;
+use super::listed::Listing;
+use super::plan::{Plan, Step, called, params, reply};
+use super::questions::{Questions, Recorded};
+use super::updates::Updates;
+use crate::client::{Client, ClientBuilder, ClientError, Protocol};
+
+/// What differs between versions, or from one time to the next.
+const VOLATILE: [&str; 4] = ["$.result.resultType", "$.result.ttlMs", "$.result.cacheScope", "$.result.nextCursor"];
+
+/// How many pages of a list are asked for.
+const PAGES: usize = 1000;
+
+/// Why a recording could not be sent again.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError<E> {
+    /// The server could not be named.
+    #[error(transparent)]
+    Named(E),
+    /// The server could not be started or reached.
+    #[error(transparent)]
+    Connect(Box<ClientError>),
+}
+
+/// Sends recorded requests to a live server and compares what it answers; sessions one after the other, each on a
+/// connection of its own.
+#[derive(Debug)]
+pub struct Verification {
+    compare: Compare,
+    protocol: Protocol,
+    report: Report,
+    updates: Updates,
+    session: usize,
+    plan: Plan,
+    questions: Questions,
+    /// The connection of the session, once something was to be sent.
+    live: Live,
+}
+
+#[derive(Debug)]
+enum Live {
+    NotYet,
+    Connected(Client),
+    /// It was lost; the rest of the session cannot be found out.
+    Gone,
+}
+
+/// What was found out about one thing.
+struct Found {
+    findings: Vec<Finding>,
+    replies: Vec<(Call, Reply)>,
+}
+
+impl Verification {
+    /// Compares what `title` has recorded, in the recorded version where `protocol` leaves that open.
+    pub fn new(title: &str, protocol: Protocol) -> Verification {
+        let compare = VOLATILE.iter().try_fold(Compare::default(), |compare, path| compare.ignore(path));
+        Verification {
+            compare: compare.unwrap_or_default(),
+            protocol,
+            report: Report::new(title),
+            updates: Updates::default(),
+            session: 0,
+            plan: Plan::default(),
+            questions: Questions::default(),
+            live: Live::NotYet,
+        }
+    }
+
+    /// Passes over what is at a JSONPath of a call, such as `$.result..timestamp`. `Err` says what is wrong with it.
+    pub fn ignore(self, path: &str) -> Result<Verification, String> {
+        Ok(Verification { compare: self.compare.clone().ignore(path)?, ..self })
+    }
+
+    /// Takes in what happened next, and sends what can be sent by now. `server` gives a client for the server, once for
+    /// each session.
+    pub async fn moment<E>(
+        &mut self,
+        moment: Moment,
+        server: &mut impl FnMut() -> Result<ClientBuilder, E>,
+    ) -> Result<(), VerifyError<E>> {
+        match moment {
+            Moment::Start(_) => {
+                self.session += 1;
+                self.plan = Plan::default();
+            }
+            Moment::Call { call, inside } if call.asker == Side::Client => {
+                if let Some(step) = self.plan.call(*call, &inside) {
+                    self.step(step, server).await?;
+                }
+            }
+            Moment::Call { .. } | Moment::Entry(_) => {}
+            Moment::Finish { .. } => {
+                for step in self.plan.finish() {
+                    self.step(step, server).await?;
+                }
+                if let Live::Connected(client) = std::mem::replace(&mut self.live, Live::NotYet) {
+                    client.close().await;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What was found, and the live answers.
+    pub fn finish(self) -> (Report, Updates) {
+        (self.report, self.updates)
+    }
+
+    async fn step<E>(
+        &mut self,
+        step: Step,
+        server: &mut impl FnMut() -> Result<ClientBuilder, E>,
+    ) -> Result<(), VerifyError<E>> {
+        let name = match &step {
+            Step::Introduction { call } | Step::Skipped { call, .. } => called(&call.request.message),
+            Step::List { method, .. } => method.to_string(),
+            Step::Request { asked, .. } => called(&asked.request.message),
+        };
+        let name = if self.session > 1 { format!("session {}: {name}", self.session) } else { name };
+        let client = match self.connected(server).await? {
+            Some(client) => client,
+            None => {
+                self.report.cases.push(Case::skipped(name, "the server was lost"));
+                return Ok(());
+            }
+        };
+        let since = Instant::now();
+        let found = match step {
+            Step::Skipped { reason, .. } => {
+                self.report.cases.push(Case::skipped(name, reason));
+                return Ok(());
+            }
+            Step::Introduction { call } => Ok(self.introduced(&call, &client)),
+            Step::List { method, pages } => self.listed(&method, &pages, &client).await,
+            Step::Request { asked, answered, questions } => {
+                if let Some(reason) = unknown(&asked, client.revision()) {
+                    self.report.cases.push(Case::skipped(name, reason));
+                    return Ok(());
+                }
+                self.answered(&asked, &answered, questions, &client).await
+            }
+        };
+        let mut case = Case::ran(name, since.elapsed());
+        match found {
+            Ok(Found { findings, replies }) => {
+                case.findings = findings;
+                replies.into_iter().for_each(|(call, reply)| self.updates.put(self.session, &call, reply));
+            }
+            Err(error) => {
+                if matches!(error, ClientError::ServerGone { .. }) {
+                    self.live = Live::Gone;
+                }
+                case.findings = self.questions.findings();
+                case.findings.push(Finding::error(format!("no answer: {error}")));
+            }
+        }
+        self.report.cases.push(case);
+        Ok(())
+    }
+
+    /// The connection of this session; `None` where it was lost.
+    async fn connected<E>(
+        &mut self,
+        server: &mut impl FnMut() -> Result<ClientBuilder, E>,
+    ) -> Result<Option<Client>, VerifyError<E>> {
+        match &self.live {
+            Live::Connected(client) => return Ok(Some(client.clone())),
+            Live::Gone => return Ok(None),
+            Live::NotYet => {}
+        }
+        let protocol = match (self.protocol, self.plan.revision) {
+            (Protocol::Auto, Some(revision)) if revision.has_handshake() => Protocol::Legacy(revision),
+            (Protocol::Auto, Some(_)) => Protocol::Modern,
+            (given, _) => given,
+        };
+        let builder = server().map_err(VerifyError::Named)?.protocol(protocol);
+        let builder = builder.answering(|given| self.questions.before(given));
+        // A server does other things for a client that can do other things.
+        let builder = builder.capabilities(self.plan.capabilities.clone().unwrap_or_else(|| json!({})));
+        let client = builder.connect().await.map_err(|error| VerifyError::Connect(Box::new(error)))?;
+        self.live = Live::Connected(client.clone());
+        Ok(Some(client))
+    }
+
+    /// What the server says about itself. Its version may change, and so may that of the protocol.
+    fn introduced(&self, call: &Call, client: &Client) -> Found {
+        let Some(Reply::Result(result)) = reply(call) else {
+            return Found { findings: Vec::new(), replies: Vec::new() };
+        };
+        let mut recorded = result.value().unwrap_or_default();
+        let is_modern = client.revision().era() == Era::Modern;
+        let was_modern = call.request.message.method() == Some(&Method::DISCOVER);
+        let mut live = recorded.clone();
+        if let Some(object) = live.as_object_mut() {
+            object.insert("capabilities".to_owned(), client.server_capabilities().clone());
+            match client.instructions() {
+                Some(instructions) => drop(object.insert("instructions".to_owned(), instructions.into())),
+                None => drop(object.shift_remove("instructions")),
+            }
+            match was_modern {
+                true => drop(object.entry("_meta").or_insert_with(|| json!({}))),
+                false => drop(object.insert("serverInfo".to_owned(), client.server_info().clone())),
+            }
+            if was_modern && let Some(about) = object.get_mut("_meta").and_then(Value::as_object_mut) {
+                about.insert(meta::SERVER_INFO.to_owned(), client.server_info().clone());
+            }
+        }
+        let updated = Reply::Result(RawJson::from_value(&live));
+        let mut findings = Vec::new();
+        let view = |value: &Value| {
+            let info = if was_modern { &value["_meta"][meta::SERVER_INFO] } else { &value["serverInfo"] };
+            let mut view = json!({"serverInfo": {"name": info["name"]}});
+            // Each era declares other things.
+            if is_modern == was_modern {
+                view["capabilities"] = value["capabilities"].clone();
+            }
+            if let Some(instructions) = value.get("instructions") {
+                view["instructions"] = instructions.clone();
+            }
+            view
+        };
+        // Through the same places that are ignored in any other answer.
+        let (before, after) = (self.viewed(call, view(&recorded)), self.viewed(call, view(&live)));
+        findings.extend(differences(&before, &after, None, Some(&place(call))));
+        let version = |value: &mut Value| match was_modern {
+            true => value["_meta"][meta::SERVER_INFO]["version"].take(),
+            false => value["serverInfo"]["version"].take(),
+        };
+        let (before, after) = (version(&mut recorded), version(&mut live));
+        if before != after {
+            let note = Finding::note(format!("the server's version was {before} and is {after}"));
+            findings.push(note.at(place(call)));
+        }
+        Found { findings, replies: vec![(call.clone(), updated)] }
+    }
+
+    /// A result as the comparison sees it.
+    fn viewed(&self, call: &Call, result: Value) -> Value {
+        self.compare.view(&with_reply(call, &Reply::Result(RawJson::from_value(&result))))
+    }
+
+    /// All pages of a list, compared element by element.
+    async fn listed(&self, method: &Method, pages: &[Call], client: &Client) -> Result<Found, ClientError> {
+        let (Some(listing), Some(first)) = (Listing::of(method), pages.first()) else {
+            return Ok(Found { findings: Vec::new(), replies: Vec::new() });
+        };
+        let mut live: Vec<Value> = Vec::new();
+        let (mut result, mut cursor) = (json!({}), None);
+        for _ in 0..PAGES {
+            let params = cursor.take().map_or_else(|| json!({}), |cursor: Value| json!({"cursor": cursor}));
+            let response = client.request(method.clone(), params).await?;
+            if response.error().is_some() {
+                return Ok(self.judged(first, first, &reply_of(&response)?));
+            }
+            let page = response.result();
+            live.extend(page.get(listing.list).and_then(Value::as_array).into_iter().flatten().cloned());
+            result = page.clone();
+            cursor = page.get("nextCursor").filter(|cursor| !cursor.is_null()).cloned();
+            if cursor.is_none() {
+                break;
+            }
+        }
+        let mut recorded = Vec::new();
+        for page in pages {
+            if let Some(Reply::Result(result)) = reply(page) {
+                let result = result.value().unwrap_or_default();
+                recorded.extend(result.get(listing.list).and_then(Value::as_array).into_iter().flatten().cloned());
+            }
+        }
+        let viewed = |items: &[Value]| {
+            let view = self.viewed(first, json!({listing.list: items}));
+            view["result"][listing.list].as_array().cloned().unwrap_or_default()
+        };
+        let findings = listing.differences(&viewed(&recorded), &viewed(&live), &place(first));
+        // The first page gets everything, so that the others have nothing left.
+        let replies = pages.iter().enumerate().map(|(at, page)| {
+            let mut updated = result.clone();
+            if let Some(object) = updated.as_object_mut() {
+                object.shift_remove("nextCursor");
+                object.insert(listing.list.to_owned(), if at == 0 { live.clone().into() } else { json!([]) });
+            }
+            (page.clone(), Reply::Result(RawJson::from_value(&updated)))
+        });
+        Ok(Found { findings, replies: replies.collect() })
+    }
+
+    /// Sends a request again, and compares what comes of it.
+    async fn answered(
+        &self,
+        asked: &Call,
+        answered: &Call,
+        questions: Vec<Recorded>,
+        client: &Client,
+    ) -> Result<Found, ClientError> {
+        let Some(method) = asked.request.message.method() else {
+            return Ok(Found { findings: Vec::new(), replies: Vec::new() });
+        };
+        self.questions.expect(questions);
+        let (params, wants_progress) = sendable(params(&asked.request.message));
+        let request = client.request(method.clone(), params);
+        let response = if wants_progress { request.with_progress().await? } else { request.await? };
+        let mut found = self.judged(asked, answered, &reply_of(&response)?);
+        let mut findings = self.questions.findings();
+        findings.append(&mut found.findings);
+        Ok(Found { findings, ..found })
+    }
+
+    /// Compares a live answer with the recorded one.
+    fn judged(&self, asked: &Call, answered: &Call, live: &Reply) -> Found {
+        // Only the answers are compared: what was asked is what we have sent.
+        let without_params = |call: &Call| {
+            let mut view = self.compare.view(call);
+            view.as_object_mut().map(|view| view.shift_remove("params"));
+            view
+        };
+        let (before, after) = (without_params(answered), without_params(&with_reply(answered, live)));
+        let findings = differences(&before, &after, None, Some(&place(asked)));
+        Found { findings, replies: vec![(answered.clone(), live.clone())] }
+    }
+}
+
+fn place(call: &Call) -> Place {
+    Place::Message { sequence: call.request.seq }
+}
+
+/// The call, answered with this.
+fn with_reply(call: &Call, reply: &Reply) -> Call {
+    let mut call = call.clone();
+    let id = call.request.message.as_request().map(|request| request.id.clone());
+    if let (Some(response), Some(id)) = (&mut call.response, id) {
+        response.message = Message::reply(id, reply);
+    }
+    call
+}
+
+fn reply_of(response: &crate::client::Response) -> Result<Reply, ClientError> {
+    match Message::parse(response.bytes().clone()).as_response() {
+        Some(response) => Ok(response.reply.clone()),
+        None => Err(ClientError::BadResult {
+            method: response.method().cloned().unwrap_or_else(|| "request".into()),
+            what: "no response".to_owned(),
+        }),
+    }
+}
+
+/// Params without what belongs to the recorded conversation, and whether progress is wanted.
+fn sendable(params: Value) -> (Value, bool) {
+    let Value::Object(mut fields) = params else { return (params, false) };
+    for key in ["inputResponses", "requestState"] {
+        fields.shift_remove(key);
+    }
+    let mut wants_progress = false;
+    if let Some(Value::Object(about)) = fields.shift_remove("_meta") {
+        wants_progress = about.contains_key(meta::PROGRESS_TOKEN);
+        let ours = |key: &str| key == meta::PROGRESS_TOKEN || key.starts_with("io.modelcontextprotocol/");
+        let theirs: Map<String, Value> = about.into_iter().filter(|(key, _)| !ours(key)).collect();
+        if !theirs.is_empty() {
+            fields.insert("_meta".to_owned(), theirs.into());
+        }
+    }
+    (fields.into(), wants_progress)
+}
+
+/// Why a request cannot be made in this version.
+fn unknown(call: &Call, revision: Revision) -> Option<&'static str> {
+    let gone = ["logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
+    let method = call.request.message.method()?;
+    (revision.era() == Era::Modern && gone.contains(&method.as_str())).then_some("2026-07-28 knows no such request")
+}

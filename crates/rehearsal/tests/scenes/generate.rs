@@ -1,0 +1,377 @@
+//! `rehearse generate`
+
+use crate::stage::{Stage, rehearse};
+
+const WEATHER: &str = r#"
+server: { name: weather, version: "1.0" }
+tools:
+  - name: get_forecast
+    description: Forecast for a city
+    input_schema: { type: object, properties: { city: { type: string } } }
+    answers:
+      - { when: { city: Oslo }, text: Rain }
+      - { when: { city: Oslo }, times: 9, text: Sun }
+      - when: { city: Bergen }
+        steps: [{ progress: { progress: 1, total: 2 } }]
+        error: { code: -32000, message: upstream is down }
+      - text: "{{ 'two\nlines with {{ braces }}' }}"
+prompts:
+  - name: greet
+    messages: [{ role: user, content: { type: text, text: Hello } }]
+"#;
+
+/// A recording of the mock above.
+fn recorded() -> Stage {
+    let stage = Stage::new().file("weather.mock.yaml", WEATHER);
+    let record = "rehearse record -q -o trace.jsonl -- rehearse mock weather.mock.yaml";
+    for verb in
+        ["list", "call get_forecast city=Oslo", "call get_forecast city=Bergen", "call get_forecast", "prompt greet"]
+    {
+        stage.play(&format!("rehearse {verb} -- {record}"));
+    }
+    // Later it says something else.
+    stage.play("sed -i /Rain/d weather.mock.yaml");
+    stage.play(&format!("rehearse call get_forecast city=Oslo -- {record}"));
+    stage
+}
+
+#[test]
+fn a_recording_becomes_a_mock_that_answers_like_it() {
+    let stage = recorded();
+    rehearse!(stage, "rehearse generate trace.jsonl --as mock", @r#"
+    exit: 0
+    ----- stdout -----
+    # Answers like trace.jsonl. Edit it: rules are tried in order, and the first that fits answers.
+    # `rehearse check` says what is wrong with it, `rehearse mock` serves it.
+
+    server: { name: weather, version: "1.0" }
+    validate: "off"
+    tools:
+      - name: get_forecast
+        description: Forecast for a city
+        input_schema: { type: object, properties: { city: { type: string } } }
+        answers:
+          - { name: Oslo (first), when: { city: Oslo }, times: 1, text: Rain }
+          - { name: Oslo (then always), when: { city: Oslo }, text: Sun }
+          - name: Bergen
+            when: { city: Bergen }
+            steps: [{ progress: { progress: 1, total: 2 } }]
+            error: { code: -32000, message: upstream is down }
+          - name: no arguments
+            when: { city: { present: false } }
+            text: |-
+              {% raw %}two
+              lines with {{ braces }}{% endraw %}
+          - name: anything else
+            error:
+              code: -32602
+              message: nothing was recorded for these arguments of get_forecast
+    prompts:
+      - name: greet
+        answers:
+          - name: no arguments
+            messages: [{ role: user, content: { type: text, text: Hello } }]
+    "#);
+    rehearse!(stage, "rehearse generate trace.jsonl --as mock -o again.mock.yaml && rehearse check again.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    wrote again.mock.yaml
+    1 file checked, nothing wrong
+    ");
+    rehearse!(stage, "rehearse verify trace.jsonl -- rehearse mock again.mock.yaml", @r#"
+    exit: 1
+    ----- stdout -----
+    ~ session 6: tools/call get_forecast
+      error: changed (message 4)
+        $.result.content[0].text: expected "Sun", got "Rain"
+    ----- stderr -----
+    17 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+}
+
+#[test]
+fn a_file_that_is_there_is_written_over_only_by_force() {
+    let stage = recorded().file("mine.mock.yaml", "tools: []");
+    rehearse!(stage, "rehearse generate trace.jsonl --as mock -o mine.mock.yaml; cat mine.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+    tools: []----- stderr -----
+    error: mine.mock.yaml is there already
+    hint: `--force` writes over it
+    ");
+    rehearse!(stage, "rehearse generate trace.jsonl --as mock -o mine.mock.yaml --force && head -c 24 mine.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+    # Answers like trace.jso----- stderr -----
+    wrote mine.mock.yaml
+    ");
+}
+
+#[test]
+fn a_recording_becomes_a_python_file() {
+    let stage = recorded();
+    rehearse!(stage, "rehearse generate trace.jsonl --as python", @r#"
+    exit: 0
+    ----- stdout -----
+    #!/usr/bin/env python3
+    """A mock MCP server that answers like trace.jsonl.
+
+        pip install "mcp>=2,<3"
+        python weather_server.py        # serves over stdio
+
+    What was recorded is in `MOCK_RESPONSES`. Which answer a request gets is decided by
+    `MockMCPServer._find_matching_response`: override it for another way of matching.
+    """
+
+    import asyncio
+    from typing import Any
+
+    import mcp_types as types
+    from mcp.server.lowlevel import Server
+    from mcp.server.stdio import stdio_server
+    from mcp.shared.exceptions import MCPError
+
+    SERVER_NAME = "weather"
+    SERVER_VERSION = "1.0"
+
+    # What the server lists.
+    TOOLS: list[dict[str, Any]] = [
+        {
+            "name": "get_forecast",
+            "description": "Forecast for a city",
+            "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}},
+        },
+    ]
+
+    PROMPTS: list[dict[str, Any]] = [{"name": "greet"}]
+
+    # What was recorded: for each method the distinct requests, and for each request its
+    # answers in order. The last answer is given again.
+    MOCK_RESPONSES: dict[str, list[dict[str, Any]]] = {
+        "tools/call": [
+            {
+                "params": {"name": "get_forecast", "arguments": {"city": "Oslo"}},
+                "responses": [
+                    {"result": {"content": [{"type": "text", "text": "Rain"}]}},
+                    {"result": {"content": [{"type": "text", "text": "Sun"}]}},
+                ],
+            },
+            {
+                "params": {"name": "get_forecast", "arguments": {"city": "Bergen"}},
+                "responses": [{"error": {"code": -32000, "message": "upstream is down"}}],
+            },
+            {
+                "params": {"name": "get_forecast", "arguments": {}},
+                "responses": [
+                    {
+                        "result": {
+                            "content": [
+                                {"type": "text", "text": "two\nlines with {{ braces }}"},
+                            ],
+                        },
+                    },
+                ],
+            },
+        ],
+        "prompts/get": [
+            {
+                "params": {"name": "greet", "arguments": {}},
+                "responses": [
+                    {
+                        "result": {
+                            "messages": [
+                                {
+                                    "role": "user",
+                                    "content": {"type": "text", "text": "Hello"},
+                                },
+                            ],
+                        },
+                    },
+                ],
+            },
+        ],
+    }
+
+
+    def canonical(value: Any) -> Any:
+        """Equal for JSON values that are equal: 1 and 1.0 are, 1 and true are not."""
+        if isinstance(value, dict):
+            return ("object", frozenset((key, canonical(item)) for key, item in value.items()))
+        if isinstance(value, list):
+            return ("array", tuple(canonical(item) for item in value))
+        return (isinstance(value, bool), value)
+
+
+    class MockMCPServer:
+        """Serves what was recorded."""
+
+        def __init__(self) -> None:
+            # How often each recorded request was answered.
+            self._given: dict[int, int] = {}
+            self.server = Server(
+                SERVER_NAME,
+                version=SERVER_VERSION,
+                on_list_tools=self.handle_list_tools,
+                on_call_tool=self.handle_call_tool,
+                on_list_prompts=self.handle_list_prompts,
+                on_get_prompt=self.handle_get_prompt,
+            )
+
+        async def handle_list_tools(self, context: Any, params: Any) -> types.ListToolsResult:
+            return types.ListToolsResult.model_validate({"tools": TOOLS})
+
+        async def handle_call_tool(
+            self, context: Any, params: types.CallToolRequestParams
+        ) -> types.CallToolResult:
+            asked = {"name": params.name, "arguments": params.arguments or {}}
+            response = self._find_matching_response("tools/call", asked)
+            if response is None and params.name not in [tool["name"] for tool in TOOLS]:
+                raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
+            return types.CallToolResult.model_validate(self._result(response, params.name))
+
+        async def handle_list_prompts(
+            self, context: Any, params: Any
+        ) -> types.ListPromptsResult:
+            return types.ListPromptsResult.model_validate({"prompts": PROMPTS})
+
+        async def handle_get_prompt(
+            self, context: Any, params: types.GetPromptRequestParams
+        ) -> types.GetPromptResult:
+            asked = {"name": params.name, "arguments": params.arguments or {}}
+            response = self._find_matching_response("prompts/get", asked)
+            return types.GetPromptResult.model_validate(self._result(response, params.name))
+
+        def _find_matching_response(
+            self, method: str, params: dict[str, Any]
+        ) -> dict[str, Any] | None:
+            """The recorded response to a request: {"result": ...} or {"error": ...}.
+
+            Override it for another way of matching. `None` refuses the request.
+            """
+            for recorded in MOCK_RESPONSES.get(method, []):
+                if canonical(recorded["params"]) == canonical(params):
+                    given = self._given.get(id(recorded), 0)
+                    self._given[id(recorded)] = given + 1
+                    return recorded["responses"][min(given, len(recorded["responses"]) - 1)]
+            return None
+
+        def _result(self, response: dict[str, Any] | None, asked: str) -> dict[str, Any]:
+            """The result of a response; a recorded error is raised."""
+            if response is None:
+                raise MCPError(types.INVALID_PARAMS, f"Nothing was recorded for {asked}")
+            if "error" in response:
+                error = response["error"]
+                raise MCPError(error["code"], error["message"], error.get("data"))
+            return response["result"]
+
+        async def run(self) -> None:
+            async with stdio_server() as (read_stream, write_stream):
+                options = self.server.create_initialization_options()
+                await self.server.run(read_stream, write_stream, options)
+
+
+    if __name__ == "__main__":
+        asyncio.run(MockMCPServer().run())
+    ----- stderr -----
+    left out: 1 notification while a call ran: `--as mock` has them
+    "#);
+}
+
+#[test]
+fn a_recording_becomes_a_rust_project() {
+    let stage = recorded();
+    rehearse!(stage, "rehearse generate trace.jsonl --as rust", @"
+    exit: 2
+    ----- stderr -----
+    error: --as rust writes several files, so it needs -o DIRECTORY
+    ");
+    rehearse!(stage, "rehearse generate trace.jsonl --as rust -o project && find project -type f | sort && cat project/Cargo.toml", @r#"
+    exit: 0
+    ----- stdout -----
+    project/Cargo.toml
+    project/src/main.rs
+    project/src/matching.rs
+    project/src/recorded.json
+    project/src/recorded.rs
+    [package]
+    name = "weather-mock"
+    version = "[VERSION]"
+    edition = "2024"
+    publish = false
+
+    [dependencies]
+    rmcp = { version = "3.8", default-features = false, features = ["server", "transport-io"] }
+    serde = { version = "1", features = ["derive"] }
+    serde_json = { version = "1", features = ["preserve_order"] }
+    tokio = { version = "1", features = ["macros", "rt"] }
+
+    # A project of its own, wherever it is put.
+    [workspace]
+    ----- stderr -----
+    left out: 1 notification while a call ran: `--as mock` has them
+    wrote 5 files to project
+    "#);
+    rehearse!(stage, "rehearse generate trace.jsonl --as rust -o project", @"
+    exit: 2
+    ----- stderr -----
+    error: project is there already
+    hint: `--force` writes over it
+    ");
+    rehearse!(stage, "rehearse generate trace.jsonl --as rust -o weather.mock.yaml --force", @"
+    exit: 2
+    ----- stderr -----
+    error: weather.mock.yaml is no directory
+    ");
+}
+
+#[test]
+fn what_cannot_be_generated_from_is_explained() {
+    let stage = Stage::new().file("empty.jsonl", "").file("notes.txt", "hello");
+    rehearse!(stage, "rehearse generate empty.jsonl --as mock", @"
+    exit: 2
+    ----- stderr -----
+    error: empty.jsonl has nothing in it that a server could answer
+    hint: `rehearse trace show` shows what was recorded
+    ");
+    rehearse!(stage, "rehearse generate notes.txt --as mock", @r#"
+    exit: 2
+    ----- stderr -----
+    error: notes.txt: not a recording: it begins with "hello"
+    hint: a trace has one session a line, a journal one message a line; `rehearse record` writes both
+    "#);
+    rehearse!(stage, "rehearse generate none.jsonl --as python", @"
+    exit: 2
+    ----- stderr -----
+    error: cannot read none.jsonl: No such file or directory (os error 2)
+    hint: `rehearse record -- COMMAND` writes trace.jsonl
+    ");
+    rehearse!(stage, "rehearse generate empty.jsonl --as go", @"
+    exit: 2
+    ----- stderr -----
+    error: invalid value 'go' for '--as <WHAT>'
+      [possible values: mock, rust, python]
+
+    For more information, try '--help'.
+    ");
+    rehearse!(stage, "rehearse generate empty.jsonl", @"
+    exit: 2
+    ----- stderr -----
+    error: the following required arguments were not provided:
+      --as <WHAT>
+
+    Usage: rehearse generate --as <WHAT> <TRACE>
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_told() {
+    let stage = recorded();
+    rehearse!(stage, "rehearse generate trace.jsonl --as mock -o none/a.mock.yaml", @"
+    exit: 2
+    ----- stderr -----
+    error: cannot write none/a.mock.yaml: No such file or directory (os error 2)
+    ");
+}

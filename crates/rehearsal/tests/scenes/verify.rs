@@ -1,0 +1,309 @@
+//! `rehearse verify`
+
+use crate::stage::{Stage, rehearse};
+
+const BEFORE: &str = r#"
+server: { name: weather, version: "1.0" }
+tools:
+  - name: get_forecast
+    description: Forecast for a city
+    answers: [{ structured_content: { sky: rain, degrees: 7, at: "12:00" } }]
+  - name: get_time
+    answers: [{ text: noon }]
+  - name: book
+    answers:
+      - steps: [{ ask: { how: { elicitation: { message: How?, requested_schema: { type: object } } } } }]
+        choose: [{ when: { how: { action: accept } }, text: booked }, { text: not booked }]
+"#;
+
+const AFTER: &str = r#"
+server: { name: weather, version: "1.1" }
+tools:
+  - name: get_forecast
+    description: Forecast for any city
+    answers: [{ structured_content: { sky: 1, degrees: 8, wind: 3, at: "13:00" } }]
+  - name: get_place
+    answers: [{ text: here }]
+  - name: book
+    answers:
+      - steps: [{ ask: { how: { elicitation: { message: How then?, requested_schema: { type: object } } } } }]
+        choose: [{ when: { how: { action: accept } }, text: booked }, { text: not booked }]
+"#;
+
+/// A recording of the first, in both eras, and the second beside it.
+fn recorded() -> Stage {
+    let stage = Stage::new().file("before.mock.yaml", BEFORE).file("after.mock.yaml", AFTER);
+    for protocol in ["modern", "legacy"] {
+        let record =
+            format!("--protocol {protocol} -- rehearse record -q -o trace.jsonl -- rehearse mock before.mock.yaml");
+        stage.play(&format!("rehearse call get_forecast {record}"));
+        let answer = r#"--answer 'elicitation/create={"action":"accept","content":{}}'"#;
+        stage.play(&format!("rehearse call book {answer} {record}"));
+    }
+    stage
+}
+
+#[test]
+fn a_server_that_answers_as_recorded_passes_in_both_eras() {
+    let stage = recorded();
+    rehearse!(stage, "rehearse verify trace.jsonl -- rehearse mock before.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    12 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "rehearse verify trace.jsonl --protocol 2025-06-18 -- rehearse mock before.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    12 as recorded, 0 different, 0 skipped
+    ");
+}
+
+#[test]
+fn what_differs_is_told_by_what_it_is() {
+    let stage = recorded();
+    rehearse!(stage, "rehearse verify trace.jsonl -- rehearse mock after.mock.yaml", @r#"
+    exit: 1
+    ----- stdout -----
+    = server/discover
+      note: the server's version was "1.0" and is "1.1" (message 0)
+    ~ tools/list
+      error: changed: the tool `get_forecast` (message 2)
+        $.description: expected "Forecast for a city", got "Forecast for any city"
+      error: removed: the tool `get_time` is no longer listed (message 2)
+      error: added: the tool `get_place` was not listed before (message 2)
+    ~ tools/call get_forecast
+      error: added (message 4)
+        $.result.structuredContent.wind: expected nothing, got 3
+      error: type changed (message 4)
+        $.result.structuredContent.sky: expected "rain", got 1
+      error: changed (message 4)
+        $.result.structuredContent.degrees: expected 7, got 8
+        $.result.structuredContent.at: expected "12:00", got "13:00"
+        $.result.content[0].text: expected "{\"sky\":\"rain\",\"degrees\":7,\"at\":\"12:00\"}", got "{\"sky\":1,\"degrees\":8,\"wind\":3,\"at\":\"13:00\"}"
+    = session 2: server/discover
+      note: the server's version was "1.0" and is "1.1" (message 0)
+    ~ session 2: tools/list
+      error: changed: the tool `get_forecast` (message 2)
+        $.description: expected "Forecast for a city", got "Forecast for any city"
+      error: removed: the tool `get_time` is no longer listed (message 2)
+      error: added: the tool `get_place` was not listed before (message 2)
+    ~ session 2: tools/call book
+      error: changed: what the server asks with elicitation/create
+        $.message: expected "How?", got "How then?"
+    = session 3: initialize
+      note: the server's version was "1.0" and is "1.1" (message 0)
+    ~ session 3: tools/list
+      error: changed: the tool `get_forecast` (message 3)
+        $.description: expected "Forecast for a city", got "Forecast for any city"
+      error: removed: the tool `get_time` is no longer listed (message 3)
+      error: added: the tool `get_place` was not listed before (message 3)
+    ~ session 3: tools/call get_forecast
+      error: added (message 5)
+        $.result.structuredContent.wind: expected nothing, got 3
+      error: type changed (message 5)
+        $.result.structuredContent.sky: expected "rain", got 1
+      error: changed (message 5)
+        $.result.structuredContent.degrees: expected 7, got 8
+        $.result.structuredContent.at: expected "12:00", got "13:00"
+        $.result.content[0].text: expected "{\"sky\":\"rain\",\"degrees\":7,\"at\":\"12:00\"}", got "{\"sky\":1,\"degrees\":8,\"wind\":3,\"at\":\"13:00\"}"
+    = session 4: initialize
+      note: the server's version was "1.0" and is "1.1" (message 0)
+    ~ session 4: tools/list
+      error: changed: the tool `get_forecast` (message 3)
+        $.description: expected "Forecast for a city", got "Forecast for any city"
+      error: removed: the tool `get_time` is no longer listed (message 3)
+      error: added: the tool `get_place` was not listed before (message 3)
+    ~ session 4: tools/call book
+      error: changed: what the server asks with elicitation/create
+        $.message: expected "How?", got "How then?"
+    ----- stderr -----
+    4 as recorded, 8 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+}
+
+#[test]
+fn what_is_ignored_does_not_count() {
+    let stage = recorded();
+    let ignored = "--ignore '$.result..at' --ignore '$.result.tools' --ignore '$.result.content' --ignore '$.result.structuredContent'";
+    rehearse!(stage, &format!("rehearse verify trace.jsonl {ignored} -- rehearse mock after.mock.yaml"), @r#"
+    exit: 1
+    ----- stdout -----
+    = server/discover
+      note: the server's version was "1.0" and is "1.1" (message 0)
+    = session 2: server/discover
+      note: the server's version was "1.0" and is "1.1" (message 0)
+    ~ session 2: tools/call book
+      error: changed: what the server asks with elicitation/create
+        $.message: expected "How?", got "How then?"
+    = session 3: initialize
+      note: the server's version was "1.0" and is "1.1" (message 0)
+    = session 4: initialize
+      note: the server's version was "1.0" and is "1.1" (message 0)
+    ~ session 4: tools/call book
+      error: changed: what the server asks with elicitation/create
+        $.message: expected "How?", got "How then?"
+    ----- stderr -----
+    10 as recorded, 2 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+}
+
+#[test]
+fn the_live_answers_are_written_into_the_recording() {
+    let stage = recorded();
+    rehearse!(stage, "rehearse verify trace.jsonl --update -- rehearse mock after.mock.yaml | tail -1", @r#"
+    exit: 0
+    ----- stdout -----
+        $.message: expected "How?", got "How then?"
+    ----- stderr -----
+    4 as recorded, 8 different, 0 skipped
+    trace.jsonl has the live answers now
+    "#);
+    rehearse!(stage, "rehearse verify trace.jsonl -- rehearse mock after.mock.yaml", @r#"
+    exit: 1
+    ----- stdout -----
+    ~ session 2: tools/call book
+      error: changed: what the server asks with elicitation/create
+        $.message: expected "How?", got "How then?"
+    ~ session 4: tools/call book
+      error: changed: what the server asks with elicitation/create
+        $.message: expected "How?", got "How then?"
+    ----- stderr -----
+    10 as recorded, 2 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+    rehearse!(stage, "ls -A", @"
+    exit: 0
+    ----- stdout -----
+    after.mock.yaml
+    before.mock.yaml
+    trace.jsonl
+    ");
+}
+
+#[test]
+fn programs_get_the_whole_report() {
+    let stage = recorded();
+    let json = r#"rehearse verify trace.jsonl --json -- rehearse mock after.mock.yaml | sed 's/"duration_ms": .*/"duration_ms": 0/' | head -30"#;
+    rehearse!(stage, json, @r#"
+    exit: 0
+    ----- stdout -----
+    {
+      "title": "trace.jsonl",
+      "findings": [],
+      "cases": [
+        {
+          "name": "server/discover",
+          "run": {
+            "ran": {
+              "duration_ms": 0
+            }
+          },
+          "findings": [
+            {
+              "severity": "note",
+              "message": "the server's version was \"1.0\" and is \"1.1\"",
+              "place": {
+                "message": {
+                  "sequence": 0
+                }
+              }
+            }
+          ]
+        },
+        {
+          "name": "tools/list",
+          "run": {
+            "ran": {
+              "duration_ms": 0
+            }
+          },
+    ----- stderr -----
+    4 as recorded, 8 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+}
+
+#[test]
+fn a_server_over_http_is_verified_like_one_over_stdio() {
+    let stage = Stage::with_http_server();
+    stage.play("rehearse call echo message=hello -- rehearse record -q -o trace.jsonl -- tiny-server");
+    rehearse!(stage, "rehearse verify trace.jsonl --url http://$ADDRESS/mcp", @"
+    exit: 0
+    ----- stderr -----
+    3 as recorded, 0 different, 0 skipped
+    ");
+}
+
+#[test]
+fn a_server_that_dies_is_not_waited_for() {
+    let stage = recorded();
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh -c 'exit 3'", @"
+    exit: 3
+    ----- stderr -----
+    error: the server exited with status 3 before it answered server/discover
+      the server's process ended: exit status: 3
+    ");
+    rehearse!(stage, "rehearse verify trace.jsonl -- no-such-program", @r#"
+    exit: 3
+    ----- stderr -----
+    error: the server could not be started: there is no program "no-such-program" in PATH
+    hint: check how it is spelled, and that its directory is in PATH
+    "#);
+}
+
+#[test]
+fn what_is_wrong_with_the_words_is_told_first() {
+    let stage = recorded().file("notes.txt", "hello").file("log.jsonl", "");
+    rehearse!(stage, "rehearse verify trace.jsonl", @"
+    exit: 2
+    ----- stderr -----
+    error: which server?
+    hint: start one:    rehearse list -- npx -y @modelcontextprotocol/server-everything
+    hint: reach one:    rehearse list --url http://127.0.0.1:3000/mcp
+    hint: run an image: rehearse list --container my-server:latest
+    hint: look one up:  rehearse list --config .mcp.json --server NAME
+    ");
+    rehearse!(stage, "rehearse verify none.jsonl -- tiny-server", @"
+    exit: 2
+    ----- stderr -----
+    error: cannot read none.jsonl: No such file or directory (os error 2)
+    hint: `rehearse record -- COMMAND` writes trace.jsonl
+    ");
+    rehearse!(stage, "rehearse verify notes.txt -- tiny-server", @r#"
+    exit: 2
+    ----- stderr -----
+    error: notes.txt: not a recording: it begins with "hello"
+    hint: a trace has one session a line, a journal one message a line; `rehearse record` writes both
+    "#);
+    rehearse!(stage, "rehearse verify trace.jsonl --ignore at -- tiny-server", @"
+    exit: 2
+    ----- stderr -----
+    error: --ignore at: not a JSONPath: at position 0, parser error
+    hint: a path begins with `$`: $.result.content[0].text, or $..timestamp for all of them
+    ");
+    rehearse!(stage, "rehearse verify - --update -- tiny-server < trace.jsonl", @"
+    exit: 2
+    ----- stderr -----
+    error: --update needs a recording in a file, not stdin
+    ");
+    rehearse!(stage, "rehearse verify log.jsonl -- tiny-server", @"
+    exit: 0
+    ----- stderr -----
+    0 as recorded, 0 different, 0 skipped
+    hint: nothing was compared; `rehearse trace show` shows what was recorded
+    ");
+}
+
+#[test]
+fn what_another_tool_recorded_is_not_written_over() {
+    let python = include_str!("../../../../fixtures/traces/python.jsonl");
+    let stage = Stage::new().file("python.jsonl", python);
+    rehearse!(stage, "rehearse verify python.jsonl --update -- tiny-server", @"
+    exit: 2
+    ----- stderr -----
+    error: python.jsonl is a recording of python, and --update writes traces
+    hint: `rehearse trace convert` makes a trace of it
+    ");
+}
