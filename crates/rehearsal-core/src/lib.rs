@@ -6,7 +6,8 @@
 //! ```
 //!
 //! This crate has no I/O, no clock, no randomness and no runtime: they come in as values. A module uses only those
-//! before it: json, message, protocol, exchange, matcher, schema, trace, redact, report, script, answer.
+//! before it: json, message, protocol, exchange, matcher, schema, trace, redact, report, shape,
+//! script, answer.
 
 pub mod answer;
 pub mod duration;
@@ -19,5 +20,6 @@ pub mod redact;
 pub mod report;
 pub mod schema;
 pub mod script;
+pub mod shape;
 pub mod suggest;
 pub mod trace;

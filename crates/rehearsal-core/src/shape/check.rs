@@ -1,0 +1,224 @@
+//! A value held against a shape.
+
+use serde_json::{Map, Value};
+
+use super::strings::{is_base64, is_meta_key, is_uri};
+use super::table::{Field, Named, Shape, TABLE, Table, Type};
+use super::words::same_word;
+use crate::json::{DEFAULT_EXCERPT, Kind, Path, excerpt};
+use crate::matcher::Mismatch;
+use crate::protocol::Revision;
+use crate::report::Severity;
+use crate::suggest::closest;
+
+/// One place where a value is not of its shape.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Misfit {
+    pub(super) severity: Severity,
+    pub(super) mismatch: Mismatch,
+    pub(super) hint: Option<String>,
+}
+
+/// Walks through a value.
+#[derive(Debug)]
+pub(super) struct Check {
+    pub(super) table: &'static Table,
+    pub(super) revision: Revision,
+    pub(super) path: Path,
+    pub(super) found: Vec<Misfit>,
+}
+
+/// Everything that is wrong with a value that stands at `path`.
+pub(super) fn check(shape: &'static Shape, value: Option<&Value>, revision: Revision, path: Path) -> Vec<Misfit> {
+    let mut check = Check { table: &TABLE, revision, path, found: Vec::new() };
+    match value {
+        Some(value) => check.value(shape, value),
+        // What has no required field may be left out.
+        None => check.absent(shape),
+    }
+    check.found
+}
+
+impl Check {
+    pub(super) fn value(&mut self, shape: &'static Shape, value: &Value) {
+        let fits = match shape {
+            Shape::Any => true,
+            Shape::Kind(kind) => kind.includes(value),
+            Shape::Count => Kind::Integer.includes(value) && value.as_f64().is_some_and(|number| number >= 0.0),
+            Shape::Share => value.as_f64().is_some_and(|number| (0.0..=1.0).contains(&number)),
+            Shape::Uri => value.as_str().is_some_and(is_uri),
+            Shape::Base64 => value.as_str().is_some_and(is_base64),
+            Shape::Word(word) => value.as_str() == Some(word),
+            Shape::Meta => {
+                if let Some(object) = value.as_object() {
+                    self.meta_keys(object);
+                }
+                value.is_object()
+            }
+            Shape::List { each, at_most } => {
+                if let Some(list) = value.as_array() {
+                    self.list(each, *at_most, list);
+                }
+                value.is_array()
+            }
+            Shape::Map(each) => {
+                for (key, value) in value.as_object().into_iter().flatten() {
+                    self.below(key.as_str(), |check| check.value(each, value));
+                }
+                value.is_object()
+            }
+            Shape::OneOf(_) => return self.choice(shape, value),
+            Shape::AllOf(all) => return all.iter().for_each(|shape| self.value(shape, value)),
+            Shape::Named(name) => match self.table.named.get(name) {
+                Some(Named::Alias(shape)) => return self.value(shape, value),
+                Some(Named::Type { body, .. }) => {
+                    if let Some(object) = value.as_object() {
+                        self.object(body, object);
+                    }
+                    value.is_object()
+                }
+                None => true,
+            },
+        };
+        if !fits {
+            let expected = self.table.words(shape, self.revision);
+            self.misfit(expected, Some(value), hint(shape, value));
+        }
+    }
+
+    fn list(&mut self, each: &'static Shape, at_most: Option<usize>, list: &[Value]) {
+        if let Some(limit) = at_most.filter(|limit| list.len() > *limit) {
+            let mismatch = Mismatch {
+                path: self.path.clone(),
+                expected: format!("at most {limit} elements"),
+                got: Some(list.len().to_string()),
+            };
+            self.found.push(Misfit { severity: Severity::Error, mismatch, hint: None });
+        }
+        for (at, value) in list.iter().enumerate() {
+            self.below(at, |check| check.value(each, value));
+        }
+    }
+
+    fn object(&mut self, body: &'static Type, object: &Map<String, Value>) {
+        for field in Table::known(body, self.revision) {
+            match object.get(field.name) {
+                Some(value) => self.below(field.name, |check| check.value(&field.shape, value)),
+                None if field.required => self.missing(body, field, object),
+                None => {}
+            }
+        }
+        for names in &body.needs {
+            if !names.iter().any(|name| object.contains_key(*name)) {
+                let expected = format!("a key {}", names.join(" or "));
+                self.misfit(expected, Some(&Value::Object(object.clone())), None);
+            }
+        }
+        for (key, value) in object {
+            self.extra(body, object, key, value);
+        }
+        if body.is_meta {
+            self.meta_keys(object);
+        }
+    }
+
+    /// What is said about params that are not there.
+    fn absent(&mut self, shape: &'static Shape) {
+        let alternatives = self.table.alternatives(shape);
+        let optional = alternatives.iter().any(|one| match self.table.object(one) {
+            Some((body, _)) => Table::known(body, self.revision).all(|field| !field.required),
+            None => matches!(one, Shape::Any),
+        });
+        if !optional {
+            let needed = alternatives.first().and_then(|one| self.table.object(one)).map(|(body, _)| {
+                let required = Table::known(body, self.revision).filter(|field| field.required);
+                required.map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ")
+            });
+            let hint = needed.map(|names| format!("it must have {names} in {}", self.revision));
+            self.misfit("an object".to_owned(), None, hint);
+        }
+    }
+
+    fn missing(&mut self, body: &Type, field: &Field, object: &Map<String, Value>) {
+        let others = object.keys().map(String::as_str);
+        let unknown = others.filter(|key| Table::known(body, self.revision).all(|field| field.name != *key));
+        let hint = match same_word(field.name, unknown) {
+            Some(written) => Some(format!("`{written}` is written `{}`", field.name)),
+            None if field.versions == super::Versions::ALL => None,
+            None => Some(format!("`{}` is required in {}", field.name, field.versions)),
+        };
+        let expected = self.table.words(&field.shape, self.revision);
+        self.below(field.name, |check| check.misfit(expected, None, hint));
+    }
+
+    /// A key that the version does not know: allowed, but perhaps not meant.
+    fn extra(&mut self, body: &Type, object: &Map<String, Value>, key: &str, value: &Value) {
+        let known = || Table::known(body, self.revision).map(|field| field.name);
+        if known().any(|name| name == key) {
+            return;
+        }
+        // What is required and missing has been told.
+        let optional = || Table::known(body, self.revision).filter(|field| !field.required).map(|field| field.name);
+        let elsewhere: Vec<_> = body.fields.iter().filter(|field| field.name == key).collect();
+        let (severity, expected, hint) = if let Some(first) = elsewhere.first() {
+            let hint = format!("`{key}` is of {}", first.versions);
+            (Severity::Note, format!("nothing that {} does not know", self.revision), hint)
+        } else if let Some(meant) = same_word(key, optional()).filter(|meant| !object.contains_key(*meant)) {
+            (Severity::Warning, format!("`{meant}`"), format!("`{key}` is written `{meant}`"))
+        } else {
+            return;
+        };
+        let got = Some(excerpt(value, DEFAULT_EXCERPT));
+        let mismatch = Mismatch { path: self.path.join(key), expected, got };
+        self.found.push(Misfit { severity, mismatch, hint: Some(hint) });
+    }
+
+    fn meta_keys(&mut self, object: &Map<String, Value>) {
+        // Older versions say nothing about keys.
+        if self.revision < Revision::V2025_06_18 {
+            return;
+        }
+        for key in object.keys().filter(|key| !is_meta_key(key)) {
+            let mismatch = Mismatch {
+                path: self.path.join(key.as_str()),
+                expected: "a name, such as `com.example/name`".to_owned(),
+                got: Some(excerpt(&Value::from(key.as_str()), DEFAULT_EXCERPT)),
+            };
+            let hint = "names of `_meta` begin and end with a letter or digit; between them may be -, _ and .";
+            self.found.push(Misfit { severity: Severity::Warning, mismatch, hint: Some(hint.to_owned()) });
+        }
+    }
+
+    pub(super) fn below<K: Into<crate::json::Segment>>(&mut self, key: K, inside: impl FnOnce(&mut Check)) {
+        self.path.push(key);
+        inside(self);
+        self.path.pop();
+    }
+
+    pub(super) fn misfit(&mut self, expected: String, got: Option<&Value>, hint: Option<String>) {
+        let got = got.map(|value| excerpt(value, DEFAULT_EXCERPT));
+        let mismatch = Mismatch { path: self.path.clone(), expected, got };
+        self.found.push(Misfit { severity: Severity::Error, mismatch, hint });
+    }
+}
+
+/// What to do about a value that is not of a shape.
+pub(super) fn hint(shape: &Shape, value: &Value) -> Option<String> {
+    match (shape, value) {
+        (_, Value::Null) => Some("leave the key out instead of writing null".to_owned()),
+        (
+            Shape::Kind(Kind::Integer | Kind::Number | Kind::Boolean) | Shape::Count | Shape::Share,
+            Value::String(text),
+        ) if serde_json::from_str::<Value>(text).is_ok_and(|inner| inner.is_number() || inner.is_boolean()) => {
+            Some("write it without quotes".to_owned())
+        }
+        (Shape::Uri, Value::String(_)) => Some("a URI begins with a scheme, such as file://".to_owned()),
+        (Shape::Base64, Value::String(_)) => {
+            Some("standard base64, with + and /, padded with = to a multiple of four characters".to_owned())
+        }
+        (Shape::Word(word), Value::String(text)) => {
+            closest(text, [*word]).map(|word| format!("did you mean {word:?}?"))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,236 @@
+//! A recorded conversation held against the shapes of the version that is spoken in it.
+
+use super::headers::check_heads;
+use super::message::{check_notification, check_request, check_response};
+use crate::exchange::{Channel, Side};
+use crate::message::{Body, Message, Method, Reply, Request, RequestId};
+use crate::protocol::{Era, Revision, header, meta};
+use crate::report::{Finding, Place};
+use crate::trace::{Call, Entry, HttpHead, Inside, Moment, Placed, What};
+
+/// A finding and the message that it is about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Located {
+    /// Who sent the message.
+    pub from: Side,
+    /// What it is about: the method of a request or notification, or of the request that it answers.
+    pub method: Option<String>,
+    /// The version that it was held against.
+    pub revision: Revision,
+    /// The place of the message in its session.
+    pub sequence: u64,
+    /// What is wrong with it.
+    pub finding: Finding,
+}
+
+/// Follows one session: which version is spoken, and which messages are not of it. Memory does not grow with the session.
+///
+/// The version is the one that `initialize` agreed on; a request that names one in `_meta` speaks that, and so do its answer
+/// and what belongs to it. Where neither is recorded, the HTTP header counts, and at last 2025-11-25.
+#[derive(Clone, Debug, Default)]
+pub struct Conversation {
+    agreed: Option<Revision>,
+    /// Whether a request has named a version of the stateless era.
+    stateless: bool,
+    messages: u64,
+    /// The id of the last request that could not be read; whoever gets it refuses it under that id.
+    garbled: Option<RequestId>,
+}
+
+impl Conversation {
+    /// The version that is spoken, as far as it is known by now.
+    pub fn revision(&self) -> Option<Revision> {
+        self.agreed.or(self.stateless.then_some(Revision::LATEST_MODERN))
+    }
+
+    /// How many messages were looked at.
+    pub fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// What is wrong with what happens next.
+    pub fn moment(&mut self, moment: &Moment) -> Vec<Located> {
+        let mut found = Vec::new();
+        match moment {
+            Moment::Start(_) => *self = Conversation::default(),
+            Moment::Call { call, inside } => self.call(call, inside, &mut found),
+            Moment::Entry(entry) => self.entry(entry, None, &mut found),
+            Moment::Finish { .. } => {}
+        }
+        found
+    }
+
+    fn call(&mut self, call: &Call, inside: &[Inside], found: &mut Vec<Located>) {
+        let Some(request) = call.request.message.as_request() else { return };
+        let revision = self.spoken_by(call, request, inside);
+        let about = About { method: Some(&request.method), revision };
+        self.messages += 1;
+        about.tell(&call.request, call.asker, check_request(request, call.asker, revision), found);
+        batch(&about, &call.request, call.asker, found);
+        for (sequence, from, finding) in check_heads(call, request, inside, revision) {
+            about.tell_at(sequence, from, finding, found);
+        }
+        for thing in inside {
+            match thing {
+                Inside::Call(call) => self.call(call, &[], found),
+                Inside::Entry(entry) => self.entry(entry, Some(revision), found),
+            }
+        }
+        if let Some(response) = &call.response {
+            self.messages += 1;
+            let from = call.asker.other();
+            batch(&about, response, from, found);
+            match response.message.body() {
+                Body::Response(answer) => {
+                    let findings = check_response(answer, request, call.asker, revision);
+                    about.tell(response, from, findings, found);
+                    if let Reply::Result(result) = &answer.reply
+                        && request.method == Method::INITIALIZE
+                    {
+                        let version = result.field("protocolVersion").and_then(|version| version.text());
+                        about.tell(response, from, self.agree(version.as_deref()), found);
+                    }
+                }
+                Body::Garbled(_) | Body::Request(_) | Body::Notification(_) | Body::Batch(_) => {
+                    about.tell(response, from, vec![garbled(&response.message)], found);
+                }
+            }
+        }
+    }
+
+    fn entry(&mut self, entry: &Entry, within: Option<Revision>, found: &mut Vec<Located>) {
+        let What::Message { from, message, .. } = &entry.what else { return };
+        self.messages += 1;
+        let place = Placed { item: entry.item, ..Placed::new(entry.seq, entry.at, message.clone()) };
+        self.loose(&place, *from, within, found);
+    }
+
+    /// A message that is neither a question nor an answer to one.
+    fn loose(&mut self, place: &Placed, from: Side, within: Option<Revision>, found: &mut Vec<Located>) {
+        let message = &place.message;
+        let subscribed = message.params().is_some_and(|params| params.at(&["_meta", meta::SUBSCRIPTION_ID]).is_some());
+        let known = within.or_else(|| if subscribed { Some(Revision::LATEST_MODERN) } else { self.revision() });
+        let revision = known.unwrap_or(Revision::LATEST_LEGACY);
+        let about = About { method: message.method(), revision };
+        batch(&about, place, from, found);
+        let findings = match message.body() {
+            Body::Notification(notification) => check_notification(notification, from, revision),
+            Body::Request(request) => check_request(request, from, revision),
+            Body::Response(response) => {
+                let id = response.id.as_ref().map_or("null".to_owned(), ToString::to_string);
+                let error = matches!(response.reply, Reply::Error(_));
+                // An error about something that could not be read has its id, or none to give.
+                if error && (response.id.is_none() || response.id == self.garbled) {
+                    Vec::new()
+                } else {
+                    let finding = Finding::warning(format!("an answer to {id}, which is no open request"));
+                    vec![finding.hint("an answer has the id of its request, and comes once")]
+                }
+            }
+            Body::Batch(all) => {
+                for message in all {
+                    let place = Placed { message: message.clone(), item: Some(1), ..place.clone() };
+                    self.loose(&place, from, within, found);
+                }
+                refused_batch(revision).into_iter().collect()
+            }
+            Body::Garbled(unread) => {
+                self.garbled = unread.id.clone();
+                vec![garbled(message)]
+            }
+        };
+        about.tell(place, from, findings, found);
+    }
+
+    /// The version that a call speaks.
+    fn spoken_by(&mut self, call: &Call, request: &Request, inside: &[Inside]) -> Revision {
+        if call.asker == Side::Server {
+            return self.revision().unwrap_or(Revision::LATEST_LEGACY);
+        }
+        if request.param(&["_meta", meta::PROTOCOL_VERSION]).is_some() {
+            // Whatever it names: only the stateless era names it there.
+            self.stateless = true;
+            return Revision::LATEST_MODERN;
+        }
+        if request.method == Method::INITIALIZE {
+            let agreed = call.response.as_ref().and_then(|response| {
+                let Reply::Result(result) = &response.message.as_response()?.reply else { return None };
+                result.field("protocolVersion")?.text()
+            });
+            let wanted = request.param(&["protocolVersion"]).and_then(|version| version.text());
+            let legacy = |text: String| text.parse().ok().filter(|it: &Revision| it.has_handshake());
+            return agreed.and_then(legacy).or_else(|| wanted.and_then(legacy)).unwrap_or(Revision::LATEST_LEGACY);
+        }
+        let said = || version_header(inside, call.channel())?.parse().ok();
+        self.agreed.or_else(said).or_else(|| self.revision()).unwrap_or(Revision::LATEST_LEGACY)
+    }
+
+    /// What `initialize` agreed on.
+    fn agree(&mut self, version: Option<&str>) -> Vec<Finding> {
+        let wrong = |version: &str, why: String| {
+            let finding = Finding::error(format!("initialize agrees on version {version:?}"));
+            vec![finding.hint(why)]
+        };
+        match version.map(|version| (version, version.parse::<Revision>())) {
+            Some((_, Ok(revision))) if revision.era() == Era::Legacy => {
+                self.agreed = Some(revision);
+                Vec::new()
+            }
+            Some((version, Ok(revision))) => wrong(version, format!("{revision} has no handshake")),
+            Some((version, Err(unknown))) => wrong(version, unknown.to_string()),
+            // The shape has told.
+            None => Vec::new(),
+        }
+    }
+}
+
+/// What a message is about.
+struct About<'a> {
+    method: Option<&'a Method>,
+    revision: Revision,
+}
+
+impl About<'_> {
+    fn tell(&self, place: &Placed, from: Side, findings: Vec<Finding>, found: &mut Vec<Located>) {
+        findings.into_iter().for_each(|finding| self.tell_at(place.seq, from, finding, found));
+    }
+
+    fn tell_at(&self, sequence: u64, from: Side, finding: Finding, found: &mut Vec<Located>) {
+        let finding = finding.at(Place::Message { sequence });
+        let method = self.method.map(ToString::to_string);
+        found.push(Located { from, method, revision: self.revision, sequence, finding });
+    }
+}
+
+/// That a message came in a batch, where there are none; told of the first of its messages.
+fn batch(about: &About<'_>, place: &Placed, from: Side, found: &mut Vec<Located>) {
+    if place.item == Some(0) {
+        about.tell(place, from, refused_batch(about.revision).into_iter().collect(), found);
+    }
+}
+
+fn refused_batch(revision: Revision) -> Option<Finding> {
+    let finding = Finding::error(format!("{revision} has no batches"));
+    (!revision.has_batches()).then(|| finding.hint("only 2025-03-26 has several messages in an array"))
+}
+
+fn garbled(message: &Message) -> Finding {
+    match message.body() {
+        Body::Garbled(garbled) => Finding::error(format!("not a message: {garbled}")),
+        Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Batch(_) => {
+            Finding::error("not an answer, though it stands as one")
+        }
+    }
+}
+
+fn version_header(inside: &[Inside], on: Channel) -> Option<String> {
+    let head = |thing: &Inside| -> Option<HttpHead> {
+        let Inside::Entry(Entry { what: What::Http { from: Side::Client, channel, head }, .. }) = thing else {
+            return None;
+        };
+        (*channel == on).then(|| head.clone())
+    };
+    let headers = inside.iter().find_map(head)?.headers;
+    let named = headers.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(header::PROTOCOL_VERSION));
+    named.map(|(_, value)| value.trim().to_owned())
+}

@@ -1,0 +1,85 @@
+//! What the HTTP around a call must say, where it was recorded.
+
+use crate::exchange::Side;
+use crate::message::{Reply, Request};
+use crate::protocol::{Era, Revision, code, header};
+use crate::report::Finding;
+use crate::trace::{Call, Entry, HttpHead, Inside, What};
+
+/// What is wrong with the heads around a call of the client's, each with its sequence number and who sent it.
+pub(super) fn check_heads(
+    call: &Call,
+    request: &Request,
+    inside: &[Inside],
+    revision: Revision,
+) -> Vec<(u64, Side, Finding)> {
+    let mut found = Vec::new();
+    if call.asker != Side::Client {
+        return found;
+    }
+    for thing in inside {
+        let Inside::Entry(Entry { seq, what: What::Http { from, channel, head }, .. }) = thing else { continue };
+        if *channel != call.channel() {
+            continue;
+        }
+        let finding = match from {
+            Side::Client => question(call, request, head, revision),
+            Side::Server => answer(call, request, head, revision),
+        };
+        found.extend(finding.map(|finding| (*seq, *from, finding)));
+    }
+    found
+}
+
+fn question(call: &Call, request: &Request, head: &HttpHead, revision: Revision) -> Option<Finding> {
+    let method = &request.method;
+    let values = |name: &str| -> Vec<String> {
+        let named = head.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        named.map(|(_, value)| value.clone()).collect()
+    };
+    let version = header::PROTOCOL_VERSION;
+    // With HTTP+SSE the answer comes on another stream, and there is no such header.
+    let answered_here = call.response.as_ref().is_some_and(|response| response.channel == call.channel());
+    let wants_version = revision.has_version_header() && *method != *"initialize" && answered_here;
+    let wrong = |what: String| Finding::error(format!("wrong headers of {method} in {revision}: {what}"));
+    match &values(version)[..] {
+        [] if wants_version => {
+            let finding = wrong(format!("header {version} is missing"));
+            return Some(finding.hint(format!("every POST says `{version}: {revision}`")));
+        }
+        [said] if wants_version && said.trim() != revision.as_str() && is_accepted(call) => {
+            let finding = wrong(format!("header {version} says {said:?}"));
+            return Some(finding.hint(format!("what is spoken is {revision}")));
+        }
+        _ => {}
+    }
+    // A request that was refused for its headers is as wrong as one that was not.
+    let disagreement = match revision.era() {
+        Era::Legacy => None,
+        Era::Modern => header::check(request, None, values).err(),
+    };
+    disagreement.map(|disagreement| {
+        wrong(disagreement.to_string()).hint("headers repeat what the body says; servers refuse what disagrees")
+    })
+}
+
+/// Whether the version was not refused: whoever asks for one that nobody knows may say so in the header too.
+fn is_accepted(call: &Call) -> bool {
+    let reply = call.response.as_ref().and_then(|response| Some(&response.message.as_response()?.reply));
+    !matches!(reply, Some(Reply::Error(error)) if error.code == code::UNSUPPORTED_VERSION)
+}
+
+fn answer(call: &Call, request: &Request, head: &HttpHead, revision: Revision) -> Option<Finding> {
+    let response = call.response.as_ref()?.message.as_response()?;
+    let (Reply::Error(error), Era::Modern, Some(status)) = (&response.reply, revision.era(), head.status) else {
+        return None;
+    };
+    let expected = match error.code {
+        code if code::is_modern(code) => 400,
+        code::METHOD_NOT_FOUND => 404,
+        _ => return None,
+    };
+    let finding =
+        Finding::error(format!("wrong status {status} for error {} of {} in {revision}", error.code, request.method));
+    (status != expected).then(|| finding.hint(format!("{} comes with status {expected}", error.code)))
+}

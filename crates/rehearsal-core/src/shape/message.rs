@@ -1,0 +1,168 @@
+//! Messages held against the shapes of a version.
+
+use serde_json::Value;
+
+use super::check::{Misfit, check};
+use super::table::{Method, Shape, TABLE, Wants};
+use crate::exchange::Side;
+use crate::json::{Path, RawJson};
+use crate::message::{ErrorReply, Notification, Reply, Request, Response};
+use crate::protocol::{Era, Revision, code};
+use crate::report::{Finding, Severity};
+use crate::suggest::closest;
+
+/// How much is said about one message; more of the same helps nobody.
+pub const MAX_FINDINGS: usize = 20;
+
+/// What is wrong with a request of this side in this version.
+///
+/// ```text
+/// error: wrong params of tools/call in 2025-11-25
+///   $.params.name: missing, expected a string
+/// ```
+pub fn check_request(request: &Request, from: Side, revision: Revision) -> Vec<Finding> {
+    spoken(request.method.as_str(), request.params.as_ref(), Wants::Answer, from, revision)
+}
+
+/// What is wrong with a notification of this side in this version.
+pub fn check_notification(notification: &Notification, from: Side, revision: Revision) -> Vec<Finding> {
+    spoken(notification.method.as_str(), notification.params.as_ref(), Wants::Nothing, from, revision)
+}
+
+/// What is wrong with the answer to a request of this side in this version.
+pub fn check_response(response: &Response, request: &Request, asker: Side, revision: Revision) -> Vec<Finding> {
+    let method = request.method.as_str();
+    match &response.reply {
+        Reply::Error(error) => wrong_error(error, method, revision),
+        Reply::Result(result) => match meaning(method, Wants::Answer, asker, revision) {
+            Some(meaning) => fitting(&meaning.result, Some(result), "result", method, revision),
+            // The question was wrong already.
+            None => Vec::new(),
+        },
+    }
+}
+
+fn meaning(method: &str, wants: Wants, from: Side, revision: Revision) -> Option<&'static Method> {
+    let mut all = TABLE.methods(method);
+    all.find(|it| it.wants == wants && it.from.is_none_or(|side| side == from) && it.versions.contain(revision))
+}
+
+/// A request or notification.
+fn spoken(method: &str, params: Option<&RawJson>, wants: Wants, from: Side, revision: Revision) -> Vec<Finding> {
+    match meaning(method, wants, from, revision) {
+        Some(meaning) => fitting(&meaning.params, params, "params", method, revision),
+        None => vec![no_such(method, wants, from, revision)],
+    }
+}
+
+/// A method that nobody should have used here.
+fn no_such(method: &str, wants: Wants, from: Side, revision: Revision) -> Finding {
+    let kind = |wants| match wants {
+        Wants::Answer => "request",
+        Wants::Nothing => "notification",
+    };
+    let all: Vec<&Method> = TABLE.methods(method).collect();
+    let now: Vec<&&Method> = all.iter().filter(|it| it.versions.contain(revision)).collect();
+    if let Some(other) = now.iter().find(|it| it.wants != wants) {
+        let finding = Finding::error(format!("{method} is sent as a {} in {revision}", kind(wants)));
+        return finding.hint(match other.wants {
+            Wants::Answer => format!("it is a request in {revision}: give it an id"),
+            Wants::Nothing => format!("it is a notification in {revision}: leave out its id"),
+        });
+    }
+    if now.iter().any(|it| it.wants == wants) {
+        let finding = Finding::error(format!("the {from} sends {method} in {revision}"));
+        return finding.hint(format!("only the {} may send it", from.other()));
+    }
+    if let Some(elsewhere) = all.first() {
+        let finding = Finding::error(format!("{revision} has no {} {method}", kind(wants)));
+        return finding.hint(format!("`{method}` is of {}", elsewhere.versions));
+    }
+    let finding = Finding::warning(format!("no version of the protocol has the {} {method}", kind(wants)));
+    let known = TABLE.methods.iter().filter(|it| it.wants == wants && it.versions.contain(revision));
+    match closest(method, known.map(|it| it.name)) {
+        Some(meant) => finding.hint(format!("did you mean `{meant}`?")),
+        None => finding.hint("servers and clients may have methods of their own; nobody else knows them"),
+    }
+}
+
+fn fitting(
+    shape: &'static Shape,
+    raw: Option<&RawJson>,
+    member: &str,
+    method: &str,
+    revision: Revision,
+) -> Vec<Finding> {
+    let value = match raw.map(RawJson::value).transpose() {
+        Ok(value) => value,
+        Err(error) => return vec![Finding::note(format!("{member} of {method} cannot be checked: {error}"))],
+    };
+    findings(check(shape, value.as_ref(), revision, Path::root().join(member)), member, method, revision)
+}
+
+fn findings(misfits: Vec<Misfit>, member: &str, method: &str, revision: Revision) -> Vec<Finding> {
+    let of = if member == "error" { "for" } else { "of" };
+    let finding = |Misfit { severity, mismatch, hint }: Misfit| {
+        let message = match severity {
+            Severity::Error => format!("wrong {member} {of} {method} in {revision}"),
+            Severity::Warning => format!("odd {member} {of} {method} in {revision}"),
+            Severity::Note => format!("{member} {of} {method} with more than {revision} knows"),
+        };
+        let finding = Finding { severity, ..Finding::error(message) }.because([mismatch]);
+        match hint {
+            Some(hint) => finding.hint(hint),
+            None => finding,
+        }
+    };
+    let hidden = misfits.len().saturating_sub(MAX_FINDINGS);
+    let worst = misfits.iter().skip(MAX_FINDINGS).map(|misfit| misfit.severity).max();
+    let mut findings: Vec<Finding> = misfits.into_iter().take(MAX_FINDINGS).map(finding).collect();
+    if let Some(severity) = worst {
+        let message = format!("{hidden} more places of the {member} {of} {method} are not as {revision} has them");
+        findings.push(Finding { severity, ..Finding::error(message) });
+    }
+    findings
+}
+
+fn wrong_error(error: &ErrorReply, method: &str, revision: Revision) -> Vec<Finding> {
+    let code = error.code;
+    let rows = || TABLE.codes.iter().filter(|row| row.code == code);
+    if let Some(row) = rows().find(|row| row.versions.contain(revision)) {
+        let data = match error.data.as_ref().map(RawJson::value).transpose() {
+            Ok(data) => data,
+            Err(error) => return vec![Finding::note(format!("error for {method} cannot be checked: {error}"))],
+        };
+        let path = Path::root().join("error").join("data");
+        let misfits = match (&row.data, &data) {
+            (Shape::Any, _) => Vec::new(),
+            (shape, Some(data)) => check(shape, Some(data), revision, path),
+            (shape, None) => check(shape, Some(&Value::Object(serde_json::Map::new())), revision, path),
+        };
+        return findings(misfits, "error", method, revision);
+    }
+    let finding = match (rows().next(), revision.era()) {
+        (Some(row), Era::Modern) => Finding::error(format!("wrong code {code} for {method} in {revision}"))
+            .hint(format!("{code} is of {}{}", row.versions, instead(code))),
+        (None, Era::Modern) if (-32099..=-32020).contains(&code) => {
+            Finding::warning(format!("odd code {code} for {method} in {revision}"))
+                .hint("the protocol keeps -32020 to -32099 to itself")
+        }
+        (None, _) if (-32768..=-32100).contains(&code) && !JSON_RPC.contains(&code) => {
+            Finding::warning(format!("odd code {code} for {method} in {revision}"))
+                .hint("JSON-RPC keeps -32768 to -32000 to itself, but for -32000 to -32099")
+        }
+        (Some(_) | None, _) => return Vec::new(),
+    };
+    vec![finding]
+}
+
+const JSON_RPC: [i64; 5] =
+    [code::PARSE_ERROR, code::INVALID_REQUEST, code::METHOD_NOT_FOUND, code::INVALID_PARAMS, code::INTERNAL_ERROR];
+
+fn instead(code: i64) -> &'static str {
+    match code {
+        code::RESOURCE_NOT_FOUND => "; a resource that is not there is -32602",
+        code::URL_ELICITATION_REQUIRED => "; answer `input_required` instead",
+        _ => "",
+    }
+}

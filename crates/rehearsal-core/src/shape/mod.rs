@@ -1,0 +1,26 @@
+//! What the messages of each version look like, and where one does not.
+//!
+//! ```text
+//! table.txt ──► Table ──► message, who says it, version ──► Finding, Finding, …
+//! Moment, Moment, … ──► Conversation (which version is spoken) ──┘
+//! ```
+//!
+//! One table describes all versions: each type, field and method says since when and until when it is known. Keys that the
+//! table does not know are allowed, as the protocol allows them.
+
+mod check;
+mod choice;
+mod conversation;
+mod headers;
+mod message;
+#[cfg(test)]
+mod mutations;
+mod parse;
+mod strings;
+mod table;
+mod versions;
+mod words;
+
+pub use conversation::{Conversation, Located};
+pub use message::{MAX_FINDINGS, check_notification, check_request, check_response};
+pub use versions::Versions;
