@@ -29,6 +29,8 @@ pub(crate) use screen::{Screen, USUAL_WIDTH};
 pub(crate) use snippet::snippet;
 pub(crate) use talk::Talk;
 pub(crate) use told::{log_line, progress_line};
-pub(crate) use trace::{Change, Columns, Detail, Row, TimelinePrinter, failed, plural, print_change, print_stats};
+pub(crate) use trace::{
+    Change, Checked, Columns, Detail, FindingPrinter, Row, TimelinePrinter, failed, plural, print_change, print_stats,
+};
 pub(crate) use visible::one_line;
 pub(crate) use wire::wire_line;

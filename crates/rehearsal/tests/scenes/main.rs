@@ -27,6 +27,7 @@ mod signals;
 mod stage;
 mod told;
 mod trace;
+mod trace_check;
 mod traced;
 mod verify;
 mod which_server;

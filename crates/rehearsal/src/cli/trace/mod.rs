@@ -1,10 +1,11 @@
 //! `rehearse trace`
 //!
 //! ```text
-//! files ──► Recording ──► Moment, Moment, … ──► show, grep
+//! files ──► Recording ──► Moment, Moment, … ──► show, grep, check
 //!                     ──► Part, Part, …     ──► stats, diff, merge, split, redact, convert
 //! ```
 
+mod check;
 mod convert;
 mod diff;
 mod error;

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 
+use super::check::Check;
 use super::convert::Convert;
 use super::diff::Diff;
 use super::grep::Grep;
@@ -15,7 +16,7 @@ use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 
-/// Look at recordings, search, compare and rewrite them
+/// Look at recordings, search, check, compare and rewrite them
 #[derive(Args, Debug)]
 #[command(after_help = MORE, subcommand_required = true, arg_required_else_help = true)]
 pub(in crate::cli) struct Trace {
@@ -32,6 +33,7 @@ Examples:
   rehearse trace show trace.jsonl
   rehearse trace stats trace.jsonl
   rehearse trace grep --errors . trace.jsonl
+  rehearse trace check trace.jsonl
   rehearse trace diff before.jsonl after.jsonl";
 
 #[derive(Debug, Subcommand)]
@@ -39,6 +41,7 @@ enum TraceVerb {
     Show(Show),
     Stats(Stats),
     Grep(Grep),
+    Check(Check),
     Diff(Diff),
     Merge(Merge),
     Split(Split),
@@ -54,6 +57,7 @@ impl Trace {
             TraceVerb::Show(show) => show.run(context),
             TraceVerb::Stats(stats) => stats.run(context),
             TraceVerb::Grep(grep) => grep.run(context),
+            TraceVerb::Check(check) => check.run(context),
             TraceVerb::Diff(diff) => diff.run(context),
             TraceVerb::Merge(merge) => merge.run(context),
             TraceVerb::Split(split) => split.run(context),
