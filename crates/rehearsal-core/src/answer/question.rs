@@ -38,6 +38,8 @@ pub(super) struct QuestionDraft {
     /// What the content of an accepted form must be.
     form: Option<LazySchema>,
     elicitation_id: Option<String>,
+    /// The first version that has such a question.
+    since: Revision,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +66,15 @@ impl QuestionDraft {
             }
             Ask::Roots => Asks::Roots,
         };
-        QuestionDraft { name: name.to_owned(), asks, params: fields.finish(), form, elicitation_id }
+        let since = match (asks, ask) {
+            (Asks::Form, Ask::Elicitation(written)) => {
+                let schema = written.requested_schema.as_ref().map(|schema| &schema.value);
+                if schema.is_some_and(has_choices) { Revision::V2025_11_25 } else { Revision::V2025_06_18 }
+            }
+            (Asks::Form | Asks::Url, _) => Revision::V2025_11_25,
+            (Asks::Model | Asks::Roots, _) => Revision::V2024_11_05,
+        };
+        QuestionDraft { name: name.to_owned(), asks, params: fields.finish(), form, elicitation_id, since }
     }
 
     /// The question for one request.
@@ -83,12 +93,12 @@ impl QuestionDraft {
 
     /// Why the client cannot be asked this.
     pub(super) fn objection(&self, terms: &Terms) -> Option<Objection> {
-        let (capability, since) = match self.asks {
-            Asks::Form => ("elicitation", Revision::V2025_06_18),
-            Asks::Url => ("elicitation", Revision::V2025_11_25),
-            Asks::Model => ("sampling", Revision::V2024_11_05),
-            Asks::Roots => ("roots", Revision::V2024_11_05),
+        let capability = match self.asks {
+            Asks::Form | Asks::Url => "elicitation",
+            Asks::Model => "sampling",
+            Asks::Roots => "roots",
         };
+        let since = self.since;
         if terms.revision < since {
             let why = format!("{capability} like this exists since {since}, and this client speaks {}", terms.revision);
             return Some(Objection { capability, mode: None, why });
@@ -129,6 +139,12 @@ impl QuestionDraft {
             Asks::Roots => answer.get("roots").is_some_and(Value::is_array),
         }
     }
+}
+
+/// Whether a form lets somebody choose several things, or among things with titles: nobody could before 2025-11-25.
+fn has_choices(schema: &Value) -> bool {
+    let fields = schema.get("properties").and_then(Value::as_object);
+    fields.is_some_and(|fields| fields.values().any(|field| field["type"] == "array" || field.get("oneOf").is_some()))
 }
 
 /// Why a client cannot be asked.
