@@ -6,20 +6,17 @@
 //
 //   listening on http://127.0.0.1:43121/mcp
 //
-// Both eras are served on one endpoint; legacy clients get a session, so that the server can ask them.
 // Run it with the Node that `install` installed: the SDK is looked for beside it.
 
-import { randomUUID } from 'node:crypto';
-import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
+
+import { serveHttp } from './typescript_http.mjs';
 
 // The packages are in the cache, as is this Node, but this file is not: an `import` would not find them.
 // An environment variable would not do either: SDK clients hand on only a few of those to stdio servers.
 const require = createRequire(process.execPath);
-const { McpServer, ResourceTemplate, completable, createMcpHandler, inputRequired, inputResponse, isLegacyRequest } =
-    require('@modelcontextprotocol/server');
+const { McpServer, ResourceTemplate, completable, inputRequired, inputResponse } = require('@modelcontextprotocol/server');
 const { serveStdio } = require('@modelcontextprotocol/server/stdio');
-const { NodeStreamableHTTPServerTransport, toNodeHandler, toWebRequest } = require('@modelcontextprotocol/node');
 const { z } = require('zod');
 
 const text = text => ({ content: [{ type: 'text', text }] });
@@ -121,50 +118,7 @@ function newServer() {
     return server;
 }
 
-function serveHttp(port) {
-    const modern = toNodeHandler(createMcpHandler(newServer, { legacy: 'reject' }));
-    const sessions = new Map();
-
-    async function legacy(request, response, body) {
-        const id = request.headers['mcp-session-id'];
-        if (id !== undefined && !sessions.has(id)) {
-            response.writeHead(404, { 'content-type': 'application/json' });
-            response.end('{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}');
-            return;
-        }
-        let transport = sessions.get(id);
-        if (!transport) {
-            transport = new NodeStreamableHTTPServerTransport({
-                sessionIdGenerator: randomUUID,
-                onsessioninitialized: id => void sessions.set(id, transport),
-                onsessionclosed: id => void sessions.delete(id)
-            });
-            await newServer().connect(transport);
-        }
-        await transport.handleRequest(request, response, body);
-    }
-
-    const listener = createServer(async (request, response) => {
-        let body;
-        if (request.method === 'POST') {
-            const chunks = await request.toArray();
-            try {
-                body = JSON.parse(Buffer.concat(chunks).toString());
-            } catch {
-                response.writeHead(400, { 'content-type': 'application/json' });
-                response.end('{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}');
-                return;
-            }
-        }
-        const isLegacy = await isLegacyRequest(await toWebRequest(request, body), body);
-        await (isLegacy ? legacy : modern)(request, response, body);
-    });
-    listener.listen(port, '127.0.0.1', () => {
-        console.error(`listening on http://127.0.0.1:${listener.address().port}/mcp`);
-    });
-}
-
 const [transport = 'http', port = '0'] = process.argv.slice(2);
 if (transport === 'stdio') serveStdio(newServer);
-else if (transport === 'http') serveHttp(Number(port));
+else if (transport === 'http') serveHttp(newServer, Number(port));
 else throw new Error(`no transport ${transport}`);

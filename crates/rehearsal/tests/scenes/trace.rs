@@ -476,7 +476,7 @@ fn help_teaches_each_verb() {
     rehearse!(Stage::new(), "rehearse trace", @"
     exit: 2
     ----- stderr -----
-    Look at recordings, search, compare and rewrite them
+    Look at recordings, search, check, compare and rewrite them
 
     Usage: rehearse trace <COMMAND>
 
@@ -484,6 +484,7 @@ fn help_teaches_each_verb() {
       show     Show what happened, in order, with how long it took and what went wrong
       stats    Count calls, failures and bytes, and tell how long calls took
       grep     Find calls, messages and lines of stderr
+      check    Check every message against the shapes of its protocol version
       diff     Compare two recordings call by call: what was asked, and what was answered
       merge    Put the sessions of several recordings into one, in the order in which they began
       split    Write each session to a file of its own
@@ -502,6 +503,7 @@ fn help_teaches_each_verb() {
       rehearse trace show trace.jsonl
       rehearse trace stats trace.jsonl
       rehearse trace grep --errors . trace.jsonl
+      rehearse trace check trace.jsonl
       rehearse trace diff before.jsonl after.jsonl
     ");
     rehearse!(Stage::new(), "rehearse trace grpe x", @"
