@@ -9,6 +9,7 @@ mod containers;
 mod cut_streams;
 mod everything;
 mod faults;
+mod hooked;
 mod installed;
 mod misbehaving;
 mod mocked;

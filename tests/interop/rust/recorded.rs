@@ -52,6 +52,28 @@ struct Recorded {
     folder: tempfile::TempDir,
 }
 
+/// The words that start a server with everything around it, in any folder: what passes is written down there.
+fn watched(trace: &Path, server: impl IntoIterator<Item = impl Into<OsString>>) -> Vec<OsString> {
+    let tee = |name: &str| ["sh", "-c", TEE, "sh", name].map(OsString::from);
+    let mut words = Vec::from(tee("client"));
+    words.push(rehearse().into());
+    words.extend(["record", "-q", "--no-redact", "-o"].map(OsString::from));
+    words.extend([trace.into(), "--".into()]);
+    words.extend(tee("server"));
+    words.extend(server.into_iter().map(Into::into));
+    words
+}
+
+/// What was said is the same on both sides of the recorder, and in the trace.
+fn assert_same(folder: &Path, trace: &Trace) {
+    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    for (name, side) in [("in", Side::Client), ("out", Side::Server)] {
+        let (one, other) = (read(&format!("client.{name}")), read(&format!("server.{name}")));
+        assert!(!one.is_empty() && one == other, "{side:?}: {} and {} bytes", one.len(), other.len());
+        assert_eq!(String::from_utf8_lossy(&trace.stream(side)), String::from_utf8_lossy(&one), "{side:?}");
+    }
+}
+
 impl Recorded {
     fn new() -> Recorded {
         Recorded { folder: tempfile::tempdir().unwrap() }
@@ -61,36 +83,40 @@ impl Recorded {
         self.folder.path().join(name)
     }
 
-    /// The words that start a server with everything around it.
-    fn command(&self, server: impl IntoIterator<Item = impl Into<OsString>>) -> Vec<OsString> {
-        let tee = |name: &str| -> Vec<OsString> {
-            let path = self.path(name).into_os_string();
-            vec!["sh".into(), "-c".into(), TEE.into(), "sh".into(), path]
-        };
-        let mut words = tee("client");
-        words.push(rehearse().into());
-        words.extend(["record", "-q", "--no-redact", "-o"].map(OsString::from));
-        words.extend([self.path("trace.jsonl").into_os_string(), "--".into()]);
-        words.extend(tee("server"));
-        words.extend(server.into_iter().map(Into::into));
-        words
-    }
-
     fn client(&self, server: impl IntoIterator<Item = impl Into<OsString>>) -> ClientBuilder {
-        let words = self.command(server);
-        Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT)
+        let words = watched(&self.path("trace.jsonl"), server);
+        Client::command(&words[0]).arguments(&words[1..]).working_dir(self.folder.path()).timeout(TIMEOUT)
     }
 
-    /// What was said, after everybody has ended: the same on both sides of the recorder, and in the trace.
+    /// What was said, after everybody has ended.
     fn trace(&self) -> Trace {
-        let read = |name: &str| std::fs::read(self.path(name)).unwrap();
         let trace = Trace::read(&self.path("trace.jsonl"));
-        for (name, side) in [("in", Side::Client), ("out", Side::Server)] {
-            let (one, other) = (read(&format!("client.{name}")), read(&format!("server.{name}")));
-            assert!(!one.is_empty() && one == other, "{side:?}: {} and {} bytes", one.len(), other.len());
-            assert_eq!(String::from_utf8_lossy(&trace.stream(side)), String::from_utf8_lossy(&one), "{side:?}");
-        }
+        assert_same(self.folder.path(), &trace);
         trace
+    }
+
+    /// A script that starts a server, in a folder of its own each time.
+    fn start_script(&self, server: &str) -> PathBuf {
+        let quoted = |word: &OsString| format!("'{}' ", word.to_str().unwrap());
+        let words: String = watched(Path::new("trace.jsonl"), [server]).iter().map(quoted).collect();
+        let script = self.path("start");
+        let folder = self.folder.path().display();
+        // Everybody holds the lock until they end.
+        let lines = format!("cd \"$(mktemp -d '{folder}/start.XXXXXX')\" && exec 3> alive && flock 3 && exec {words}");
+        std::fs::write(&script, lines).unwrap();
+        script
+    }
+
+    /// The folders in which a server was started, once all of them have ended.
+    async fn starts(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let folders: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
+        for folder in &folders {
+            let alive = File::open(folder.join("alive")).unwrap();
+            let over = tokio::task::spawn_blocking(move || alive.lock());
+            tokio::time::timeout(TIMEOUT, over).await.expect("the server ends with its client").unwrap().unwrap();
+        }
+        folders
     }
 }
 
@@ -106,18 +132,11 @@ struct Trace {
 impl Trace {
     /// The only session of a file.
     fn read(path: &Path) -> Trace {
-        let mut all = Trace::all(path);
-        assert_eq!(all.len(), 1, "one session only");
-        all.remove(0)
-    }
-
-    /// A client that finds out the era may start its server more than once.
-    fn all(path: &Path) -> Vec<Trace> {
-        let mut all = Vec::new();
         let mut trace = Trace::default();
         for part in TraceReader::new(BufReader::new(File::open(path).unwrap())) {
             match part.unwrap() {
                 Part::Start(start) => {
+                    assert_eq!(trace.server, None, "one session only");
                     let name = start.server_info.get("name").and_then(|name| name.as_str());
                     trace.server = Some(name.unwrap_or_default().to_owned());
                 }
@@ -137,11 +156,10 @@ impl Trace {
                 Part::Finish { end, .. } => {
                     trace.end = end;
                     trace.said.sort_by_key(|(seq, ..)| *seq);
-                    all.push(std::mem::take(&mut trace));
                 }
             }
         }
-        all
+        trace
     }
 
     /// What one side said, each message on its line.
@@ -233,21 +251,35 @@ async fn the_time_server_is_recorded_in_both_eras() {
 
 #[tokio::test]
 async fn the_python_and_typescript_sdks_see_no_difference_when_they_are_recorded() {
-    for (program, script) in [(python("python"), "python_client.py"), (node(), "typescript_client.mjs")] {
-        for (era, version) in [("legacy", "2025-11-25"), ("modern", "2026-07-28")] {
-            let recorded = Recorded::new();
-            // A client may take `--` for its own, so all of it is behind one name.
-            let quoted = |word: &OsString| format!("'{}' ", word.to_str().unwrap());
-            let words: String = recorded.command([TINY]).iter().map(quoted).collect();
-            std::fs::write(recorded.path("start"), format!("exec {words}")).unwrap();
-            let transport = ["--stdio", "sh", recorded.path("start").to_str().unwrap()].map(str::to_owned);
-            let transport: Vec<&str> = transport.iter().map(String::as_str).collect();
-            let seen = clients::run_script(&program, script, era, &transport).await;
-            assert_eq!(seen, clients::everything(version), "{script}, era {era}");
-            let all = Trace::all(&recorded.path("trace.jsonl"));
-            assert!(all.iter().any(|trace| trace.server.as_deref() == Some("tiny-server")), "{script}, era {era}");
-            assert!(all.iter().map(|trace| trace.notifications(&Method::PROGRESS)).sum::<usize>() >= 3);
+    let (python, node) = (python("python"), node());
+    // The TypeScript SDK asks a server which era it speaks, ends it, and starts another one for the conversation.
+    for (program, script, era, version, starts) in [
+        (&python, "python_client.py", "legacy", "2025-11-25", 1),
+        (&python, "python_client.py", "modern", "2026-07-28", 1),
+        (&python, "python_client.py", "auto", "2026-07-28", 1),
+        (&node, "typescript_client.mjs", "v1", "2025-11-25", 1),
+        (&node, "typescript_client.mjs", "legacy", "2025-11-25", 1),
+        (&node, "typescript_client.mjs", "modern", "2026-07-28", 2),
+        (&node, "typescript_client.mjs", "auto", "2026-07-28", 2),
+    ] {
+        let recorded = Recorded::new();
+        let start = recorded.start_script(TINY);
+        let seen = clients::run_script(program, script, era, &["--stdio", "sh", start.to_str().unwrap()]).await;
+        assert_eq!(seen, clients::everything(version), "{script}, era {era}");
+        let folders = recorded.starts().await;
+        assert_eq!(folders.len(), starts, "{script}, era {era}");
+        let mut methods = Vec::new();
+        for folder in folders {
+            let trace = Trace::read(&folder.join("trace.jsonl"));
+            assert_same(&folder, &trace);
+            assert_eq!(trace.server.as_deref(), Some("tiny-server"), "{script}, era {era}");
+            assert!(matches!(trace.end, Some(End::ClientClosed { .. })), "{script}, era {era}: {:?}", trace.end);
+            methods.push((trace.calls.len(), trace.notifications(&Method::PROGRESS)));
         }
+        methods.sort_unstable();
+        // The one that is only asked is asked one thing.
+        assert_eq!(methods[..starts - 1], [(1, 0)][..starts - 1], "{script}, era {era}");
+        assert!(methods[starts - 1].0 > 10 && methods[starts - 1].1 >= 3, "{script}, era {era}: {methods:?}");
     }
 }
 

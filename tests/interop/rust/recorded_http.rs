@@ -1,10 +1,11 @@
 //! Real servers and clients with a recorder between them: nobody notices, and everything is in the trace.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use rehearsal::Client;
 use rehearsal::client::{ClientBuilder, HttpTransport};
@@ -16,6 +17,8 @@ use rehearsal::record::{HttpRecording, Recorder};
 use rehearsal_wire::http::proxy::Options;
 use serde_json::json;
 use tokio::process::Command;
+use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::clients::{ERAS, Era, everything, run_script, tiny_over_http};
 use crate::cut_streams::Scissors;
@@ -35,9 +38,9 @@ struct Recorded {
 type Seen = Arc<Mutex<Vec<(Side, String)>>>;
 
 /// A session of the trace.
-struct Session {
+pub(crate) struct Session {
     start: Start,
-    calls: Vec<Call>,
+    pub(crate) calls: Vec<Call>,
     entries: Vec<What>,
     end: Option<End>,
 }
@@ -61,6 +64,17 @@ impl Recorded {
         builder.on_message(move |side, message| seen.lock().unwrap().push((side, message.text().into_owned())))
     }
 
+    /// Waits until the recorder has noticed by itself that so many sessions are over.
+    async fn noticed(&self, sessions: usize) {
+        let trace = self.directory.path().join("trace.jsonl");
+        let over = async {
+            while std::fs::read_to_string(&trace).unwrap().lines().count() < sessions {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        timeout(TIMEOUT, over).await.expect("a session that is over is in the trace");
+    }
+
     /// Ends the recorder; its sessions.
     async fn sessions(self) -> Vec<Session> {
         let Recorded { recording, recorder, directory, seen } = self;
@@ -70,9 +84,7 @@ impl Recorded {
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "a journal is left");
         let seen = std::mem::take(&mut *seen.lock().unwrap());
         if !seen.is_empty() {
-            // The words of a refusal are kept too, but for a client they are no message.
             let recorded = sessions.iter().flat_map(Session::messages);
-            let recorded = recorded.filter(|(_, message)| message.as_garbled().is_none());
             let recorded = recorded.map(|(side, message)| (side, message.text().into_owned()));
             assert_eq!(counted(recorded), counted(seen.into_iter()), "what was recorded is what the client saw");
         }
@@ -87,7 +99,7 @@ fn counted(said: impl Iterator<Item = (Side, String)>) -> BTreeMap<(Side, String
     counts
 }
 
-fn read(trace: &Path) -> Vec<Session> {
+pub(crate) fn read(trace: &Path) -> Vec<Session> {
     let mut sessions: Vec<Session> = Vec::new();
     for part in TraceReader::new(BufReader::new(File::open(trace).unwrap())) {
         match part.unwrap() {
@@ -152,15 +164,14 @@ async fn server_everything_over_both_transports() {
         let client = builder.connect().await.unwrap();
         everything::whole_tour(&client).await;
         client.close().await;
+        recorded.noticed(1).await;
         let sessions = recorded.sessions().await;
         assert_eq!(sessions.len(), 1, "{transport}");
         let session = &sessions[0];
         session.assert_whole();
         assert_eq!(session.transport(), name);
         assert_eq!(session.start.server_info["name"], "mcp-servers/everything");
-        // The recorder is stopped right after the client closed, and may not have noticed yet.
-        let ends = [Some(End::ClientClosed { status: None }), Some(End::Stopped)];
-        assert!(ends.contains(&session.end), "{transport}: {:?}", session.end);
+        assert_eq!(session.end, Some(End::ClientClosed { status: None }), "{transport}");
         let asked: &[&str] = match transport {
             // The older transport is spoken in a version that has no elicitation.
             "sse" => &["sampling/createMessage", "roots/list"],
@@ -320,28 +331,44 @@ async fn a_stream_that_broke_and_was_resumed_is_one_call() {
 async fn a_server_that_dies_is_told_and_recorded() {
     let server = tiny_over_http().await;
     let recorded = Recorded::before(&server.url).await;
-    let client = Client::url(recorded.url()).legacy(Revision::LATEST_LEGACY).timeout(TIMEOUT).connect().await.unwrap();
+    let new_client = || Client::url(recorded.url()).legacy(Revision::LATEST_LEGACY).timeout(TIMEOUT).connect();
+    let client = new_client().await.unwrap();
+    let begun = Arc::new(Notify::new());
     let slow = {
-        let client = client.clone();
-        tokio::spawn(async move { client.call("slow").arguments(json!({"steps": 2, "delay_ms": 10_000})).await })
+        let (client, begun) = (client.clone(), begun.clone());
+        let call = async move {
+            let slow = client.call("slow").arguments(json!({"steps": 2, "delay_ms": 10_000}));
+            slow.on_progress(move |_| begun.notify_one()).await
+        };
+        tokio::spawn(call)
     };
-    // The call is on its way when something that was sent after it is answered.
-    assert_eq!(client.call_tool("echo", json!({"message": "x"})).await.unwrap().content(), "x");
-    while recorded.recorder.summary().messages < 6 {
-        tokio::task::yield_now().await;
-    }
+    // In the middle of its answer.
+    timeout(TIMEOUT, begun.notified()).await.unwrap();
     server.stop().await;
-    assert!(slow.await.unwrap().is_err());
-    let refused = client.call_tool("echo", json!({"message": "x"})).await.unwrap_err().to_string();
-    // A socket that is still open from before may be used once more, and break.
-    assert!(refused.contains("502") || refused.contains("the connection broke"), "{refused}");
+    let lost = slow.await.unwrap().unwrap_err().to_string();
+    assert!(lost.contains("the stream ended before the answer to"), "{lost}");
+    // One that comes now has no socket from before, which would break first.
+    let refused = new_client().await.unwrap_err().to_string();
+    assert!(refused.contains("502 Bad Gateway: rehearse: cannot connect to 127.0.0.1:"), "{refused}");
     let sessions = recorded.sessions().await;
-    let unanswered = sessions[0].calls.iter().filter(|call| call.response.is_none()).count();
-    assert!((1..=2).contains(&unanswered), "{unanswered}");
-    let why = sessions[0].entries.iter().filter_map(|what| match what {
-        What::ChannelEnded { why: Some(why), .. } => Some(why.as_str()),
-        _ => None,
-    });
-    let told = |why: &str| why.starts_with("cannot connect to ") || why.starts_with("the server closed the connection");
-    assert!(why.clone().any(told), "{:?}", why.collect::<Vec<_>>());
+    let of = |method: &str| sessions.iter().find(|session| session.methods(Side::Client).contains(&method)).unwrap();
+    let unanswered = |session: &Session| {
+        let open = session.calls.iter().filter(|call| call.response.is_none());
+        open.map(|call| call.request.message.method().unwrap().to_string()).collect::<Vec<_>>()
+    };
+    let why = |session: &Session| {
+        let ended = session.entries.iter().filter_map(|what| match what {
+            What::ChannelEnded { why, .. } => why.clone(),
+            _ => None,
+        });
+        ended.collect::<BTreeSet<_>>()
+    };
+    assert_eq!(sessions.len(), 2);
+    let first = of("tools/call");
+    assert_eq!(unanswered(first), ["tools/call"]);
+    assert!(why(first).contains("the server closed the connection before it had answered"), "{:?}", why(first));
+    let second = sessions.iter().find(|session| !std::ptr::eq(*session, first)).unwrap();
+    assert_eq!(unanswered(second), ["initialize"]);
+    let why = Vec::from_iter(why(second));
+    assert!(why.len() == 1 && why[0].starts_with("cannot connect to 127.0.0.1:"), "{why:?}");
 }

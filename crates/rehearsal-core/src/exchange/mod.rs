@@ -6,9 +6,11 @@
 //! ```
 
 mod channel;
+mod elsewhere;
 mod outcome;
 mod pairing;
 
 pub use channel::{Channel, Side};
+pub use elsewhere::Elsewhere;
 pub use outcome::{Exchange, Key, Outcome, Stamped};
 pub use pairing::{Limit, Loose, Pairing, Step};

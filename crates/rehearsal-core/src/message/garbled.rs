@@ -82,6 +82,44 @@ pub enum Reason {
     NoId,
 }
 
+/// How a transport cut a message: reading its bytes again does not find that out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// The stream ended in the middle of it.
+    HalfLine,
+    /// It was longer than this many bytes.
+    TooLong {
+        /// The limit in bytes.
+        limit: usize,
+    },
+}
+
+impl Reason {
+    /// How the transport cut the message, where that is what is wrong with it. Everything else is found again by whoever
+    /// reads the bytes.
+    pub fn cut(&self) -> Option<Cut> {
+        match self {
+            Reason::HalfLine => Some(Cut::HalfLine),
+            Reason::TooLong { limit } => Some(Cut::TooLong { limit: *limit }),
+            Reason::Blank
+            | Reason::NotUtf8 { .. }
+            | Reason::NotJson { .. }
+            | Reason::NotAnObject { .. }
+            | Reason::EmptyBatch
+            | Reason::DuplicateKey { .. }
+            | Reason::NotVersion2 { .. }
+            | Reason::BadId { .. }
+            | Reason::BadMethod { .. }
+            | Reason::BadParams { .. }
+            | Reason::BadError { .. }
+            | Reason::ResultAndError
+            | Reason::RequestAndResponse
+            | Reason::Purposeless
+            | Reason::NoId => None,
+        }
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

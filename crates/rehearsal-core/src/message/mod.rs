@@ -15,7 +15,7 @@ mod reply;
 mod scan;
 
 pub use body::{Body, Message, Notification, Request, Response};
-pub use garbled::{Garbled, Reason};
+pub use garbled::{Cut, Garbled, Reason};
 pub use id::RequestId;
 pub use method::Method;
 pub use reply::{ErrorReply, Reply};

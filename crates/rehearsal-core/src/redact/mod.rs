@@ -18,6 +18,7 @@ mod edit;
 mod header;
 mod hit;
 mod key;
+mod lines;
 mod needle;
 mod pattern;
 mod pseudonym;
@@ -30,6 +31,7 @@ mod url;
 mod walk;
 
 pub use hit::{Hit, Kind, Summary};
+pub use lines::Run;
 pub use pattern::PlaceError;
 pub use pseudonym::pseudonym;
 pub use redaction::Redaction;

@@ -168,18 +168,45 @@ const REACH: usize = 40;
 
 /// Whether there is anything in a text that is worth a closer look.
 pub(super) fn suspicious(text: &[u8]) -> bool {
-    let Some(first) = &*FIRST else { return find(text).next().is_some() };
-    first.iter().any(|signs| {
-        signs.find_iter(text).any(|sign| {
-            // Many clients put one into every request.
-            let progress = sign.start().checked_sub(PROGRESS.len() - 5);
-            if progress.is_some_and(|start| text[start..].starts_with(PROGRESS)) {
-                return false;
-            }
-            let window = sign.start().saturating_sub(REACH)..text.len().min(sign.end() + REACH);
-            find(&text[window]).next().is_some()
-        })
+    match &*FIRST {
+        Some(first) => first.iter().any(|signs| places(signs, text).next().is_some()),
+        None => find(text).next().is_some(),
+    }
+}
+
+/// A place in each thing in a text that is worth a closer look, in order; some of them are worth none.
+pub(super) fn suspicions(text: &[u8]) -> Box<dyn Iterator<Item = usize> + '_> {
+    match &*FIRST {
+        Some([names, values]) => Box::new(merged(places(names, text), places(values, text))),
+        None => Box::new(find(text).map(|found| found.start)),
+    }
+}
+
+/// Two rows of places as one.
+pub(super) fn merged(
+    left: impl Iterator<Item = usize>,
+    right: impl Iterator<Item = usize>,
+) -> impl Iterator<Item = usize> {
+    let (mut left, mut right) = (left.peekable(), right.peekable());
+    std::iter::from_fn(move || match (left.peek(), right.peek()) {
+        (Some(first), Some(second)) if second < first => right.next(),
+        (Some(_), _) => left.next(),
+        (None, _) => right.next(),
     })
+}
+
+/// Where signs stand that are those of a needle.
+fn places<'t>(signs: &'t Searcher, text: &'t [u8]) -> impl Iterator<Item = usize> + 't {
+    let is_needle = move |sign: &aho_corasick::Match| {
+        // Many clients put one into every request.
+        let progress = sign.start().checked_sub(PROGRESS.len() - 5);
+        if progress.is_some_and(|start| text[start..].starts_with(PROGRESS)) {
+            return false;
+        }
+        let window = sign.start().saturating_sub(REACH)..text.len().min(sign.end() + REACH);
+        find(&text[window]).next().is_some()
+    };
+    signs.find_iter(text).filter(is_needle).map(|sign| sign.start())
 }
 
 #[cfg(test)]

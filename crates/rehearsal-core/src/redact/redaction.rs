@@ -12,13 +12,13 @@ use super::hit::{Hit, Kind};
 use super::rule::{Meaning, Rule};
 use super::scan::{Rules, Scan};
 use super::token::key_material;
-use crate::message::{Body, Message, Reason};
+use crate::message::{Body, Message};
 use crate::trace::{Call, End, Entry, HttpHead, Part, Placed, Start, What};
 
 /// What is redacted. Cheap to clone and to share.
 #[derive(Clone, Debug)]
 pub struct Redaction {
-    rules: Arc<Rules>,
+    pub(super) rules: Arc<Rules>,
 }
 
 impl Default for Redaction {
@@ -141,24 +141,10 @@ impl Redaction {
             }
             Body::Garbled(garbled) => {
                 let clean = self.bytes(raw, "garbled", hits)?;
-                Some(match &garbled.reason {
-                    // What only the transport could know; everything else is found again, in words without secrets.
-                    reason @ (Reason::HalfLine | Reason::TooLong { .. }) => Message::garbled(clean, reason.clone()),
-                    Reason::Blank
-                    | Reason::NotUtf8 { .. }
-                    | Reason::NotJson { .. }
-                    | Reason::NotAnObject { .. }
-                    | Reason::EmptyBatch
-                    | Reason::DuplicateKey { .. }
-                    | Reason::NotVersion2 { .. }
-                    | Reason::BadId { .. }
-                    | Reason::BadMethod { .. }
-                    | Reason::BadParams { .. }
-                    | Reason::BadError { .. }
-                    | Reason::ResultAndError
-                    | Reason::RequestAndResponse
-                    | Reason::Purposeless
-                    | Reason::NoId => Message::parse(clean),
+                Some(match garbled.reason.cut() {
+                    Some(_) => Message::garbled(clean, garbled.reason.clone()),
+                    // It is found again, in words without secrets.
+                    None => Message::parse(clean),
                 })
             }
         }
@@ -273,6 +259,7 @@ fn same_length(bytes: &[u8]) -> Cow<'_, str> {
 mod tests {
     use super::*;
     use crate::exchange::{Channel, Side};
+    use crate::message::Reason;
     use crate::redact::pseudonym;
     use proptest::prelude::*;
     use serde_json::json;

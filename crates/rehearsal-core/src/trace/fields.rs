@@ -51,6 +51,7 @@ pub(super) struct Fields<'a> {
     pub(super) half_line: Option<bool>,
     pub(super) limit: Option<usize>,
     pub(super) offset: Option<usize>,
+    pub(super) bytes: Option<u64>,
 
     pub(super) http: Option<HttpFields>,
     pub(super) event: Option<EventFields>,
@@ -69,6 +70,7 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
     Start,
+    Lines,
     Request,
     Notification,
     Response,
@@ -152,6 +154,7 @@ impl Fields<'_> {
         let channel = self.channel();
         let what = match kind {
             Kind::Start => return Err("an entry instead of another start".to_owned()),
+            Kind::Lines => return Err("an entry instead of lines of a journal".to_owned()),
             Kind::Request | Kind::Notification | Kind::Response | Kind::Batch | Kind::Garbled => {
                 What::Message { from: self.from()?, channel, message: message(&self, None)?, event_id: self.event_id }
             }
@@ -197,7 +200,7 @@ impl Fields<'_> {
         self.channel.map_or(Channel::MAIN, Channel)
     }
 
-    fn from(&self) -> Result<Side, String> {
+    pub(super) fn from(&self) -> Result<Side, String> {
         Ok(self.from.ok_or("`from`")?.into())
     }
 }

@@ -1,14 +1,14 @@
 //! From a journal to a trace: entries in, calls and the rest out.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::identity::identity;
 use super::{Call, End, Entry, Part, Placed, Start, What};
-use crate::exchange::{Channel, Exchange, Key, Limit, Pairing, Side, Stamped, Step};
-use crate::message::{Body, Message, Reason, RequestId};
+use crate::exchange::{Channel, Elsewhere, Exchange, Key, Limit, Pairing, Side, Stamped, Step};
+use crate::message::{Body, Message, Reason};
 
 /// How much of a session is kept in memory while it is folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +31,6 @@ const HELD: usize = 64;
 /// How much is kept of a line that has not ended.
 const PIECES: usize = 64 << 20;
 
-/// How many channels are remembered on which something was asked.
-const ASKED: usize = 100_000;
-
 /// Pairs the entries of one session, in the order in which they happened, and gives its parts.
 ///
 /// Every message is in exactly one part. What is kept is half a line of each side, and the requests that are still open: beyond the
@@ -48,10 +45,7 @@ pub struct Fold {
     /// What is open, oldest first.
     open: BTreeMap<(u64, u32), Key>,
     bytes: usize,
-    /// On which channels a request with this id is open.
-    elsewhere: HashMap<(Side, RequestId), BTreeSet<Channel>>,
-    /// On which channels something was asked that are still there: an answer there is about nothing else.
-    asked: BTreeSet<(Channel, Side)>,
+    elsewhere: Elsewhere,
     /// What each side has said of a line that has not ended.
     pieces: [(Side, Vec<u8>); 2],
     /// The place after the last one that is taken.
@@ -85,8 +79,7 @@ impl Fold {
             pairing: Pairing::new(Limit { notifications: 0, bytes: 0 }),
             open: BTreeMap::new(),
             bytes: 0,
-            elsewhere: HashMap::new(),
-            asked: BTreeSet::new(),
+            elsewhere: Elsewhere::default(),
             pieces: no_pieces(),
             next: 0,
             last: Duration::ZERO,
@@ -125,8 +118,7 @@ impl Fold {
                 }
             }
             What::ChannelEnded { channel, .. } => {
-                self.asked.remove(&(channel, Side::Client));
-                self.asked.remove(&(channel, Side::Server));
+                self.elsewhere.ended(channel);
                 self.give(Part::Entry(Entry { seq, item, at, what }), parts);
             }
             What::Piece { from, offset, bytes } => {
@@ -184,7 +176,7 @@ impl Fold {
         parts: &mut Vec<Part>,
     ) {
         let asked_on = match message.body() {
-            Body::Response(response) => self.asked_on(from.other(), channel, response.id.as_ref()),
+            Body::Response(response) => self.elsewhere.asked_on(from.other(), channel, response.id.as_ref()),
             Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => channel,
         };
         match self.pairing.step(from, asked_on, at, message.clone()) {
@@ -215,30 +207,11 @@ impl Fold {
         }
     }
 
-    /// The channel on which the request was asked that an answer on `channel` is about.
-    ///
-    /// Over HTTP a client answers in a POST of its own, and a stream that broke goes on in another.
-    fn asked_on(&self, asker: Side, channel: Channel, id: Option<&RequestId>) -> Channel {
-        let Some(id) = id else { return channel };
-        let key = Key { channel, asker, id: id.clone() };
-        if self.pairing.request(&key).is_some() || self.asked.contains(&(channel, asker)) {
-            return channel;
-        }
-        let channels = self.elsewhere.get(&(asker, key.id)).filter(|channels| channels.len() == 1);
-        channels.and_then(BTreeSet::first).copied().unwrap_or(channel)
-    }
-
     fn opened(&mut self, key: Key, bytes: usize, place: Place, parts: &mut Vec<Part>) {
         if let Some(tag) = self.pairing.tag_mut(&key) {
             *tag = place.clone();
         }
-        self.elsewhere.entry((key.asker, key.id.clone())).or_default().insert(key.channel);
-        if key.channel != Channel::MAIN {
-            self.asked.insert((key.channel, key.asker));
-            if self.asked.len() > ASKED {
-                self.asked.pop_first();
-            }
-        }
+        self.elsewhere.opened(&key);
         self.open.insert((place.seq, place.item.unwrap_or(0)), key);
         self.bytes += bytes;
         while self.open.len() > self.limit.requests || self.bytes > self.limit.bytes {
@@ -252,14 +225,7 @@ impl Fold {
     fn close(&mut self, exchange: &Exchange, place: &Place) {
         self.open.remove(&(place.seq, place.item.unwrap_or(0)));
         self.bytes = self.bytes.saturating_sub(exchange.request.message.raw().len());
-        let Key { channel, asker, id } = &exchange.key;
-        let slot = (*asker, id.clone());
-        if let Some(channels) = self.elsewhere.get_mut(&slot) {
-            channels.remove(channel);
-            if channels.is_empty() {
-                self.elsewhere.remove(&slot);
-            }
-        }
+        self.elsewhere.closed(&exchange.key);
     }
 
     fn call(&mut self, exchange: Box<Exchange>, place: Place, response: Option<Placed>, parts: &mut Vec<Part>) {

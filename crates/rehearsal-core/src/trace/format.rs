@@ -1,7 +1,10 @@
 //! The version of the formats that we write, and how older ones are brought up to it.
 
-/// The version that is written: of a journal and of a trace.
+/// The version of a trace that is written.
 pub const FORMAT: u64 = 1;
+
+/// The version of a journal that is written. The second has `lines`; what the first had means the same.
+pub const JOURNAL_FORMAT: u64 = 2;
 
 /// A piece of a line that a migration may have to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +29,7 @@ pub(super) fn migrate(format: u64, piece: Piece, text: Vec<u8>) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{TraceReader, TraceWriter};
+    use super::super::{JournalLine, JournalReader, TraceReader, TraceWriter};
     use super::*;
     use std::io::Cursor;
 
@@ -39,6 +42,28 @@ mod tests {
             assert!(sample.contains(&format!("\"format\":{format},")));
             let parts = TraceReader::new(Cursor::new(sample)).collect::<Result<Vec<_>, _>>();
             assert_eq!(parts.unwrap().len(), 31, "format {format}");
+        }
+    }
+
+    /// And a journal of each version.
+    const JOURNALS: [&str; JOURNAL_FORMAT as usize] = [
+        include_str!("../../../../fixtures/traces/format_1.journal"),
+        include_str!("../../../../fixtures/traces/format_2.journal"),
+    ];
+
+    #[test]
+    fn every_version_of_a_journal_can_still_be_read() {
+        let shown = |journal: &str| {
+            let lines = JournalReader::new(journal.as_bytes()).map(|line| match line.unwrap() {
+                JournalLine::Start(start) => start.session_id,
+                JournalLine::Entry { entry, .. } => format!("{entry:?}"),
+            });
+            lines.collect::<Vec<_>>()
+        };
+        for (format, journal) in (1..).zip(JOURNALS) {
+            assert!(journal.contains(&format!("\"format\":{format},")));
+            assert_eq!(shown(journal), shown(JOURNALS[0]), "they tell of the same conversation");
+            assert_eq!(shown(journal).len(), 7);
         }
     }
 

@@ -2,10 +2,16 @@
 
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 
+use std::time::Duration;
+
+use bytes::Bytes;
+
 use super::fields::{Fields, Kind};
-use super::format::FORMAT;
+use super::format::JOURNAL_FORMAT;
 use super::journal_parts::Mark;
-use super::{Entry, ReadError, Start};
+use super::{Entry, ReadError, Start, What};
+use crate::exchange::{Channel, Side};
+use crate::message::Message;
 
 /// The longest line that is read unless told otherwise.
 pub const LINE_LIMIT: usize = 1 << 30;
@@ -36,10 +42,29 @@ pub struct JournalReader<R> {
     /// How many bytes were read.
     position: u64,
     buffer: Vec<u8>,
+    /// The messages that follow as they came, where we are among such.
+    verbatim: Option<Verbatim>,
     limit: usize,
     skip_bad: bool,
     over: bool,
     torn: Option<u64>,
+}
+
+/// Messages that stand in a journal as they came, one a line, behind one line that says what they have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Verbatim {
+    from: Side,
+    at: Duration,
+    /// The place of the next one.
+    seq: u64,
+    /// How many bytes are left of them.
+    left: u64,
+}
+
+/// What a line says.
+enum Said {
+    Line(JournalLine),
+    Verbatim(Verbatim),
 }
 
 impl<R: BufRead> JournalReader<R> {
@@ -51,6 +76,7 @@ impl<R: BufRead> JournalReader<R> {
             line: 0,
             position: 0,
             buffer,
+            verbatim: None,
             limit: LINE_LIMIT,
             skip_bad: false,
             over: false,
@@ -86,24 +112,15 @@ impl<R: BufRead> JournalReader<R> {
 
     /// Where the next line begins.
     pub(super) fn mark(&self) -> Mark {
-        Mark { position: self.position, line: self.line }
+        Mark { position: self.position, line: self.line, verbatim: self.verbatim }
     }
 
     fn read(&mut self) -> Result<Option<JournalLine>, ReadError> {
         loop {
-            self.buffer.clear();
-            let limit = self.limit as u64 + 1;
-            let length = self.input.by_ref().take(limit).read_until(b'\n', &mut self.buffer)?;
-            if length == 0 {
-                return Ok(None);
+            if let Some(verbatim) = self.verbatim.take_if(|verbatim| verbatim.left > 0) {
+                return self.read_verbatim(verbatim);
             }
-            self.line += 1;
-            self.position += length as u64;
-            let ended = self.buffer.last() == Some(&b'\n');
-            if !ended && length > self.limit {
-                self.skip_line()?;
-                return Err(ReadError::TooLong { line: self.line, column: 1, limit: self.limit });
-            }
+            let Some(ended) = self.read_line(u64::MAX)? else { return Ok(None) };
             let text = if self.line == 1 {
                 self.buffer.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&self.buffer)
             } else {
@@ -113,15 +130,56 @@ impl<R: BufRead> JournalReader<R> {
                 continue;
             }
             match line(self.line, text) {
-                Ok(line) => return Ok(Some(line)),
+                Ok(Said::Line(line)) => return Ok(Some(line)),
+                Ok(Said::Verbatim(verbatim)) => self.verbatim = Some(verbatim),
                 // After a crash of the whole machine there may be anything.
                 Err(ReadError::NotJson { .. }) | Err(ReadError::Bad { line: 2.., .. }) if !ended => {
-                    self.torn = Some(length as u64);
+                    self.torn = Some(self.buffer.len() as u64);
                     return Ok(None);
                 }
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Reads the next of some messages that stand here as they came.
+    fn read_verbatim(&mut self, verbatim: Verbatim) -> Result<Option<JournalLine>, ReadError> {
+        let before = self.position;
+        let read = self.read_line(verbatim.left);
+        let Verbatim { from, at, seq, left } = verbatim;
+        let left = left.saturating_sub(self.position - before);
+        self.verbatim = Some(Verbatim { seq: seq + 1, left, ..verbatim });
+        match read? {
+            None => Ok(None),
+            Some(false) if left > 0 => {
+                self.torn = Some(self.buffer.len() as u64);
+                Ok(None)
+            }
+            Some(_) => {
+                let line = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
+                let message = Message::parse(Bytes::copy_from_slice(line));
+                let what = What::Message { from, channel: Channel::MAIN, message, event_id: None };
+                Ok(Some(JournalLine::Entry { session_id: None, entry: Entry::new(seq, at, what) }))
+            }
+        }
+    }
+
+    /// Reads one line of at most so many bytes into the buffer, and says whether it ended; `None` at the end of all.
+    fn read_line(&mut self, most: u64) -> Result<Option<bool>, ReadError> {
+        self.buffer.clear();
+        let limit = most.min(self.limit as u64 + 1);
+        let length = self.input.by_ref().take(limit).read_until(b'\n', &mut self.buffer)?;
+        if length == 0 {
+            return Ok(None);
+        }
+        self.line += 1;
+        self.position += length as u64;
+        let ended = self.buffer.last() == Some(&b'\n');
+        if !ended && length > self.limit {
+            self.skip_line()?;
+            return Err(ReadError::TooLong { line: self.line, column: 1, limit: self.limit });
+        }
+        Ok(Some(ended))
     }
 
     fn skip_line(&mut self) -> io::Result<()> {
@@ -145,12 +203,13 @@ impl<R: BufRead + Seek> JournalReader<R> {
     pub(super) fn go_to(&mut self, mark: Mark) -> io::Result<()> {
         self.input.seek(SeekFrom::Start(mark.position))?;
         (self.position, self.line, self.over, self.torn) = (mark.position, mark.line, false, None);
+        self.verbatim = mark.verbatim;
         Ok(())
     }
 }
 
 /// Reads one line.
-fn line(number: u64, text: &[u8]) -> Result<JournalLine, ReadError> {
+fn line(number: u64, text: &[u8]) -> Result<Said, ReadError> {
     let bad = |expected| ReadError::Bad { line: number, column: 1, expected };
     if !text.trim_ascii_start().starts_with(b"{") {
         return Err(bad("an object: `{`".to_owned()));
@@ -158,15 +217,23 @@ fn line(number: u64, text: &[u8]) -> Result<JournalLine, ReadError> {
     let fields: Fields<'_> = serde_json::from_slice(text).map_err(|error| ReadError::json(number, 1, &error))?;
     match fields.kind {
         Some(Kind::Start) => match fields.format {
-            Some(format) if format > FORMAT => Err(ReadError::Format { line: number, found: format, known: FORMAT }),
-            Some(_) | None => fields.start().map(JournalLine::Start).map_err(bad),
+            Some(found) if found > JOURNAL_FORMAT => {
+                Err(ReadError::Format { line: number, found, known: JOURNAL_FORMAT })
+            }
+            Some(_) | None => fields.start().map(|start| Said::Line(JournalLine::Start(start))).map_err(bad),
         },
+        Some(Kind::Lines) => verbatim(&fields).map(Said::Verbatim).map_err(bad),
         Some(_) | None => {
             let mut fields = fields;
             let session_id = fields.session_id.take();
-            fields.entry().map(|entry| JournalLine::Entry { session_id, entry }).map_err(bad)
+            fields.entry().map(|entry| Said::Line(JournalLine::Entry { session_id, entry })).map_err(bad)
         }
     }
+}
+
+fn verbatim(fields: &Fields<'_>) -> Result<Verbatim, String> {
+    let left = fields.bytes.ok_or("`bytes`")?;
+    Ok(Verbatim { from: fields.from()?, at: fields.at()?, seq: fields.seq()?, left })
 }
 
 impl<R: BufRead> Iterator for JournalReader<R> {
@@ -191,7 +258,7 @@ mod tests {
     use super::*;
     use crate::exchange::{Channel, Side};
     use crate::message::Message;
-    use crate::trace::{InLog, What, arbitrary, write_entry, write_start};
+    use crate::trace::{InLog, What, arbitrary, write_entry, write_lines, write_start};
     use proptest::prelude::*;
     use std::time::Duration;
 
@@ -285,8 +352,8 @@ mod tests {
             (r#"{"seq":1}"#, "line 1, column 1: expected `type`"),
             (
                 r#"{"type":"reqest","seq":1}"#,
-                "line 1, column 16: unknown variant `reqest`, expected one of `start`, `request`, `notification`, \
-                 `response`, `batch`, `garbled`, `http`, `event`, `channel_ended`, `piece`, `stderr`, `end`",
+                "line 1, column 16: unknown variant `reqest`, expected one of `start`, `lines`, `request`, \
+                 `notification`, `response`, `batch`, `garbled`, `http`, `event`, `channel_ended`, `piece`, `stderr`, `end`",
             ),
             (r#"{"type":"request","at_ms":1}"#, "line 1, column 1: expected `seq`"),
             (
@@ -294,7 +361,9 @@ mod tests {
                 "line 1, column 1: expected milliseconds in `at_ms` instead of \"x\"",
             ),
             (r#"{"type":"request","seq":1,"at_ms":1}"#, "line 1, column 1: expected `from`"),
-            (r#"{"type":"start","format":3}"#, "line 1: cannot read trace format 3; this rehearse reads up to 1"),
+            (r#"{"type":"start","format":3}"#, "line 1: cannot read trace format 3; this rehearse reads up to 2"),
+            (r#"{"type":"lines","seq":1,"at_ms":1,"from":"client"}"#, "line 1, column 1: expected `bytes`"),
+            (r#"{"type":"lines","seq":1,"at_ms":1,"bytes":9}"#, "line 1, column 1: expected `from`"),
             (
                 r#"{"type":"request","seq":1,"at_ms":1,"from":"client","params":{},"lf":[1]}"#,
                 "line 1, column 1: expected a space at byte 1 of the value, as `lf` says",
@@ -326,6 +395,52 @@ mod tests {
             "line 1, column 1: a value is longer than the limit of 1000 bytes"
         );
         assert!(reader.next().unwrap().is_ok());
+    }
+
+    #[test]
+    fn messages_that_stand_as_they_came_are_read_like_any() {
+        let mut journal = Vec::new();
+        let lines = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n\r\nnoise\n";
+        write_lines(&mut journal, 4, Duration::from_micros(12_500), Side::Client, lines);
+        write_entry(&mut journal, &Entry { seq: 7, ..said("{}") }, None);
+        let read = |journal: &[u8]| {
+            let mut reader = JournalReader::new(journal);
+            let mut found = Vec::new();
+            for line in reader.by_ref() {
+                let Ok(JournalLine::Entry { session_id: None, entry }) = line else { panic!("{line:?}") };
+                assert_eq!(entry.at, Duration::from_micros(12_500));
+                let What::Message { from: Side::Client, channel: Channel::MAIN, message, event_id: None } = entry.what
+                else {
+                    panic!("a message")
+                };
+                found.push(format!("{} {}", entry.seq, message.text()));
+            }
+            (found, reader.torn())
+        };
+        let all = ["4 {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}", "5 \r", "6 noise", "7 {}"];
+        assert_eq!(read(&journal), (all.map(str::to_owned).to_vec(), None));
+        // Killed at any byte: whole lines count, and what is torn is passed over.
+        let header = journal.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        for cut in 0..journal.len() {
+            let (found, torn) = read(&journal[..cut]);
+            let whole = journal[..cut].iter().skip(header).filter(|byte| **byte == b'\n').count();
+            assert_eq!(found, all[..found.len()], "cut at {cut}");
+            assert!(found.len() == whole || (found.len() == whole + 1 && cut + 1 == journal.len()), "cut at {cut}");
+            assert!(torn.is_none_or(|torn| torn < 200), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_session_of_lines_can_be_come_back_to() {
+        let mut journal = Vec::new();
+        write_lines(&mut journal, 0, Duration::ZERO, Side::Server, b"one\ntwo\nthree\n");
+        let mut reader = JournalReader::new(std::io::Cursor::new(journal));
+        let first = reader.next();
+        let mark = reader.mark();
+        let rest: Vec<_> = reader.by_ref().map(Result::unwrap).collect();
+        reader.go_to(mark).unwrap();
+        assert_eq!(reader.by_ref().map(Result::unwrap).collect::<Vec<_>>(), rest);
+        assert!(first.is_some() && rest.len() == 2);
     }
 
     proptest! {

@@ -5,6 +5,7 @@ use std::io::{BufRead, Seek};
 
 use serde_json::Map;
 
+use super::journal::Verbatim;
 use super::{Fold, JournalLine, JournalReader, Part, ReadError, Start};
 
 /// The parts of a journal: its sessions one after the other, though their lines may be mixed.
@@ -36,6 +37,8 @@ struct Span {
 pub(super) struct Mark {
     pub(super) position: u64,
     pub(super) line: u64,
+    /// Where it is among messages that stand there as they came.
+    pub(super) verbatim: Option<Verbatim>,
 }
 
 #[derive(Debug)]
@@ -129,7 +132,7 @@ impl<R: BufRead + Seek> JournalParts<R> {
                 }
                 // Of another session, or told already.
                 Some(Ok(JournalLine::Start(_)) | Err(_)) => {}
-                None => self.journal.go_to(Mark { position: span.to, line: 0 })?,
+                None => self.journal.go_to(Mark { position: span.to, line: 0, verbatim: None })?,
             }
         } else {
             let next = Stage::Before(*number + 1);

@@ -9,7 +9,7 @@ use memchr::memchr2;
 use super::fields::Fields;
 use super::layout::{Envelope, Key, fill};
 use super::put::{put_number, put_text};
-use crate::message::{Body, Message, Reason, Reply};
+use crate::message::{Body, Cut, Message, Reason, Reply};
 
 /// Writes a message as members, each with a comma before it. An id that is equal to `known_id` is left out.
 ///
@@ -32,28 +32,13 @@ pub(super) fn put_message(out: &mut Vec<u8>, message: &Message, known_id: Option
         Body::Garbled(garbled) => {
             out.extend_from_slice(b",\"reason\":");
             put_text(out, &garbled.to_string());
-            match garbled.reason {
-                Reason::HalfLine => out.extend_from_slice(b",\"half_line\":true"),
-                Reason::TooLong { limit } => {
+            match garbled.reason.cut() {
+                Some(Cut::HalfLine) => out.extend_from_slice(b",\"half_line\":true"),
+                Some(Cut::TooLong { limit }) => {
                     out.extend_from_slice(b",\"limit\":");
                     put_number(out, limit as u64);
                 }
-                // Reading the bytes again finds out the same.
-                Reason::Blank
-                | Reason::NotUtf8 { .. }
-                | Reason::NotJson { .. }
-                | Reason::NotAnObject { .. }
-                | Reason::EmptyBatch
-                | Reason::DuplicateKey { .. }
-                | Reason::NotVersion2 { .. }
-                | Reason::BadId { .. }
-                | Reason::BadMethod { .. }
-                | Reason::BadParams { .. }
-                | Reason::BadError { .. }
-                | Reason::ResultAndError
-                | Reason::RequestAndResponse
-                | Reason::Purposeless
-                | Reason::NoId => {}
+                None => {}
             }
             put_whole(out, raw);
         }

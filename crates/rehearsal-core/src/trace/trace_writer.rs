@@ -3,6 +3,7 @@
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use super::fields::EndFields;
+use super::format::FORMAT;
 use super::members::{id_text, put_message};
 use super::put::{put_milliseconds, put_number, put_value};
 use super::write::{put_channel, put_entry, put_event_id, put_start, put_time};
@@ -40,7 +41,7 @@ impl<W: Write, S: Read + Write + Seek> TraceWriter<W, S> {
                 }
                 self.buffer.clear();
                 self.buffer.push(b'{');
-                put_start(&mut self.buffer, start);
+                put_start(&mut self.buffer, start, FORMAT);
                 self.buffer.extend_from_slice(b",\"calls\":[");
                 self.open = Some(b"");
                 self.out.write_all(&self.buffer)

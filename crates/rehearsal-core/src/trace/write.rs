@@ -1,9 +1,11 @@
 //! One line of a journal, written as it happens.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use super::fields::{EndFields, EventFields, HttpFieldsOf};
-use super::format::FORMAT;
+use super::format::JOURNAL_FORMAT;
 use super::members::{put_message, put_whole};
 use super::put::{put_milliseconds, put_number, put_text, put_value};
 use super::{Entry, Start, What};
@@ -23,19 +25,19 @@ pub struct InLog<'a> {
 /// Appends the first line of a session to `out`, with its line end.
 ///
 /// ```text
-/// {"type":"start","format":1,"session_id":"…","server_info":{…},"started_at":"2026-07-28T12:00:00.25Z","metadata":{}}
+/// {"type":"start","format":2,"session_id":"…","server_info":{…},"started_at":"2026-07-28T12:00:00.25Z","metadata":{}}
 /// ```
 pub fn write_start(out: &mut Vec<u8>, start: &Start) {
     out.extend_from_slice(b"{\"type\":\"start\",");
-    put_start(out, start);
+    put_start(out, start, JOURNAL_FORMAT);
     out.extend_from_slice(b"}\n");
 }
 
 /// The members that a session begins with, in a journal and in a trace.
-pub(super) fn put_start(out: &mut Vec<u8>, start: &Start) {
+pub(super) fn put_start(out: &mut Vec<u8>, start: &Start, format: u64) {
     let Start { session_id, server_info, started_at, metadata } = start;
     out.extend_from_slice(b"\"format\":");
-    put_number(out, FORMAT);
+    put_number(out, format);
     out.extend_from_slice(b",\"session_id\":");
     put_text(out, session_id);
     out.extend_from_slice(b",\"server_info\":");
@@ -127,6 +129,24 @@ pub(super) fn put_entry(out: &mut Vec<u8>, entry: &Entry, log: Option<&InLog<'_>
         }
     }
     out.push(b'}');
+}
+
+/// Appends messages as they came, each a line with its end, behind one line that says what they have in common.
+///
+/// ```text
+/// {"type":"lines","seq":4,"at_ms":12.5,"from":"client","bytes":41}
+/// {"jsonrpc":"2.0","id":1,"method":"ping"}
+/// ```
+pub fn write_lines(out: &mut Vec<u8>, seq: u64, at: Duration, from: Side, lines: &[u8]) {
+    out.extend_from_slice(b"{\"type\":\"lines\",\"seq\":");
+    put_number(out, seq);
+    out.extend_from_slice(b",\"at_ms\":");
+    put_milliseconds(out, at);
+    put_from(out, from);
+    out.extend_from_slice(b",\"bytes\":");
+    put_number(out, lines.len() as u64);
+    out.extend_from_slice(b"}\n");
+    out.extend_from_slice(lines);
 }
 
 fn kind(what: &What) -> &'static str {

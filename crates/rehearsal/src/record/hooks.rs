@@ -1,12 +1,13 @@
 //! What an application wants to see of a recorded conversation.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rehearsal_core::exchange::{Limit, Pairing, Step};
+use rehearsal_core::exchange::{Channel, Elsewhere, Exchange, Key, Limit, Pairing, Side, Step};
 use rehearsal_core::json::RawJson;
-use rehearsal_core::message::{Method, Reply};
+use rehearsal_core::message::{Body, Message, Method, Reply};
 use rehearsal_core::trace::What;
 
 use super::notice::{Listener, Notice};
@@ -15,6 +16,9 @@ use super::notice::{Listener, Notice};
 pub type RequestHook = Arc<dyn Fn(&Method, Option<&RawJson>) + Send + Sync>;
 /// Sees the method of every request that was answered, of either side, and the answer.
 pub type ResponseHook = Arc<dyn Fn(&Method, &Reply) + Send + Sync>;
+
+/// How many requests may wait for an answer; beyond it the answer to the oldest is shown to nobody.
+const OPEN: usize = 10_000;
 
 /// All of them.
 #[derive(Clone, Default)]
@@ -32,25 +36,34 @@ impl Hooks {
 /// Calls the hooks of one session.
 pub(super) struct Caller {
     hooks: Hooks,
-    /// An answer does not say what was asked.
-    pairing: Mutex<Pairing>,
+    asked: Mutex<Asked>,
+}
+
+/// What was asked: an answer does not say it.
+struct Asked {
+    pairing: Pairing<u64>,
+    elsewhere: Elsewhere,
+    /// What is open, oldest first.
+    open: BTreeMap<u64, Key>,
+    next: u64,
+}
+
+enum Seen {
+    Request(Method, Option<RawJson>),
+    Response(Method, Reply),
 }
 
 impl Caller {
     pub(super) fn new(hooks: Hooks) -> Caller {
-        let none = Limit { notifications: 0, bytes: 0 };
-        Caller { hooks, pairing: Mutex::new(Pairing::new(none)) }
+        let pairing = Pairing::new(Limit { notifications: 0, bytes: 0 });
+        let asked = Asked { pairing, elsewhere: Elsewhere::default(), open: BTreeMap::new(), next: 0 };
+        Caller { hooks, asked: Mutex::new(asked) }
     }
 
     /// Calls whoever wants to see this. Nothing is locked meanwhile: a hook may use the tape itself.
     pub(super) fn call(&self, what: &What, listener: &Listener) {
-        let What::Message { from, channel, message, .. } = what else { return };
-        let step = {
-            let mut pairing = self.pairing.lock().unwrap_or_else(PoisonError::into_inner);
-            let step = pairing.step(*from, *channel, Duration::ZERO, message.clone());
-            opened(&pairing, step)
-        };
-        step.into_iter().for_each(|seen| self.tell(&seen, listener));
+        let seen = self.asked.lock().unwrap_or_else(PoisonError::into_inner).saw(what);
+        seen.into_iter().for_each(|seen| self.tell(&seen, listener));
     }
 
     fn tell(&self, seen: &Seen, listener: &Listener) {
@@ -71,23 +84,73 @@ impl Caller {
     }
 }
 
-enum Seen {
-    Request(Method, Option<RawJson>),
-    Response(Method, Reply),
-}
+impl Asked {
+    fn saw(&mut self, what: &What) -> Vec<Seen> {
+        match what {
+            What::Message { from, channel, message, .. } => match message.body() {
+                Body::Batch(messages) => {
+                    messages.iter().filter_map(|message| self.said(*from, *channel, message)).collect()
+                }
+                Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Garbled(_) => {
+                    self.said(*from, *channel, message).into_iter().collect()
+                }
+            },
+            What::ChannelEnded { channel, .. } => {
+                self.elsewhere.ended(*channel);
+                Vec::new()
+            }
+            What::Piece { .. } | What::Http { .. } | What::Event { .. } | What::Stderr { .. } | What::Ended(_) => {
+                Vec::new()
+            }
+        }
+    }
 
-fn opened(pairing: &Pairing, step: Step<()>) -> Vec<Seen> {
-    match step {
-        Step::Opened { key, displaced: _ } => {
-            let request = pairing.request(&key).and_then(|stamped| stamped.message.as_request());
-            request.map(|request| Seen::Request(request.method.clone(), request.params.clone())).into_iter().collect()
+    fn said(&mut self, from: Side, channel: Channel, message: &Message) -> Option<Seen> {
+        let channel = match message.body() {
+            Body::Response(response) => self.elsewhere.asked_on(from.other(), channel, response.id.as_ref()),
+            Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => channel,
+        };
+        match self.pairing.step(from, channel, Duration::ZERO, message.clone()) {
+            Step::Opened { key, displaced } => {
+                if let Some((exchange, number)) = displaced {
+                    self.closed(&exchange, number);
+                }
+                self.opened(key);
+                message.as_request().map(|request| Seen::Request(request.method.clone(), request.params.clone()))
+            }
+            Step::Settled { exchange, tag } => {
+                self.closed(&exchange, tag);
+                let method = exchange.request.message.method().cloned()?;
+                exchange.reply().cloned().map(|reply| Seen::Response(method, reply))
+            }
+            Step::Cancelled { expired, .. } => {
+                if let Some((exchange, number)) = expired {
+                    self.closed(&exchange, number);
+                }
+                None
+            }
+            // A batch inside a batch is garbled, so there is none here.
+            Step::Attached { .. } | Step::Loose { .. } | Step::Batch(_) => None,
         }
-        Step::Settled { exchange, tag: () } => {
-            let method = exchange.request.message.method().cloned();
-            let seen = method.zip(exchange.reply().cloned()).map(|(method, reply)| Seen::Response(method, reply));
-            seen.into_iter().collect()
+    }
+
+    fn opened(&mut self, key: Key) {
+        if let Some(number) = self.pairing.tag_mut(&key) {
+            *number = self.next;
         }
-        Step::Batch(steps) => steps.into_iter().flat_map(|step| opened(pairing, step)).collect(),
-        Step::Attached { .. } | Step::Cancelled { .. } | Step::Loose { .. } => Vec::new(),
+        self.elsewhere.opened(&key);
+        self.open.insert(self.next, key);
+        self.next += 1;
+        if self.open.len() > OPEN
+            && let Some((number, oldest)) = self.open.pop_first()
+            && let Some((exchange, _)) = self.pairing.abandon(&oldest)
+        {
+            self.closed(&exchange, number);
+        }
+    }
+
+    fn closed(&mut self, exchange: &Exchange, number: u64) {
+        self.open.remove(&number);
+        self.elsewhere.closed(&exchange.key);
     }
 }

@@ -24,8 +24,8 @@ pub(super) enum Pieces {
 /// Cuts bytes into lines; memory is bounded by the limit, whatever comes.
 #[derive(Debug)]
 pub(super) struct Lines {
-    from: Side,
-    limit: usize,
+    pub(super) from: Side,
+    pub(super) limit: usize,
     pieces: Pieces,
     /// What has come of a line that has not ended.
     rest: Vec<u8>,
@@ -38,6 +38,11 @@ pub(super) struct Lines {
 impl Lines {
     pub(super) fn new(from: Side, limit: usize, pieces: Pieces) -> Lines {
         Lines { from, limit, pieces, rest: Vec::new(), kept: 0, skipping: false }
+    }
+
+    /// Whether the next byte begins a line.
+    pub(super) fn is_between(&self) -> bool {
+        self.rest.is_empty() && !self.skipping
     }
 
     /// Takes what was read, all of which is passed on after this.

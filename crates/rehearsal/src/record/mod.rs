@@ -23,6 +23,7 @@ mod intercept;
 mod lines;
 mod log;
 mod notice;
+mod orphans;
 mod recorder;
 mod recover;
 mod session_id;

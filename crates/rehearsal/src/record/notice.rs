@@ -25,6 +25,20 @@ pub enum Notice {
         /// What went wrong.
         why: String,
     },
+    /// A session whose recorder was killed is in the trace now.
+    Recovered {
+        /// Which.
+        session_id: String,
+        /// How many entries it has.
+        entries: u64,
+    },
+    /// What an earlier recorder left could not be put into the trace; it is still there.
+    NotRecovered {
+        /// Its journal, or the trace.
+        path: PathBuf,
+        /// What went wrong.
+        why: String,
+    },
     /// A hook panicked. It is called again the next time.
     HookPanicked {
         /// Which one: `request` or `response`.
@@ -47,6 +61,13 @@ impl fmt::Display for Notice {
                 trace.display(),
                 journal.display()
             ),
+            Notice::Recovered { session_id, entries } => {
+                let entries = if *entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
+                write!(f, "recovered session {session_id}, whose recorder was killed: {entries}")
+            }
+            Notice::NotRecovered { path, why } => {
+                write!(f, "cannot recover what an earlier recorder left in {}: {why}", path.display())
+            }
             Notice::HookPanicked { hook, method } => write!(f, "a {hook} hook panicked at {method}; it is ignored"),
         }
     }
@@ -57,7 +78,11 @@ impl Notice {
     pub fn is_failure(&self) -> bool {
         match self {
             Notice::Stopped { .. } | Notice::NotFolded { .. } => true,
-            Notice::NotStarted | Notice::HookPanicked { .. } => false,
+            // The earlier session is still in its journal, and nothing is missing from ours.
+            Notice::NotStarted
+            | Notice::Recovered { .. }
+            | Notice::NotRecovered { .. }
+            | Notice::HookPanicked { .. } => false,
         }
     }
 }

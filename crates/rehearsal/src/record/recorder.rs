@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::hooks::Hooks;
 use super::notice::{Listener, Notice, on_stderr};
+use super::orphans::Orphans;
 use super::summary::Summary;
 use super::tape::Tape;
 
@@ -44,6 +45,7 @@ pub(super) struct Settings {
     pub(super) hooks: Hooks,
     listener: Listener,
     summary: Mutex<Summary>,
+    pub(super) orphans: Orphans,
 }
 
 /// Says how to record.
@@ -63,6 +65,7 @@ impl Recorder {
             hooks: Hooks::default(),
             listener: on_stderr(),
             summary: Mutex::default(),
+            orphans: Orphans::default(),
         };
         RecorderBuilder { settings }
     }

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rehearsal_core::exchange::Side;
+use rehearsal_core::redact::Run;
 use rehearsal_core::trace::{End, What};
 use rehearsal_wire::stdio::{ClientStreams, Relay, RelayEnd, ServerCommand, SpawnError, Stream, Tap};
 use serde_json::{Map, Value, json};
 
 use super::lines::Lines;
 use super::stderr::Stderr;
+use super::tape::Passed;
 use super::{Recorder, Tape};
 
 /// A server that a client talks to through us, and a tape of it.
@@ -108,13 +110,15 @@ struct StdioTap {
 
 impl Tap for StdioTap {
     fn passing(&self, stream: Stream, bytes: &[u8]) {
-        let mut whats = Vec::new();
         match stream {
-            Stream::Stdin => locked(&self.client).cut(bytes, &mut whats),
-            Stream::Stdout => locked(&self.server).cut(bytes, &mut whats),
-            Stream::Stderr => locked(&self.stderr).cut(bytes, &mut whats),
+            Stream::Stdin => self.said(&mut locked(&self.client), bytes),
+            Stream::Stdout => self.said(&mut locked(&self.server), bytes),
+            Stream::Stderr => {
+                let mut whats = Vec::new();
+                locked(&self.stderr).cut(bytes, &mut whats);
+                self.put(whats);
+            }
         }
-        self.put(whats);
     }
 
     fn ended(&self, stream: Stream) {
@@ -129,6 +133,34 @@ impl Tap for StdioTap {
 }
 
 impl StdioTap {
+    /// What one side said. Whole lines without secrets are kept as they came: reading them is not worth the delay.
+    fn said(&self, lines: &mut Lines, bytes: &[u8]) {
+        let begun =
+            if lines.is_between() { 0 } else { memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1) };
+        let whole = memchr::memrchr(b'\n', bytes).map_or(begun, |end| end + 1);
+        let (mut passed, mut whats) = (Vec::new(), Vec::new());
+        match self.tape.takes_lines().filter(|_| bytes.len() <= lines.limit) {
+            Some(redaction) => {
+                lines.cut(&bytes[..begun], &mut whats);
+                for run in redaction.lines(&bytes[begun..whole]) {
+                    match run {
+                        Run::Clean(bytes) => {
+                            passed.extend(whats.drain(..).map(Passed::What));
+                            passed.push(Passed::Lines { from: lines.from, bytes });
+                        }
+                        Run::Suspect(line) => lines.cut(line, &mut whats),
+                    }
+                }
+                lines.cut(&bytes[whole..], &mut whats);
+            }
+            None => lines.cut(bytes, &mut whats),
+        }
+        passed.extend(whats.into_iter().map(Passed::What));
+        if !passed.is_empty() {
+            self.tape.pass(passed);
+        }
+    }
+
     fn put(&self, whats: Vec<What>) {
         if !whats.is_empty() {
             self.tape.put(whats);

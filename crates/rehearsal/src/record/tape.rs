@@ -5,9 +5,10 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rehearsal_core::exchange::Side;
 use rehearsal_core::message::Message;
 use rehearsal_core::redact::{Hit, Redaction};
-use rehearsal_core::trace::{End, Entry, InLog, Start, What, write_entry, write_start};
+use rehearsal_core::trace::{End, Entry, InLog, Start, What, write_entry, write_lines, write_start};
 use serde_json::{Map, Value};
 
 use super::clock::Clock;
@@ -58,6 +59,14 @@ struct Running {
     log_lines: Vec<u8>,
 }
 
+/// What is put on a tape.
+pub(super) enum Passed<'b> {
+    /// Anything.
+    What(What),
+    /// Whole messages with nothing to hide, each with its line end. They are read when somebody wants to know.
+    Lines { from: Side, bytes: &'b [u8] },
+}
+
 impl Tape {
     pub(super) fn new(recorder: Recorder) -> Tape {
         let hooks = &recorder.settings.hooks;
@@ -66,10 +75,15 @@ impl Tape {
         Tape { session: Arc::new(Session { recorder, state, caller }) }
     }
 
-    /// Begins the session; a second time it does nothing.
+    /// Begins the session; a second time it does nothing. What earlier recorders left beside the trace when they were
+    /// killed is put into it meanwhile.
     pub fn start(&self, server_info: Map<String, Value>) {
         let mut state = self.session.state();
         if let State::NotStarted { .. } = *state {
+            let settings = &self.session.recorder.settings;
+            if let Some(trace) = &settings.trace {
+                settings.orphans.begin(trace, self.session.recorder.listener());
+            }
             *state = State::Running(Box::new(Running::begin(&self.session.recorder, server_info)));
             self.session.recorder.count(|summary| summary.sessions += 1);
         }
@@ -96,15 +110,26 @@ impl Tape {
     ///
     /// This never fails: where the disk is full the recording stops, not the conversation.
     pub fn put(&self, whats: impl IntoIterator<Item = What>) {
+        self.pass(whats.into_iter().map(Passed::What));
+    }
+
+    /// How messages that came as lines are judged, where they may be kept as they came; `None` where somebody wants to
+    /// see each of them.
+    pub(super) fn takes_lines(&self) -> Option<&Redaction> {
+        let settings = &self.session.recorder.settings;
+        (settings.log.is_none() && self.session.caller.is_none()).then_some(&settings.redaction)
+    }
+
+    /// The same for messages that may be kept as they came.
+    pub(super) fn pass<'b>(&self, passed: impl IntoIterator<Item = Passed<'b>>) {
         let mut seen = Vec::new();
-        let whats = whats.into_iter().inspect(|what| {
-            if self.session.caller.is_some() {
-                seen.push(what.clone());
-            }
+        let passed = passed.into_iter().inspect(|passed| match passed {
+            Passed::What(what) if self.session.caller.is_some() => seen.push(what.clone()),
+            Passed::What(_) | Passed::Lines { .. } => {}
         });
         let told = match &mut *self.session.state() {
             State::Running(running) => {
-                running.put(&self.session.recorder, whats);
+                running.put(&self.session.recorder, passed);
                 true
             }
             State::NotStarted { told } => std::mem::replace(told, true),
@@ -145,8 +170,9 @@ impl Session {
             }
         };
         if let Some(mut running) = running {
-            running.put(&self.recorder, [What::Ended(end)]);
+            running.put(&self.recorder, [Passed::What(What::Ended(end))]);
             running.fold(&self.recorder);
+            self.recorder.settings.orphans.wait();
         }
     }
 }
@@ -185,13 +211,25 @@ impl Running {
         Running { session_id, clock, next: 0, spool, cut_off: None, log, lines, log_lines: Vec::new() }
     }
 
-    fn put(&mut self, recorder: &Recorder, whats: impl IntoIterator<Item = What>) {
+    fn put<'b>(&mut self, recorder: &Recorder, passed: impl IntoIterator<Item = Passed<'b>>) {
         let at = self.clock.elapsed();
         let mut messages = 0;
         self.lines.clear();
         self.log_lines.clear();
-        for what in whats {
+        for passed in passed {
             let seq = self.next;
+            let what = match passed {
+                Passed::What(what) => what,
+                Passed::Lines { from, bytes } => {
+                    let count = memchr::memchr_iter(b'\n', bytes).count() as u64;
+                    messages += count;
+                    self.next += count;
+                    if self.spool.is_some() {
+                        write_lines(&mut self.lines, seq, at, from, bytes);
+                    }
+                    continue;
+                }
+            };
             let (what, hits) = redacted(&recorder.settings.redaction, what);
             let hits = match &what {
                 // The whole line has the same secrets.

@@ -31,15 +31,25 @@ use crate::traced::sessions;
 const KILLS: u64 = 210;
 
 /// Numbers that look random and are the same for the same seed.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn throw(&mut self, below: u64) -> u64 {
+    pub(crate) fn throw(&mut self, below: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 >> 11) % below
     }
+}
+
+/// The seed and how often somebody is killed, as the environment says, and told so that it can be done again.
+pub(crate) fn seeded(kills: u64) -> (u64, u64) {
+    let number = |name| std::env::var(name).ok().map(|text| text.parse().unwrap());
+    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
+    let seed = number("REHEARSAL_SEED").unwrap_or_else(clock).max(1);
+    let kills = number("REHEARSAL_KILLS").unwrap_or(kills);
+    println!("REHEARSAL_SEED={seed} REHEARSAL_KILLS={kills}");
+    (seed, kills)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,11 +178,7 @@ fn whole_lines(bytes: &[u8]) -> &[u8] {
 #[test]
 #[ignore = "takes a minute; `.ci/run recording` runs it"]
 fn nothing_that_was_passed_on_is_lost_whoever_is_killed() {
-    let number = |name| std::env::var(name).ok().map(|text| text.parse().unwrap());
-    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
-    let seed = number("REHEARSAL_SEED").unwrap_or_else(clock).max(1);
-    let kills = number("REHEARSAL_KILLS").unwrap_or(KILLS);
-    println!("REHEARSAL_SEED={seed} REHEARSAL_KILLS={kills}");
+    let (seed, kills) = seeded(KILLS);
     let stage = Stage::new();
     let trace = stage.path().join("trace.jsonl");
     let (mut dice, mut bytes, mut folded) = (Dice(seed), 0, 0);
@@ -270,4 +276,29 @@ fn a_session_that_runs_is_left_alone() {
     assert!(child.wait().unwrap().success());
     assert!(recover(&trace).unwrap().is_empty());
     assert_eq!(sessions(&trace)[0].stream(Side::Server), b"hello\n");
+}
+
+#[test]
+fn the_next_recorder_recovers_what_the_last_one_left_and_leaves_those_that_live_alone() {
+    let stage = Stage::new();
+    let trace = stage.path().join("trace.jsonl");
+    let mut live = stage.shell("exec rehearse record -q -- cat").stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = live.stdin.take().unwrap();
+    stdin.write_all(b"live\n").unwrap();
+    live.stdout.take().unwrap().read_exact(&mut [0; 5]).unwrap();
+    stage.play("echo killed | rehearse record -q -- sh -c 'cat; kill -9 $PPID'");
+    assert_eq!(rehearsal::record::journals(&trace).unwrap().len(), 2);
+    let said = stage.play("echo next | rehearse record -- cat");
+    let line = said.lines().find(|line| line.starts_with("recovered session ")).unwrap_or_else(|| panic!("{said}"));
+    assert!(line.contains(", whose recorder was killed: "), "{line}");
+    let journals = rehearsal::record::journals(&trace).unwrap();
+    let [(left, _)] = &journals[..] else { panic!("{journals:?}") };
+    let mut found: Vec<_> = sessions(&trace).iter().map(|session| session.stream(Side::Client)).collect();
+    found.sort();
+    assert_eq!(found, [b"killed\n".to_vec(), b"next\n".to_vec()]);
+    drop(stdin);
+    assert!(live.wait().unwrap().success());
+    let all = sessions(&trace);
+    assert_eq!((&all[2].start.session_id, all[2].stream(Side::Client)), (left, b"live\n".to_vec()));
+    assert!(rehearsal::record::journals(&trace).unwrap().is_empty());
 }

@@ -10,6 +10,7 @@ mod check;
 mod containers;
 mod convert;
 mod crash;
+mod crash_http;
 mod full_disk;
 mod generate;
 mod help;

@@ -1,8 +1,11 @@
 //! `rehearse record --url`: clients talk to the recorder in the place of the server.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, ChildStderr};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rehearsal::record::recover;
@@ -10,16 +13,21 @@ use rehearsal::record::recover;
 use crate::stage::{Stage, rehearse};
 
 /// A recorder that runs beside the scene.
-struct Recorder {
+pub(crate) struct Recorder {
     child: Child,
     stderr: BufReader<ChildStderr>,
     /// `http://127.0.0.1:1234`
-    origin: String,
+    pub(crate) origin: String,
 }
 
 impl Recorder {
     fn start(stage: &Stage, options: &str) -> Recorder {
-        let line = format!("exec rehearse record --url http://$ADDRESS/mcp {options}");
+        Recorder::before(stage, "http://$ADDRESS/mcp", options)
+    }
+
+    /// One in front of the server at this address.
+    pub(crate) fn before(stage: &Stage, url: &str, options: &str) -> Recorder {
+        let line = format!("exec rehearse record --url {url} {options}");
         let mut child = stage.shell(&line).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut first = String::new();
@@ -29,12 +37,12 @@ impl Recorder {
         Recorder { child, stderr, origin }
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap();
     }
 
     /// Its exit status, and what it said at the end.
-    fn ended(mut self) -> (Option<i32>, String) {
+    pub(crate) fn ended(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.stderr.read_to_string(&mut said).unwrap();
         (self.child.wait().unwrap().code(), said)
@@ -122,4 +130,48 @@ fn what_is_wrong_is_said_before_anything_is_recorded() {
     hint: write it like 127.0.0.1:8080, or 127.0.0.1:0 for a free port
     "#);
     assert!(!stage.path().join("trace.jsonl").exists());
+}
+
+#[test]
+fn a_compressed_answer_passes_as_it_came_and_is_read() {
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"squeezed"}]}}"#;
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    gzip.write_all(answer.as_bytes()).unwrap();
+    let body = gzip.finish().unwrap();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let response = [head.as_bytes(), &body].concat();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let request = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"squeeze"}}"#;
+    let wanted = "accept-encoding: br;q=1.0, gzip;q=0.8, *;q=0.1\r\nMCP-Protocol-Version: 2026-07-28\r\n";
+    let (length, answered) = (request.len(), response.clone());
+    let server = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut asked = Vec::new();
+        while !asked.ends_with(b"}}") {
+            let mut some = [0; 1024];
+            let count = socket.read(&mut some).unwrap();
+            asked.extend_from_slice(&some[..count]);
+        }
+        socket.write_all(&answered).unwrap();
+        String::from_utf8(asked).unwrap()
+    });
+    let stage = Stage::new();
+    let recorder = Recorder::before(&stage, &url, "-o trace.jsonl");
+    let host = recorder.origin.strip_prefix("http://").unwrap();
+    let mut socket = TcpStream::connect(host).unwrap();
+    let asked = format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\n{wanted}Content-Length: {length}\r\n\r\n{request}");
+    socket.write_all(asked.as_bytes()).unwrap();
+    let mut heard = vec![0; response.len()];
+    socket.read_exact(&mut heard).unwrap();
+    assert_eq!(heard, response);
+    assert!(server.join().unwrap().contains(wanted), "what the client accepts is what the server is told");
+    drop(socket);
+    recorder.signal(Signal::SIGINT);
+    assert_eq!(recorder.ended().0, Some(0));
+    let trace = std::fs::read_to_string(stage.path().join("trace.jsonl")).unwrap();
+    assert!(trace.contains(r#""success":true,"result":{"content":[{"type":"text","text":"squeezed"}]}"#), "{trace}");
 }

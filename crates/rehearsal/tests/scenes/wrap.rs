@@ -140,6 +140,30 @@ fn edit(path: &Path, from: &str, to: &str) {
 }
 
 #[test]
+fn every_common_shape_comes_back_byte_by_byte() {
+    let shapes = [
+        "\u{feff}{\r\n\t\"mcpServers\": {\r\n\t\t\"a\": { \"command\": \"tiny-server\", \"args\": [\r\n\t\t\t\"--stdio\"\r\n\t\t] }\r\n\t}\r\n}",
+        r#"{"inputs":[{"id":"k"}],"servers":{"a":{"type":"stdio","command":"${workspaceFolder}/x","args":["${input:k}"],"envFile":".env"}}}"#,
+        "{ // settings.json\n  \"editor.fontSize\": 12, /* all\n of it */ \"mcp\": {\"servers\": {\"a\": {\"command\": \"x\",},},},\n}\n",
+        r#"{"mcp":{"a":{"type":"local","command":["npx","-y","x"],"enabled":true},"b":{"type":"remote","url":"https://x.example"}}}"#,
+        r#"{"context_servers":{"a":{"command":"x","args":null,"env":null}}}"#,
+        r#"{"mcpServers":{"a":{"httpUrl":"https://x.example"},"b":{"command":"\u0078","args":[]}},"projects":{"/p":{"mcpServers":{"c":{"command":"y"}}}}}"#,
+    ];
+    for (number, shape) in shapes.iter().enumerate() {
+        let stage = Stage::new().file("mcp.json", shape);
+        let path = stage.path().join("mcp.json");
+        let said = stage.play("rehearse wrap mcp.json");
+        assert!(said.starts_with("exit: 0\n"), "{number}: {said}");
+        let wrapped = std::fs::read_to_string(&path).unwrap();
+        assert!(wrapped.contains("\"record\", \"--quiet\""), "{number}: {wrapped}");
+        let said = stage.play("rehearse wrap mcp.json && rehearse unwrap mcp.json");
+        assert!(said.starts_with("exit: 0\n") && said.contains("is as it was"), "{number}: {said}");
+        assert_eq!(std::fs::read(&path).unwrap(), shape.as_bytes(), "{number}");
+        assert_eq!(std::fs::read_dir(stage.path()).unwrap().count(), 1, "{number}: the backup is gone");
+    }
+}
+
+#[test]
 fn a_file_that_cannot_be_wrapped_is_explained_and_left_alone() {
     let stage = Stage::new().file("bad.json", "{\n  \"mcpServers\": {,}\n}\n").file("none.json", "{}");
     rehearse!(stage, "rehearse wrap bad.json", @"

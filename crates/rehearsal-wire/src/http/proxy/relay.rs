@@ -158,7 +158,7 @@ impl Pump<'_> {
         let mut down = pin!(downward.run(from_upstream, to_client));
         let mut asking = true;
         let mut grace = pin!(tokio::time::sleep(Duration::MAX));
-        let mut stopping = false;
+        let (mut stopping, mut finished) = (false, false);
         loop {
             tokio::select! {
                 biased;
@@ -184,17 +184,18 @@ impl Pump<'_> {
                     DownEnd::Closed => self.upstream_closed("the server closed the connection"),
                     DownEnd::Broke(why) => self.upstream_broke(&why),
                     DownEnd::ClientBroke => self.over(&Over::ClientGone, Farewell::Abort),
-                    DownEnd::Finished if stopping => self.over(&Over::Stopped, Farewell::Polite(None)),
+                    DownEnd::Finished if stopping => self.stopped(Farewell::Polite(None)),
                     DownEnd::Finished => Farewell::Polite(self.refusal.take()),
                 },
                 () = told(&mut self.stop), if !stopping => {
-                    stopping = true;
-                    if self.shared.finish_up() {
-                        return self.over(&Over::Stopped, Farewell::Silent);
+                    (stopping, finished) = (true, self.shared.finish_up());
+                    if !finished {
+                        grace.as_mut().reset(Instant::now() + self.relay.grace);
                     }
-                    grace.as_mut().reset(Instant::now() + self.relay.grace);
                 }
-                () = &mut grace, if stopping => return self.over(&Over::Stopped, Farewell::Silent),
+                // Whoever closed before we were stopped is noticed first.
+                () = tokio::task::yield_now(), if finished => return self.stopped(Farewell::Silent),
+                () = &mut grace, if stopping => return self.stopped(Farewell::Silent),
             }
         }
     }
@@ -202,6 +203,11 @@ impl Pump<'_> {
     fn over(&self, over: &Over, farewell: Farewell) -> Farewell {
         self.shared.exchanges().end(over);
         farewell
+    }
+
+    fn stopped(&self, farewell: Farewell) -> Farewell {
+        let client_closed = self.shared.client_closed.load(Ordering::Relaxed);
+        self.over(if client_closed { &Over::ClientGone } else { &Over::Stopped }, farewell)
     }
 
     /// The upstream said its last word.

@@ -144,6 +144,19 @@ async fn a_shutdown_ends_streams_at_once_and_lets_answers_finish() {
 }
 
 #[tokio::test]
+async fn a_client_that_closed_before_the_shutdown_is_gone_and_not_stopped() {
+    let stage = Stage::new().await;
+    let (mut client, mut server) = stage.asked(GET).await;
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
+    server.send(head).await;
+    client.expect(head).await;
+    let Stage { proxy, log, .. } = stage;
+    drop(client);
+    proxy.shutdown().await;
+    assert_eq!(log.lines().last().unwrap(), "1 ClientGone");
+}
+
+#[tokio::test]
 async fn a_proxy_that_is_dropped_tells_whoever_watches() {
     let stage = Stage::new().await;
     let (mut client, server) = stage.asked(POST).await;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use rehearsal::core::redact::{Redaction, Rule};
-use rehearsal::record::{Recorder, Summary};
+use rehearsal::record::{Notice, Recorder, Summary};
 
 use super::http::{self, Listen};
 use super::stdio;
@@ -100,8 +100,16 @@ impl Record {
     }
 
     fn recorder(&self, context: &Context) -> Recorder {
-        let talk = context.talk.clone();
-        let builder = Recorder::builder().on_notice(move |notice| talk.error(notice));
+        let (talk, quiet) = (context.talk.clone(), self.quiet);
+        let builder = Recorder::builder().on_notice(move |notice| match notice {
+            Notice::Recovered { .. } if quiet => {}
+            Notice::Recovered { .. } => talk.say(notice),
+            Notice::NotStarted
+            | Notice::Stopped { .. }
+            | Notice::NotFolded { .. }
+            | Notice::NotRecovered { .. }
+            | Notice::HookPanicked { .. } => talk.error(notice),
+        });
         let builder = match self.trace() {
             Some(path) => builder.trace(path),
             None => builder,

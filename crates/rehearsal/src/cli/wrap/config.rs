@@ -4,7 +4,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::document::Node;
+use super::document::{Kind, Node};
 use super::error::WrapError;
 
 /// What `rehearse wrap` keeps the file in as it was.
@@ -68,16 +68,27 @@ impl Config {
         path.into()
     }
 
-    /// The servers by their names: under `mcpServers`, or `servers` as VS Code has it.
+    /// The servers by their names, wherever clients keep them:
+    ///
+    /// ```text
+    /// mcpServers              most clients; amp.mcpServers, and projects.PATH.mcpServers beside it in ~/.claude.json
+    /// servers, mcp.servers    VS Code
+    /// context_servers         Zed
+    /// mcp                     opencode, Crush
+    /// ```
     pub(super) fn servers(&self) -> Result<Vec<(&str, &Node)>, WrapError> {
-        let places = [
-            self.root.field("mcpServers"),
-            self.root.field("servers"),
-            self.root.field("mcp").and_then(|mcp| mcp.field("servers")),
-        ];
-        let servers = places.into_iter().flatten().find_map(Node::fields);
-        let servers = servers.ok_or_else(|| WrapError::NoServers { path: self.path.clone() })?;
-        Ok(servers.iter().map(|(name, node)| (name.as_str(), node)).collect())
+        let mcp = self.root.field("mcp");
+        let projects = self.root.field("projects").and_then(Node::fields).unwrap_or_default();
+        let named = ["mcpServers", "servers", "context_servers", "amp.mcpServers"].map(|name| self.root.field(name));
+        let places = named
+            .into_iter()
+            .chain([mcp.map(|mcp| mcp.field("servers").unwrap_or(mcp))])
+            .chain(projects.iter().map(|(_, project)| project.field("mcpServers")));
+        let mut places = places.flatten().filter_map(Node::fields).peekable();
+        if places.peek().is_none() {
+            return Err(WrapError::NoServers { path: self.path.clone() });
+        }
+        Ok(places.flatten().map(|(name, node)| (name.as_str(), node)).collect())
     }
 
     /// The text with some of its servers wrapped.
@@ -85,45 +96,66 @@ impl Config {
         let mut edits = Vec::new();
         for (name, server) in self.servers()? {
             let Some(prefix) = prefix(name).filter(|_| reached(server) == Reached::Command) else { continue };
-            let Some(command) = server.field("command") else { continue };
             let words: Vec<String> = prefix.words.iter().map(|word| quoted(word)).collect();
-            let mut words = words.join(", ");
-            words.push_str(", ");
-            words.push_str(&self.text[command.span.clone()]);
-            edits.push((command.span.clone(), quoted(&prefix.program)));
-            match server.field("args") {
-                Some(list) => {
+            let words = words.join(", ");
+            match Command::of(server) {
+                Some(Command::Line(list)) => {
                     let inside = list.span.start + 1;
-                    if list.elements().is_some_and(|elements| !elements.is_empty()) {
-                        let on_its_own_line =
-                            self.text[inside..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
-                        words.push_str(if on_its_own_line { "," } else { ", " });
-                    }
-                    edits.push((inside..inside, words));
+                    let space = self.separator(inside);
+                    edits.push((inside..inside, format!("{}, {words}{space}", quoted(&prefix.program))));
                 }
-                None => edits.push((command.span.end..command.span.end, format!(", \"args\": [{words}]"))),
+                Some(Command::Program { program, arguments }) => {
+                    let words = format!("{words}, {}", &self.text[program.span.clone()]);
+                    edits.push((program.span.clone(), quoted(&prefix.program)));
+                    edits.push(match arguments {
+                        Arguments::List(list) => {
+                            let inside = list.span.start + 1;
+                            let is_empty = list.elements().is_none_or(<[Node]>::is_empty);
+                            let space = if is_empty { "" } else { self.separator(inside) };
+                            (inside..inside, words + space)
+                        }
+                        Arguments::Null(null) => (null.span.clone(), format!("[{words}]")),
+                        Arguments::Absent => (program.span.end..program.span.end, format!(", \"args\": [{words}]")),
+                    });
+                }
+                None => {}
             }
         }
         Ok(edited(&self.text, edits))
+    }
+
+    /// What stands between our words and what came first before.
+    fn separator(&self, inside: usize) -> &'static str {
+        let on_its_own_line = self.text[inside..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
+        if on_its_own_line { "," } else { ", " }
     }
 
     /// The text with all of its servers unwrapped.
     pub(super) fn unwrapped(&self) -> Result<String, WrapError> {
         let mut edits = Vec::new();
         for (_, server) in self.servers()? {
-            let (Reached::Wrapped(prefix), Some(command), Some(list)) =
-                (reached(server), server.field("command"), server.field("args"))
-            else {
-                continue;
-            };
-            let elements = list.elements().unwrap_or_default();
-            let Some(original) = elements.get(prefix.words.len()) else { continue };
-            edits.push((command.span.clone(), self.text[original.span.clone()].to_owned()));
-            let end = match elements.get(prefix.words.len() + 1) {
-                Some(next) => self.after_comma(original.span.end..next.span.start),
-                None => original.span.end,
-            };
-            edits.push((list.span.start + 1..end, String::new()));
+            let Reached::Wrapped(prefix) = reached(server) else { continue };
+            match Command::of(server) {
+                Some(Command::Line(list)) => {
+                    // Our own name is the first word.
+                    let (ours, theirs) = list.elements().unwrap_or_default().split_at(prefix.words.len() + 1);
+                    if let (Some(last), Some(first)) = (ours.last(), theirs.first()) {
+                        let end = self.after_comma(last.span.end..first.span.start);
+                        edits.push((list.span.start + 1..end, String::new()));
+                    }
+                }
+                Some(Command::Program { program, arguments: Arguments::List(list) }) => {
+                    let elements = list.elements().unwrap_or_default();
+                    let Some(original) = elements.get(prefix.words.len()) else { continue };
+                    edits.push((program.span.clone(), self.text[original.span.clone()].to_owned()));
+                    let end = match elements.get(prefix.words.len() + 1) {
+                        Some(next) => self.after_comma(original.span.end..next.span.start),
+                        None => original.span.end,
+                    };
+                    edits.push((list.span.start + 1..end, String::new()));
+                }
+                Some(Command::Program { arguments: Arguments::Null(_) | Arguments::Absent, .. }) | None => {}
+            }
         }
         Ok(edited(&self.text, edits))
     }
@@ -150,27 +182,62 @@ impl Config {
     }
 }
 
-/// How a server is reached.
-pub(super) fn reached(server: &Node) -> Reached {
-    let text = |name| server.field(name).and_then(Node::text);
-    match (text("command"), text("url").or_else(|| text("serverUrl"))) {
-        (Some(program), _) => prefix(program, server).map_or(Reached::Command, Reached::Wrapped),
-        (None, Some(url)) => Reached::Url(url.to_owned()),
-        (None, None) => Reached::Unknown,
+/// How a configuration writes a command.
+enum Command<'a> {
+    /// `"command": "npx", "args": ["-y", "x"]`
+    Program { program: &'a Node, arguments: Arguments<'a> },
+    /// `"command": ["npx", "-y", "x"]`
+    Line(&'a Node),
+}
+
+enum Arguments<'a> {
+    List(&'a Node),
+    Null(&'a Node),
+    Absent,
+}
+
+impl Command<'_> {
+    fn of(server: &Node) -> Option<Command<'_>> {
+        let command = server.field("command")?;
+        match &command.kind {
+            Kind::Text(_) => {
+                let arguments = match server.field("args") {
+                    Some(list) if list.elements().is_some() => Arguments::List(list),
+                    Some(null) if matches!(null.kind, Kind::Null) => Arguments::Null(null),
+                    Some(_) => return None,
+                    None => Arguments::Absent,
+                };
+                Some(Command::Program { program: command, arguments })
+            }
+            Kind::Array(words) => words.first().and_then(Node::text).map(|_| Command::Line(command)),
+            Kind::Object(_) | Kind::Null | Kind::Other => None,
+        }
+    }
+
+    /// What stands before the command, where it is us who record it.
+    fn prefix(&self) -> Option<Prefix> {
+        let (program, words) = match self {
+            Command::Program { program, arguments: Arguments::List(list) } => (*program, list.elements()?),
+            Command::Program { arguments: Arguments::Null(_) | Arguments::Absent, .. } => return None,
+            Command::Line(list) => list.elements()?.split_first()?,
+        };
+        let program = program.text()?;
+        let ours = Path::new(program).file_name().is_some_and(|name| name == "rehearse");
+        let first = words.first().and_then(Node::text);
+        let end = words.iter().position(|word| word.text() == Some("--"))?;
+        let recorded = ours && first == Some("record") && words.len() > end + 1;
+        let words = words[..=end].iter().filter_map(|word| word.text().map(str::to_owned));
+        recorded.then(|| Prefix { program: program.to_owned(), words: words.collect() })
     }
 }
 
-/// What stands before the command, where it is us who record it.
-fn prefix(program: &str, server: &Node) -> Option<Prefix> {
-    let ours = Path::new(program).file_name().is_some_and(|name| name == "rehearse");
-    let words = server.field("args")?.elements()?;
-    let first = words.first().and_then(Node::text);
-    let end = words.iter().position(|word| word.text() == Some("--"))?;
-    let recorded = ours && first == Some("record") && words.len() > end + 1;
-    recorded.then(|| Prefix {
-        program: program.to_owned(),
-        words: words[..=end].iter().filter_map(|word| word.text().map(str::to_owned)).collect(),
-    })
+/// How a server is reached.
+pub(super) fn reached(server: &Node) -> Reached {
+    if let Some(command) = Command::of(server) {
+        return command.prefix().map_or(Reached::Command, Reached::Wrapped);
+    }
+    let url = ["url", "serverUrl", "httpUrl"].into_iter().find_map(|name| server.field(name)?.text());
+    url.map_or(Reached::Unknown, |url| Reached::Url(url.to_owned()))
 }
 
 fn quoted(text: &str) -> String {
@@ -215,6 +282,19 @@ mod tests {
                 r#"{"mcp":{"servers":{"a":{"command":"/bin/rehearse", "args": ["record", "-o", "/t.jsonl", "--", "x"]}}}}"#,
             ),
             (r#"{"mcpServers":{"a":{"url":"http://x"}}}"#, r#"{"mcpServers":{"a":{"url":"http://x"}}}"#),
+            (
+                r#"{"mcpServers":{"a":{"command":"x","args":null}}}"#,
+                r#"{"mcpServers":{"a":{"command":"/bin/rehearse","args":["record", "-o", "/t.jsonl", "--", "x"]}}}"#,
+            ),
+            // Nobody knows what this means, so it stays.
+            (
+                r#"{"mcpServers":{"a":{"command":"x","args":"y"}}}"#,
+                r#"{"mcpServers":{"a":{"command":"x","args":"y"}}}"#,
+            ),
+            (
+                r#"{"mcp":{"a":{"type":"local","command":[ "npx","x"]},"b":{"type":"remote","url":"http://x"}}}"#,
+                r#"{"mcp":{"a":{"type":"local","command":["/bin/rehearse", "record", "-o", "/t.jsonl", "--",  "npx","x"]},"b":{"type":"remote","url":"http://x"}}}"#,
+            ),
         ];
         for (text, expected) in table {
             assert_eq!(wrapped(text), expected);
@@ -228,9 +308,27 @@ mod tests {
             r#"{"mcpServers":{"a":{"command":"npx","args":["-y","x"]},"b":{"command":"y","args":[]}}}"#,
             r#"{"servers": {"a": {"args": [ "x"], "command": "npx", }, }}"#,
             "{\"servers\": {\"a\": {\"args\": [\n\t\"x\", // so\n\t\"y\"\n], \"command\": \"npx\"}}}",
+            "{\"mcp\": {\"a\": {\"command\": [\n  \"npx\", /* so */ \"x\"\n]}, \"b\": {\"command\": [\"y\"]}}}",
         ] {
             assert_eq!(config(&wrapped(text)).unwrapped().unwrap(), text);
         }
+    }
+
+    #[test]
+    fn servers_are_found_wherever_clients_keep_them() {
+        let table = [
+            (r#"{"mcpServers":{},"servers":{"a":{}},"context_servers":{"b":{}}}"#, "a b"),
+            (r#"{"amp.mcpServers":{"a":{}},"other":{"x":{}}}"#, "a"),
+            (r#"{"mcp":{"inputs":[],"servers":{"a":{}}}}"#, "a"),
+            (r#"{"mcp":{"a":{}}}"#, "a"),
+            (r#"{"mcpServers":{"a":{}},"projects":{"/p":{"mcpServers":{"b":{}}},"/q":{}}}"#, "a b"),
+        ];
+        for (text, expected) in table {
+            let config = config(text);
+            let names: Vec<&str> = config.servers().unwrap().into_iter().map(|(name, _)| name).collect();
+            assert_eq!(names.join(" "), expected);
+        }
+        assert!(config(r#"{"mcpServers":[]}"#).servers().is_err());
     }
 
     #[test]

@@ -14,7 +14,8 @@ pub(super) enum Kind {
     Object(Vec<(String, Node)>),
     Array(Vec<Node>),
     Text(String),
-    /// A number, `true`, `false` or `null`.
+    Null,
+    /// A number, `true` or `false`.
     Other,
 }
 
@@ -173,11 +174,13 @@ impl Reader<'_> {
         let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.');
         let length = self.rest().find(|c| !word(c)).unwrap_or(self.rest().len());
         let read = serde_json::from_str::<serde_json::Value>(&self.rest()[..length]);
-        if read.is_err() {
-            return Err(self.bad("a value"));
-        }
+        let kind = match read {
+            Ok(serde_json::Value::Null) => Kind::Null,
+            Ok(_) => Kind::Other,
+            Err(_) => return Err(self.bad("a value")),
+        };
         self.at += length;
-        Ok(Kind::Other)
+        Ok(kind)
     }
 
     fn taken(&mut self, wanted: char) -> bool {

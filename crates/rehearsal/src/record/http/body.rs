@@ -6,6 +6,8 @@ use rehearsal_core::message::{Message, Reason};
 use rehearsal_core::trace::What;
 use rehearsal_wire::http::sse::{Decoder, Event};
 
+use super::encoding::{Encoding, More};
+
 /// How much is kept of a body that is neither JSON nor events.
 const OTHER_LIMIT: usize = 64 * 1024;
 
@@ -22,6 +24,8 @@ pub(super) enum Body {
     },
     /// A stream of events.
     Events(Decoder),
+    /// Either of these, compressed.
+    Compressed { encoding: Encoding, name: String, content: Box<Body> },
     /// What it says cannot be known.
     Unreadable { why: String },
 }
@@ -43,9 +47,20 @@ impl Body {
     pub(super) fn new(headers: &[(String, String)], limit: usize) -> Body {
         let encoding =
             header(headers, "content-encoding").filter(|encoding| !encoding.eq_ignore_ascii_case("identity"));
-        if let Some(encoding) = encoding {
-            return Body::Unreadable { why: format!("the body is compressed ({encoding}) and was not read") };
+        if let Some(name) = encoding {
+            return match Encoding::named(name) {
+                Some(encoding) => {
+                    let content = Box::new(Body::content(headers, limit));
+                    Body::Compressed { encoding, name: name.to_owned(), content }
+                }
+                None => Body::Unreadable { why: format!("the body is compressed ({name}) and was not read") },
+            };
         }
+        Body::content(headers, limit)
+    }
+
+    /// What a body is once it is not compressed.
+    fn content(headers: &[(String, String)], limit: usize) -> Body {
         let kind = header(headers, "content-type").unwrap_or_default().split(';').next().unwrap_or_default().trim();
         if kind.eq_ignore_ascii_case("text/event-stream") {
             return Body::Events(Decoder::new(limit));
@@ -59,6 +74,7 @@ impl Body {
     pub(super) fn len(&self) -> usize {
         match self {
             Body::Whole { bytes, .. } => bytes.len(),
+            Body::Compressed { content, .. } => content.len(),
             Body::Events(_) | Body::Unreadable { .. } => 0,
         }
     }
@@ -86,7 +102,27 @@ impl Body {
                     *self = Body::Unreadable { why };
                 }
             }
+            Body::Compressed { encoding, name, content } => {
+                let decoded = encoding.decode(data, &mut |plain| {
+                    content.push(plain, place, whats);
+                    content.wants_more()
+                });
+                if let Err(error) = decoded {
+                    let why = format!("the body is not compressed as it says ({name}): {error}");
+                    let content = std::mem::replace(&mut **content, Body::Unreadable { why: why.clone() });
+                    content.end(false, place, whats);
+                    *self = Body::Unreadable { why };
+                }
+            }
             Body::Unreadable { .. } => {}
+        }
+    }
+
+    /// Whether more of it would be kept.
+    fn wants_more(&self) -> More {
+        match self {
+            Body::Whole { cut: false, .. } | Body::Events(_) | Body::Compressed { .. } => More::Wanted,
+            Body::Whole { cut: true, .. } | Body::Unreadable { .. } => More::Unwanted,
         }
     }
 
@@ -109,6 +145,7 @@ impl Body {
                 whats.extend(half.map(|data| message(place, Message::garbled(data, Reason::HalfLine), None)));
                 None
             }
+            Body::Compressed { content, .. } => content.end(is_whole, place, whats),
             Body::Unreadable { why } => Some(why),
         }
     }
@@ -117,6 +154,7 @@ impl Body {
     pub(super) fn so_far(&self) -> Bytes {
         match self {
             Body::Whole { bytes, .. } => Bytes::copy_from_slice(bytes),
+            Body::Compressed { content, .. } => content.so_far(),
             Body::Events(_) | Body::Unreadable { .. } => Bytes::new(),
         }
     }
@@ -181,9 +219,28 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compressed_is_said_to_be() {
-        let (whats, why) = read(&[("Content-Encoding", "gzip")], &["\u{1f}"], true, 100);
-        assert_eq!((whats, why.as_deref()), (vec![], Some("the body is compressed (gzip) and was not read")));
+    fn what_is_compressed_is_read_where_it_can_be() {
+        let compressed = |kind: &str, text: &str, limit| {
+            let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            std::io::Write::write_all(&mut gzip, text.as_bytes()).unwrap();
+            let headers = [("content-encoding", "gzip"), ("content-type", kind)];
+            let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let mut body = Body::new(&headers, limit);
+            let mut whats = Vec::new();
+            gzip.finish().unwrap().chunks(5).for_each(|piece| body.push(piece, PLACE, &mut whats));
+            let why = body.end(true, PLACE, &mut whats);
+            (whats, why)
+        };
+        let text = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        assert_eq!(compressed("application/json", text, 100), one(Message::parse(text)));
+        assert_eq!(compressed("text/event-stream", &format!("data: {text}\n\n"), 100), one(Message::parse(text)));
+        let long = Message::garbled(&b"{\"js"[..], Reason::TooLong { limit: 4 });
+        assert_eq!(compressed("application/json", text, 4), one(long));
+        let (whats, why) = read(&[("Content-Encoding", "br")], &["\u{1f}"], true, 100);
+        assert_eq!((whats, why.as_deref()), (vec![], Some("the body is compressed (br) and was not read")));
+        let (whats, why) = read(&[("Content-Encoding", "gzip")], &["no gzip at all"], true, 100);
+        assert_eq!(whats, []);
+        assert!(why.unwrap().starts_with("the body is not compressed as it says (gzip): "));
         assert_eq!(read(&[("Content-Encoding", "identity")], &["x"], true, 100).1, None);
     }
 

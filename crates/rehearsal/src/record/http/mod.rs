@@ -16,6 +16,7 @@
 //! ends, or with the recorder; and not before everything else in it is over.
 
 mod body;
+mod encoding;
 mod exchange;
 mod recording;
 mod sessions;

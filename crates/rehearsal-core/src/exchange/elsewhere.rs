@@ -1,0 +1,90 @@
+//! Answers that come on another channel than their questions.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::{Channel, Key, Side};
+use crate::message::RequestId;
+
+/// How many channels are remembered on which something was asked.
+const ASKED: usize = 100_000;
+
+/// On which channels requests are open, to find the one that an answer elsewhere is about.
+///
+/// Over HTTP a client answers in a POST of its own, a stream that broke goes on in another, and everything that a server
+/// says over HTTP+SSE comes on one stream.
+#[derive(Debug, Default)]
+pub struct Elsewhere {
+    /// On which channels a request with this id is open.
+    open: HashMap<(Side, RequestId), BTreeSet<Channel>>,
+    /// On which channels something was asked that are still there: an answer there is about nothing else.
+    asked: BTreeSet<(Channel, Side)>,
+}
+
+impl Elsewhere {
+    /// A request is open.
+    pub fn opened(&mut self, key: &Key) {
+        self.open.entry((key.asker, key.id.clone())).or_default().insert(key.channel);
+        if key.channel != Channel::MAIN {
+            self.asked.insert((key.channel, key.asker));
+            if self.asked.len() > ASKED {
+                self.asked.pop_first();
+            }
+        }
+    }
+
+    /// A request is no longer open.
+    pub fn closed(&mut self, key: &Key) {
+        let slot = (key.asker, key.id.clone());
+        if let Some(channels) = self.open.get_mut(&slot) {
+            channels.remove(&key.channel);
+            if channels.is_empty() {
+                self.open.remove(&slot);
+            }
+        }
+    }
+
+    /// Nothing more comes on a channel.
+    pub fn ended(&mut self, channel: Channel) {
+        self.asked.remove(&(channel, Side::Client));
+        self.asked.remove(&(channel, Side::Server));
+    }
+
+    /// The channel on which the request was asked that an answer on `channel` is about.
+    pub fn asked_on(&self, asker: Side, channel: Channel, id: Option<&RequestId>) -> Channel {
+        let Some(id) = id else { return channel };
+        let open = self.open.get(&(asker, id.clone()));
+        if open.is_some_and(|channels| channels.contains(&channel)) || self.asked.contains(&(channel, asker)) {
+            return channel;
+        }
+        let only = open.filter(|channels| channels.len() == 1);
+        only.and_then(BTreeSet::first).copied().unwrap_or(channel)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(asker: Side, channel: u64, id: i64) -> Key {
+        Key { channel: Channel(channel), asker, id: RequestId::Number(id) }
+    }
+
+    #[test]
+    fn an_answer_is_about_the_only_open_request_of_its_id() {
+        let mut elsewhere = Elsewhere::default();
+        let on = |elsewhere: &Elsewhere, asker, channel, id| {
+            elsewhere.asked_on(asker, Channel(channel), Some(&RequestId::Number(id))).0
+        };
+        elsewhere.opened(&key(Side::Server, 1, 7));
+        assert_eq!(on(&elsewhere, Side::Server, 9, 7), 1);
+        assert_eq!(on(&elsewhere, Side::Client, 9, 7), 9, "the other side asked nothing");
+        assert_eq!(elsewhere.asked_on(Side::Server, Channel(9), None), Channel(9));
+        elsewhere.opened(&key(Side::Server, 2, 7));
+        assert_eq!(on(&elsewhere, Side::Server, 9, 7), 9, "two of them: nobody knows which");
+        assert_eq!(on(&elsewhere, Side::Server, 2, 7), 2, "unless it comes where one of them was asked");
+        elsewhere.closed(&key(Side::Server, 2, 7));
+        assert_eq!(on(&elsewhere, Side::Server, 2, 7), 2, "a channel that is still there speaks of itself");
+        elsewhere.ended(Channel(2));
+        assert_eq!(on(&elsewhere, Side::Server, 2, 7), 1);
+    }
+}

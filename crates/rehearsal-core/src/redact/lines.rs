@@ -1,0 +1,147 @@
+//! Which of many lines need a closer look.
+
+use std::iter::Peekable;
+
+use super::needle::{merged, suspicions};
+use super::redaction::Redaction;
+
+/// Some of the lines that were looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Run<'b> {
+    /// Lines with nothing in them that redaction would change.
+    Clean(&'b [u8]),
+    /// One line that may have something.
+    Suspect(&'b [u8]),
+}
+
+impl Redaction {
+    /// Sorts whole lines, each with its end: most have nothing to hide, which is cheaper to see for all of them at once.
+    pub fn lines<'b>(&self, bytes: &'b [u8]) -> impl Iterator<Item = Run<'b>> {
+        let starts = std::iter::once(0).chain(memchr::memchr_iter(b'\n', bytes).map(|end| end + 1));
+        let suspicions: Places<'b> = if self.is_none() {
+            Box::new(std::iter::empty())
+        } else if !self.rules.places.is_empty() || !self.rules.patterns.is_empty() {
+            Box::new(starts)
+        } else {
+            // What is no object may be a line of a key.
+            let noise = starts.filter(|start| bytes.get(*start).is_some_and(|first| *first != b'{'));
+            Box::new(merged(noise, suspicions(bytes)))
+        };
+        Runs { bytes, at: 0, suspicions: suspicions.peekable() }
+    }
+}
+
+type Places<'b> = Box<dyn Iterator<Item = usize> + 'b>;
+
+struct Runs<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    suspicions: Peekable<Places<'b>>,
+}
+
+impl<'b> Iterator for Runs<'b> {
+    type Item = Run<'b>;
+
+    fn next(&mut self) -> Option<Run<'b>> {
+        let (bytes, start) = (self.bytes, self.at);
+        if start == bytes.len() {
+            return None;
+        }
+        while self.suspicions.next_if(|place| *place < start).is_some() {}
+        // Where the suspicious line begins, and the end of what is clean before it.
+        let place = self.suspicions.peek().copied().filter(|place| *place < bytes.len());
+        let line = place.map(|place| memchr::memrchr(b'\n', &bytes[start..place]).map_or(start, |end| start + end + 1));
+        let (end, run): (usize, fn(&'b [u8]) -> Run<'b>) = match (line, place) {
+            (Some(line), Some(place)) if line == start => {
+                (memchr::memchr(b'\n', &bytes[place..]).map_or(bytes.len(), |end| place + end + 1), Run::Suspect)
+            }
+            (Some(line), _) => (line, Run::Clean),
+            (None, _) => (bytes.len(), Run::Clean),
+        };
+        self.at = end;
+        Some(run(&bytes[start..end]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exchange::{Channel, Side};
+    use crate::message::Message;
+    use crate::trace::What;
+    use bytes::Bytes;
+    use proptest::prelude::*;
+
+    #[test]
+    fn only_the_lines_that_may_have_something_are_looked_at() {
+        let lines = b"{\"a\":1}\n{\"password\":2}\n{\"b\":3}\n{\"c\":4}\nnoise\n{\"u\":\"http://x\"}\n";
+        let runs: Vec<_> = Redaction::standard().lines(lines).collect();
+        let expected = [
+            Run::Clean(b"{\"a\":1}\n"),
+            Run::Suspect(b"{\"password\":2}\n"),
+            Run::Clean(b"{\"b\":3}\n{\"c\":4}\n"),
+            Run::Suspect(b"noise\n"),
+            Run::Suspect(b"{\"u\":\"http://x\"}\n"),
+        ];
+        assert_eq!(runs, expected);
+        assert_eq!(Redaction::none().lines(lines).collect::<Vec<_>>(), [Run::Clean(lines)]);
+        let rule = Redaction::none().with("$.params.a".parse().unwrap());
+        assert!(rule.lines(lines).all(|run| matches!(run, Run::Suspect(_))));
+        assert_eq!(rule.lines(lines).count(), 6);
+        assert_eq!(Redaction::standard().lines(b"").count(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_called_clean_is_kept_as_it_is_and_nothing_is_lost(
+            pieces in prop::collection::vec(prop::sample::select(PIECES), 0..30),
+        ) {
+            let mut bytes = pieces.concat().into_bytes();
+            bytes.push(b'\n');
+            let redaction = Redaction::standard();
+            let mut all = Vec::new();
+            for run in redaction.lines(&bytes) {
+                let (Run::Clean(lines) | Run::Suspect(lines)) = run;
+                prop_assert!(lines.ends_with(b"\n"));
+                all.extend_from_slice(lines);
+                if let Run::Clean(lines) = run {
+                    for line in lines.split(|byte| *byte == b'\n') {
+                        let message = Message::parse(Bytes::copy_from_slice(line));
+                        let what = What::Message { from: Side::Client, channel: Channel::MAIN, message, event_id: None };
+                        prop_assert_eq!(redaction.what(what.clone()), (what, vec![]));
+                    }
+                }
+            }
+            prop_assert_eq!(all, bytes);
+        }
+    }
+
+    const PIECES: &[&str] = &[
+        "\n",
+        "\n",
+        "{",
+        "}",
+        "\"",
+        ":",
+        ",",
+        "pass",
+        "word",
+        "token",
+        "progressToken",
+        "\"progressToken\":1",
+        "api",
+        "key",
+        "_",
+        "://",
+        "user:pw@host",
+        "sk-proj-abcdefghijklmnop1234567890",
+        "Bearer abcdefghijk",
+        "\\u00",
+        "73",
+        "eyJ",
+        "hello",
+        "{\"password\":\"x\"}",
+        "{\"a\":1}",
+        "MIIEowIBAAKCAQEA1c7e3Nn9b8u0ZB3f2Q4w5x6y7z8A9B0C1D2E3F4G5H6I7J8K",
+    ];
+}
