@@ -1,7 +1,7 @@
 //! Drive, record, mock and rehearse MCP servers, clients and agents.
 //!
 //! [`mock`] serves one from a file. [`client`] drives any server; [`testing`] has what a test of one needs beside it. [`record`] keeps what happens in
-//! files.
+//! files, and [`replay`] makes a server of them again.
 
 pub mod client;
 pub mod generate;
@@ -9,6 +9,7 @@ pub mod mock;
 #[cfg(feature = "oauth")]
 pub mod oauth;
 pub mod record;
+pub mod replay;
 pub mod store;
 pub mod testing;
 pub mod verify;

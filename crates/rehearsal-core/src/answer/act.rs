@@ -1,5 +1,7 @@
 //! What a play wants done.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::provenance::Answer;
@@ -41,8 +43,27 @@ pub enum Act {
     },
     /// Answer that a task has begun, and go on without the client.
     Detach(TaskTerms),
+    /// Wait for the turn of what comes next, where several requests were in hand at once.
+    Turn(Turn),
+    /// Never answer.
+    KeepSilent,
     /// Answer; the play is over.
     Reply(Answer),
+}
+
+/// The place of a message in the order in which a server once said everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Which conversation.
+    pub session: u32,
+    /// The place of the request that it belongs to.
+    pub request: u64,
+    /// Its own place.
+    pub place: u64,
+    /// The place of a request that came meanwhile and must be answered before.
+    pub after: Option<u64>,
+    /// How long it took once: no reason to wait longer for what may not come this time.
+    pub patience: Duration,
 }
 
 /// Something that clients may want to know.

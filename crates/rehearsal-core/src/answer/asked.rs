@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::Terms;
-use crate::message::Method;
+use crate::message::{ErrorReply, Method};
+use crate::protocol::code;
 
 /// One request, and everything that its answer may depend on.
 #[derive(Clone, Debug)]
@@ -22,6 +23,12 @@ impl Asked {
     /// A request without headers.
     pub fn new(method: Method, params: Value, terms: Terms) -> Asked {
         Asked { method, params, terms, headers: json!({}) }
+    }
+
+    /// The refusal of a method that its version does not know.
+    pub fn no_method(&self) -> ErrorReply {
+        let message = format!("there is no method {} in {}", self.method, self.terms.revision);
+        ErrorReply::new(code::METHOD_NOT_FOUND, message)
     }
 
     /// `_meta` of the request.

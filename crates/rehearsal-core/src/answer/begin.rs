@@ -11,6 +11,7 @@ use super::listing::{List, is_offered, list};
 use super::mock::Otherwise;
 use super::play::{Cast, Play};
 use super::provenance::{Answer, Provenance};
+use super::recording::RecordedPlay;
 use super::shape::{self, ResultType};
 use super::state::State;
 use super::target::Target;
@@ -29,11 +30,40 @@ pub enum Begun {
     /// It is answered.
     Answered(Answer),
     /// Something has to be done first, beginning with this.
-    Plays(Box<Play>, Act),
+    Plays(Performance, Act),
     /// It wants to be told about changes until it has heard enough.
-    Listens(Wanted),
+    Listens(Wanted, Arc<Value>),
     /// It is about a task.
-    AboutTask(AboutTask, Box<Terms>),
+    AboutTask(AboutTask, Box<Terms>, Arc<Mock>),
+    /// Nobody here knows; this is said unless somebody else does.
+    Unknown(Answer, Box<Asked>),
+}
+
+/// A play, whoever wrote it.
+#[derive(Debug)]
+pub enum Performance {
+    /// Somebody who wrote a mock.
+    Script(Box<Play>),
+    /// The real server, once.
+    Recording(Box<RecordedPlay>),
+}
+
+impl Performance {
+    /// What is to be done next.
+    pub fn next(&mut self, state: &mut State, world: &World<'_>) -> Act {
+        match self {
+            Performance::Script(play) => play.next(state, world),
+            Performance::Recording(play) => play.next(world),
+        }
+    }
+
+    /// What the client said to a question, or why it said nothing.
+    pub fn answered(&mut self, name: &str, answer: Result<Value, String>) {
+        match self {
+            Performance::Script(play) => play.answered(name, answer),
+            Performance::Recording(play) => play.answered(name, answer),
+        }
+    }
 }
 
 /// A request about a task.
@@ -64,9 +94,13 @@ impl Mock {
         let begun = begun.unwrap_or_else(|error| Begun::Answered(Answer::protocol(Reply::Error(error))));
         match (begun, fault) {
             (Begun::Answered(answer), Some(fault)) => Begun::Answered(Answer { fault: Some(fault), ..answer }),
-            (Begun::Plays(play, act), Some(fault)) => Begun::Plays(Box::new(play.spoilt(fault)), act),
+            (Begun::Plays(Performance::Script(play), act), Some(fault)) => {
+                Begun::Plays(Performance::Script(Box::new(play.spoilt(fault))), act)
+            }
             // These have answers of their own, which no rule for faults speaks of.
-            (begun @ (Begun::Listens(_) | Begun::AboutTask(..)), Some(_)) => begun,
+            (begun @ (Begun::Plays(..) | Begun::Listens(..) | Begun::AboutTask(..) | Begun::Unknown(..)), Some(_)) => {
+                begun
+            }
             (begun, None) => begun,
         }
     }
@@ -82,10 +116,13 @@ impl Mock {
             (_, "tools/call") => return self.call_tool(asked, state, world),
             (_, "prompts/get") => return self.get_prompt(asked, state, world),
             (_, "resources/read") => return self.read_resource(asked, state, world),
-            (Era::Modern, "subscriptions/listen") => return Wanted::read(self, &asked).map(Begun::Listens),
+            (Era::Modern, "subscriptions/listen") => {
+                let info = Arc::new(self.info.clone());
+                return Wanted::read(self, &asked).map(|wanted| Begun::Listens(wanted, info));
+            }
             (era, "tasks/get" | "tasks/result" | "tasks/list" | "tasks/cancel" | "tasks/update") => {
                 let about = self.about_task(&asked, era)?;
-                return Ok(Begun::AboutTask(about, Box::new(asked.terms)));
+                return Ok(Begun::AboutTask(about, Box::new(asked.terms), Arc::clone(self)));
             }
             (_, "tools/list") => return listed(list(self, &asked, List::Tools)),
             (_, "resources/list") => return listed(list(self, &asked, List::Resources)),
@@ -111,7 +148,7 @@ impl Mock {
                 json!({})
             }
             (Era::Modern, "server/discover") => self.discover(&asked),
-            (_, _) => return Err(no_method(&asked)),
+            (_, _) => return Err(asked.no_method()),
         };
         Ok(Begun::Answered(Answer::protocol(Reply::Result(self.enveloped(result, &asked)))))
     }
@@ -124,17 +161,7 @@ impl Mock {
 
     /// `initialize`: settles the version, and remembers what the client can do.
     fn initialize(&self, asked: &Asked, memory: &mut Memory) -> Result<Value, ErrorReply> {
-        let wanted = text(asked, "protocolVersion")?;
-        let spoken = settle(wanted.parse().ok(), &self.revisions).ok_or_else(|| {
-            let data = json!({"supported": supported(&self.revisions), "requested": wanted});
-            let message = "this server has no handshake; name a version in _meta";
-            ErrorReply::new(code::UNSUPPORTED_VERSION, message).with_data(&data)
-        })?;
-        let object =
-            |key: &str| asked.params.get(key).filter(|it| it.is_object()).cloned().unwrap_or_else(|| json!({}));
-        let (client, capabilities) = (object("clientInfo"), object("capabilities"));
-        memory.handshake =
-            Some(Handshake { revision: spoken, client: client.into(), capabilities: capabilities.into() });
+        let spoken = shake_hands(asked, memory, &self.revisions)?;
         let mut result = json!({
             "protocolVersion": spoken.as_str(),
             "capabilities": shape::capabilities(&self.capabilities, spoken),
@@ -304,7 +331,9 @@ impl Mock {
             | Act::Tell(_)
             | Act::Ask(_)
             | Act::CloseStream { .. }
-            | Act::Detach(_)) => Begun::Plays(Box::new(play), act),
+            | Act::Detach(_)
+            | Act::Turn(_)
+            | Act::KeepSilent) => Begun::Plays(Performance::Script(Box::new(play)), act),
         })
     }
 
@@ -331,7 +360,7 @@ impl Mock {
             Era::Modern => matches!(method, "tasks/get" | "tasks/cancel" | "tasks/update"),
         };
         if !self.has_tasks || !known {
-            return Err(no_method(asked));
+            return Err(asked.no_method());
         }
         if era == Era::Modern && !asked.terms.has_tasks_extension() {
             return Err(task::undeclared());
@@ -354,12 +383,26 @@ impl Mock {
     }
 }
 
+/// Settles the version of a conversation, and remembers what the client can do.
+pub(super) fn shake_hands(asked: &Asked, memory: &mut Memory, revisions: &[Revision]) -> Result<Revision, ErrorReply> {
+    let wanted = text(asked, "protocolVersion")?;
+    let spoken = settle(wanted.parse().ok(), revisions).ok_or_else(|| {
+        let data = json!({"supported": supported(revisions), "requested": wanted});
+        let message = "this server has no handshake; name a version in _meta";
+        ErrorReply::new(code::UNSUPPORTED_VERSION, message).with_data(&data)
+    })?;
+    let object = |key: &str| asked.params.get(key).filter(|it| it.is_object()).cloned().unwrap_or_else(|| json!({}));
+    let (client, capabilities) = (object("clientInfo"), object("capabilities"));
+    memory.handshake = Some(Handshake { revision: spoken, client: client.into(), capabilities: capabilities.into() });
+    Ok(spoken)
+}
+
 fn listed(result: Result<RawJson, ErrorReply>) -> Result<Begun, ErrorReply> {
     result.map(|result| Begun::Answered(Answer::protocol(Reply::Result(result))))
 }
 
 /// A param that must be a string.
-fn text<'a>(asked: &'a Asked, name: &str) -> Result<&'a str, ErrorReply> {
+pub(super) fn text<'a>(asked: &'a Asked, name: &str) -> Result<&'a str, ErrorReply> {
     let text = asked.params.get(name).and_then(Value::as_str);
     text.ok_or_else(|| invalid(format!("{} needs a string `{name}`", asked.method)))
 }
@@ -375,11 +418,6 @@ fn arguments(asked: &mut Asked) -> Result<Value, ErrorReply> {
 
 pub(super) fn invalid(message: String) -> ErrorReply {
     ErrorReply::new(code::INVALID_PARAMS, message)
-}
-
-fn no_method(asked: &Asked) -> ErrorReply {
-    let message = format!("there is no method {} in {}", asked.method, asked.terms.revision);
-    ErrorReply::new(code::METHOD_NOT_FOUND, message)
 }
 
 /// `unknown tool "get_wether"; did you mean "get_weather"?`

@@ -1,7 +1,7 @@
 //! What a request is answered with.
 //!
 //! ```text
-//! MockFile ──compile──► Mock ─┐
+//! MockFile ──compile──► Mock ─┐                recorded exchange ──► RecordedPlay: a script that the real server wrote
 //! request ──► Asked ──────────┴─ begin ──► answered │ plays │ listens │ about a task
 //!                                                       │
 //!                             Play::next ──► Act, carried out by whoever has a clock and a connection ──► … ──► Answer
@@ -28,6 +28,7 @@ mod offer;
 mod play;
 mod provenance;
 mod question;
+mod recording;
 mod refusal;
 mod round;
 mod rule;
@@ -45,15 +46,16 @@ mod tests;
 mod uri_template;
 mod wanted;
 
-pub use act::{Act, Change, World};
+pub use act::{Act, Change, Turn, World};
 pub use asked::Asked;
-pub use begin::{AboutTask, Begun};
+pub use begin::{AboutTask, Begun, Performance};
 pub use faithful::faithful;
 pub use journal::{CallJournal, CallOutcome, Called, ExpectedCall, UnmetCall};
 pub use mock::{Mock, Otherwise, ReadBeside, Source};
 pub use play::Play;
 pub use provenance::{Answer, Provenance};
 pub use question::Question;
+pub use recording::{Opening, Pace, Place, Recorded, RecordedPlay, Thing, Unmatched, adapted};
 pub use scene::TaskTerms;
 pub use seal::Seal;
 pub use state::State;

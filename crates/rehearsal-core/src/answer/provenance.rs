@@ -19,6 +19,13 @@ pub enum Provenance {
         /// Which of its rules answered.
         rule: Arc<str>,
     },
+    /// The real server said it, once.
+    Recording {
+        /// Where: `session 3f9a…, call 12`.
+        place: Arc<str>,
+    },
+    /// The real server said it, just now.
+    Live,
     /// Nobody wrote it: it was made up to fit a schema.
     Schema {
         /// What was asked for.
@@ -34,6 +41,8 @@ impl fmt::Display for Provenance {
         match self {
             Provenance::Protocol => f.write_str("protocol"),
             Provenance::Script { target, rule } => write!(f, "script: {target}, {rule}"),
+            Provenance::Recording { place } => write!(f, "recording: {place}"),
+            Provenance::Live => f.write_str("live"),
             Provenance::Schema { target } => write!(f, "from schema: {target}"),
             Provenance::Nobody => f.write_str("no answer"),
         }
@@ -57,7 +66,7 @@ pub struct Answer {
 
 impl Answer {
     /// An answer that follows from the protocol.
-    pub(super) fn protocol(reply: Reply) -> Answer {
+    pub fn protocol(reply: Reply) -> Answer {
         Answer { reply, provenance: Provenance::Protocol, delay: None, fault: None, remarks: Vec::new() }
     }
 }

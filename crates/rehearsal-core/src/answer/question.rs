@@ -66,14 +66,11 @@ impl QuestionDraft {
             }
             Ask::Roots => Asks::Roots,
         };
-        let since = match (asks, ask) {
-            (Asks::Form, Ask::Elicitation(written)) => {
-                let schema = written.requested_schema.as_ref().map(|schema| &schema.value);
-                if schema.is_some_and(has_choices) { Revision::V2025_11_25 } else { Revision::V2025_06_18 }
-            }
-            (Asks::Form | Asks::Url, _) => Revision::V2025_11_25,
-            (Asks::Model | Asks::Roots, _) => Revision::V2024_11_05,
+        let schema = match ask {
+            Ask::Elicitation(written) => written.requested_schema.as_ref().map(|schema| &schema.value),
+            Ask::Sampling(_) | Ask::Roots => None,
         };
+        let since = asks.since(schema);
         QuestionDraft { name: name.to_owned(), asks, params: fields.finish(), form, elicitation_id, since }
     }
 
@@ -93,33 +90,7 @@ impl QuestionDraft {
 
     /// Why the client cannot be asked this.
     pub(super) fn objection(&self, terms: &Terms) -> Option<Objection> {
-        let capability = match self.asks {
-            Asks::Form | Asks::Url => "elicitation",
-            Asks::Model => "sampling",
-            Asks::Roots => "roots",
-        };
-        let since = self.since;
-        if terms.revision < since {
-            let why = format!("{capability} like this exists since {since}, and this client speaks {}", terms.revision);
-            return Some(Objection { capability, mode: None, why });
-        }
-        let declared = terms.capabilities.get(capability).filter(|declared| declared.is_object());
-        let mode = match self.asks {
-            // Since 2025-11-25 a client may take URLs but no forms; one that names neither takes forms.
-            Asks::Form => {
-                declared.filter(|modes| modes.get("url").is_some() && modes.get("form").is_none()).map(|_| "form")
-            }
-            Asks::Url => declared.filter(|modes| modes.get("url").is_none()).map(|_| "url"),
-            Asks::Model | Asks::Roots => None,
-        };
-        (declared.is_none() || mode.is_some()).then(|| {
-            let what = mode.map(|mode| format!(" for {mode}s")).unwrap_or_default();
-            Objection {
-                capability,
-                mode,
-                why: format!("this client did not declare the capability {capability}{what}"),
-            }
-        })
+        self.asks.objection(self.since, terms)
     }
 
     /// Whether an answer makes sense.
@@ -145,6 +116,62 @@ impl QuestionDraft {
 fn has_choices(schema: &Value) -> bool {
     let fields = schema.get("properties").and_then(Value::as_object);
     fields.is_some_and(|fields| fields.values().any(|field| field["type"] == "array" || field.get("oneOf").is_some()))
+}
+
+impl Question {
+    /// Why the client cannot be asked this; `None` also for what no capability is needed for.
+    pub(super) fn objection(&self, terms: &Terms) -> Option<Objection> {
+        let asks = match self.method.as_str() {
+            "elicitation/create" if self.params.get("mode").is_some_and(|mode| mode == "url") => Asks::Url,
+            "elicitation/create" => Asks::Form,
+            "sampling/createMessage" => Asks::Model,
+            "roots/list" => Asks::Roots,
+            _ => return None,
+        };
+        asks.objection(asks.since(self.params.get("requestedSchema")), terms)
+    }
+}
+
+impl Asks {
+    /// The first version that has such a question, with this form where it is one.
+    fn since(self, schema: Option<&Value>) -> Revision {
+        match self {
+            Asks::Form if schema.is_some_and(has_choices) => Revision::V2025_11_25,
+            Asks::Form => Revision::V2025_06_18,
+            Asks::Url => Revision::V2025_11_25,
+            Asks::Model | Asks::Roots => Revision::V2024_11_05,
+        }
+    }
+
+    /// Why the client cannot be asked this.
+    fn objection(self, since: Revision, terms: &Terms) -> Option<Objection> {
+        let capability = match self {
+            Asks::Form | Asks::Url => "elicitation",
+            Asks::Model => "sampling",
+            Asks::Roots => "roots",
+        };
+        if terms.revision < since {
+            let why = format!("{capability} like this exists since {since}, and this client speaks {}", terms.revision);
+            return Some(Objection { capability, mode: None, why });
+        }
+        let declared = terms.capabilities.get(capability).filter(|declared| declared.is_object());
+        let mode = match self {
+            // Since 2025-11-25 a client may take URLs but no forms; one that names neither takes forms.
+            Asks::Form => {
+                declared.filter(|modes| modes.get("url").is_some() && modes.get("form").is_none()).map(|_| "form")
+            }
+            Asks::Url => declared.filter(|modes| modes.get("url").is_none()).map(|_| "url"),
+            Asks::Model | Asks::Roots => None,
+        };
+        (declared.is_none() || mode.is_some()).then(|| {
+            let what = mode.map(|mode| format!(" for {mode}s")).unwrap_or_default();
+            Objection {
+                capability,
+                mode,
+                why: format!("this client did not declare the capability {capability}{what}"),
+            }
+        })
+    }
 }
 
 /// Why a client cannot be asked.

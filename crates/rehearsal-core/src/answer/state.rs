@@ -9,7 +9,7 @@ use super::Mock;
 /// What a mock remembers while it runs: the state that answers read and change, and how often what was asked for.
 ///
 /// A new one is how it was in the beginning; a test case begins with a new one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct State {
     values: Arc<Map<String, Value>>,
     /// How often each tool, resource and prompt was asked for.

@@ -25,6 +25,19 @@ pub struct Memory {
     pub subscriptions: BTreeSet<String>,
 }
 
+impl Memory {
+    /// What holds for a request after the handshake.
+    pub fn terms(&self) -> Option<Terms> {
+        let handshake = self.handshake.as_ref()?;
+        Some(Terms {
+            revision: handshake.revision,
+            client: Arc::clone(&handshake.client),
+            capabilities: Arc::clone(&handshake.capabilities),
+            log_from: Some(self.log_level.unwrap_or(LogLevel::Debug)),
+        })
+    }
+}
+
 /// What `initialize` settled.
 #[derive(Clone, Debug)]
 pub struct Handshake {
@@ -54,7 +67,7 @@ impl Terms {
     pub fn of(method: &Method, params: &Value, memory: &Memory, served: &[Revision]) -> Result<Terms, ErrorReply> {
         let claims = params.get("_meta").is_some_and(|meta| meta.get(meta::PROTOCOL_VERSION).is_some());
         let modern_only = *method == Method::DISCOVER || *method == Method::SUBSCRIPTIONS_LISTEN;
-        match &memory.handshake {
+        match memory.terms() {
             _ if claims => Terms::modern(params, served),
             // Nobody before 2026-07-28 knows these methods, so whoever calls them forgot `_meta`.
             None if modern_only => Terms::modern(params, served),
@@ -71,12 +84,7 @@ impl Terms {
                     meta::PROTOCOL_VERSION
                 ),
             )),
-            Some(handshake) => Ok(Terms {
-                revision: handshake.revision,
-                client: Arc::clone(&handshake.client),
-                capabilities: Arc::clone(&handshake.capabilities),
-                log_from: Some(memory.log_level.unwrap_or(LogLevel::Debug)),
-            }),
+            Some(terms) => Ok(terms),
         }
     }
 

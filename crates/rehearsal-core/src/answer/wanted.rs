@@ -1,6 +1,6 @@
 //! What `subscriptions/listen` wants to be told.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::act::Change;
 use super::begin::invalid;
@@ -22,6 +22,17 @@ pub struct Wanted {
 
 impl Wanted {
     pub(super) fn read(mock: &Mock, asked: &Asked) -> Result<Wanted, ErrorReply> {
+        let known = |uri: &str| mock.find_resource(uri).is_some();
+        Wanted::among(&mock.capabilities, &known, mock.has_tasks, asked)
+    }
+
+    /// What of a request can ever happen where there is this.
+    pub(super) fn among(
+        capabilities: &Map<String, Value>,
+        known: &dyn Fn(&str) -> bool,
+        has_tasks: bool,
+        asked: &Asked,
+    ) -> Result<Wanted, ErrorReply> {
         let Some(wanted) = asked.params.get("notifications").filter(|wanted| wanted.is_object()) else {
             return Err(invalid("subscriptions/listen needs an object `notifications`".to_owned()));
         };
@@ -29,14 +40,14 @@ impl Wanted {
             let texts = wanted.get(key).and_then(Value::as_array);
             texts.map(|texts| texts.iter().filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>())
         };
-        let offers = |capability: &str| mock.capabilities.contains_key(capability);
-        let known = |uris: Vec<String>| uris.into_iter().filter(|uri| mock.find_resource(uri).is_some()).collect();
+        let offers = |capability: &str| capabilities.contains_key(capability);
+        let known = |uris: Vec<String>| uris.into_iter().filter(|uri| known(uri)).collect();
         Ok(Wanted {
             tools: wanted["toolsListChanged"] == true && offers("tools"),
             prompts: wanted["promptsListChanged"] == true && offers("prompts"),
             resource_list: wanted["resourcesListChanged"] == true && offers("resources"),
             resources: texts("resourceSubscriptions").map(known),
-            tasks: texts("taskIds").filter(|_| mock.has_tasks && asked.terms.has_tasks_extension()),
+            tasks: texts("taskIds").filter(|_| has_tasks && asked.terms.has_tasks_extension()),
         })
     }
 
@@ -77,6 +88,17 @@ impl Wanted {
 }
 
 impl Change {
+    /// The change that a notification tells of, where it does.
+    pub(super) fn told(method: &Method, params: &Value) -> Option<Change> {
+        match method.as_str() {
+            "notifications/tools/list_changed" => Some(Change::Tools),
+            "notifications/prompts/list_changed" => Some(Change::Prompts),
+            "notifications/resources/list_changed" => Some(Change::Resources),
+            "notifications/resources/updated" => Some(Change::Resource(params.get("uri")?.as_str()?.to_owned())),
+            _ => None,
+        }
+    }
+
     /// How it is told.
     pub fn method(&self) -> Method {
         match self {
@@ -103,8 +125,8 @@ pub fn on_subscription(mut params: Value, id: &RequestId) -> Value {
 }
 
 /// The result with which a subscription ends.
-pub fn end_of_subscription(mock: &Mock, id: &RequestId, revision: Revision) -> RawJson {
+pub fn end_of_subscription(info: &Value, id: &RequestId, revision: Revision) -> RawJson {
     let mut result = on_subscription(json!({}), id);
-    envelope(&mut result, ResultType::Complete, "subscriptions/listen", revision, &mock.info);
+    envelope(&mut result, ResultType::Complete, "subscriptions/listen", revision, info);
     RawJson::from_value(&result)
 }

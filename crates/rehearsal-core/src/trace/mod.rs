@@ -44,6 +44,6 @@ pub use likeness::{Closest, Likeness, RequestKey};
 pub use part::{Call, Part, Placed, Start};
 pub use stats::{Counts, Group, IsCall, Latency, Stats};
 pub use timeline::{Inside, Moment, Timeline};
-pub use trace_reader::TraceReader;
+pub use trace_reader::{Span, TraceReader};
 pub use trace_writer::TraceWriter;
 pub use write::{InLog, write_entry, write_lines, write_start};

@@ -12,6 +12,8 @@ pub(super) struct Pull<R> {
     input: R,
     line: u64,
     column: u64,
+    /// How many bytes came before this place.
+    offset: u64,
     limit: usize,
 }
 
@@ -21,11 +23,12 @@ pub(super) struct Mark {
     position: u64,
     line: u64,
     column: u64,
+    offset: u64,
 }
 
 impl<R: BufRead> Pull<R> {
     pub(super) fn new(input: R, limit: usize) -> Pull<R> {
-        Pull { input, line: 1, column: 1, limit }
+        Pull { input, line: 1, column: 1, offset: 0, limit }
     }
 
     pub(super) fn line(&self) -> u64 {
@@ -35,6 +38,11 @@ impl<R: BufRead> Pull<R> {
     /// In bytes, from 1.
     pub(super) fn column(&self) -> u64 {
         self.column
+    }
+
+    /// In bytes, from where the reading began.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// The error that something else was expected here.
@@ -51,7 +59,7 @@ impl<R: BufRead> Pull<R> {
             match self.peek()? {
                 None => return Ok(false),
                 Some(b'\n') => {
-                    self.input.consume(1);
+                    self.consume(1);
                     (self.line, self.column) = (self.line + 1, 1);
                 }
                 Some(_) => return Ok(true),
@@ -155,19 +163,21 @@ impl<R: BufRead> Pull<R> {
     fn consume(&mut self, count: usize) {
         self.input.consume(count);
         self.column += count as u64;
+        self.offset += count as u64;
     }
 }
 
 impl<R: BufRead + Seek> Pull<R> {
     /// Where we are.
     pub(super) fn mark(&mut self) -> io::Result<Mark> {
-        Ok(Mark { position: self.input.stream_position()?, line: self.line, column: self.column })
+        let position = self.input.stream_position()?;
+        Ok(Mark { position, line: self.line, column: self.column, offset: self.offset })
     }
 
     /// Goes back there.
     pub(super) fn go_to(&mut self, mark: Mark) -> io::Result<()> {
         self.input.seek(SeekFrom::Start(mark.position))?;
-        (self.line, self.column) = (mark.line, mark.column);
+        (self.line, self.column, self.offset) = (mark.line, mark.column, mark.offset);
         Ok(())
     }
 }

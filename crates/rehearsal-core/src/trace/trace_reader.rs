@@ -12,7 +12,7 @@ use super::format::{FORMAT, Piece, migrate};
 use super::journal::LINE_LIMIT;
 use super::members::{id_text, message};
 use super::pull::{Mark, Pull};
-use super::{Call, End, Part, Placed, ReadError, Start};
+use super::{Call, End, Entry, Part, Placed, ReadError, Start};
 use crate::exchange::{Channel, Side};
 
 /// The parts of a trace, one at a time; of a session that is gigabytes long no more than one call is in memory.
@@ -32,6 +32,18 @@ pub struct TraceReader<R> {
     buffer: Vec<u8>,
     skip_bad: bool,
     only: Option<Piece>,
+    span: Span,
+}
+
+/// Where a call or an entry stands in its file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// In bytes, from where the reading began.
+    pub offset: u64,
+    /// In bytes.
+    pub length: u32,
+    /// The version that it was written in.
+    pub format: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +98,7 @@ impl<R: BufRead + Seek> TraceReader<R> {
             buffer: Vec::with_capacity(4096),
             skip_bad: false,
             only: None,
+            span: Span::default(),
         }
     }
 
@@ -110,6 +123,11 @@ impl<R: BufRead + Seek> TraceReader<R> {
     /// The line that is being read, from 1.
     pub fn line(&self) -> u64 {
         self.pull.line()
+    }
+
+    /// Where the call or entry stands that was given last.
+    pub fn span(&self) -> Span {
+        self.span
     }
 
     fn read(&mut self) -> Result<Option<Part>, ReadError> {
@@ -227,26 +245,20 @@ impl<R: BufRead + Seek> TraceReader<R> {
         }
         self.comma = true;
         self.pull.peek()?;
-        let (line, column) = (self.pull.line(), self.pull.column());
+        let (line, column, offset) = (self.pull.line(), self.pull.column(), self.pull.offset());
         self.pull.value(Some(&mut self.buffer))?;
-        let format = self.head.format.unwrap_or(FORMAT);
-        if format < FORMAT {
-            self.buffer = migrate(format, piece, std::mem::take(&mut self.buffer));
-        }
-        let not_json = |error| ReadError::json(line, column, &error);
-        if !self.buffer.starts_with(b"{") {
-            return Err(ReadError::Bad { line, column, expected: "an object: `{`".to_owned() });
-        }
+        let format = u8::try_from(self.head.format.unwrap_or(FORMAT)).unwrap_or(u8::MAX);
+        let length = u32::try_from(self.buffer.len()).unwrap_or(u32::MAX);
+        self.span = Span { offset, length, format };
+        migrated(format, piece, &mut self.buffer);
         let part = match piece {
-            Piece::Call => serde_json::from_slice::<CallFields<'_>>(&self.buffer)
-                .map_err(not_json)?
-                .call()
-                .map(|call| Part::Call(Box::new(call))),
-            Piece::Message => {
-                serde_json::from_slice::<Fields<'_>>(&self.buffer).map_err(not_json)?.entry().map(Part::Entry)
-            }
+            Piece::Call => read_call(&self.buffer).map(|call| Part::Call(Box::new(call))),
+            Piece::Message => read_entry(&self.buffer).map(Part::Entry),
         };
-        part.map(Some).map_err(|expected| ReadError::Bad { line, column, expected })
+        part.map(Some).map_err(|wrong| match wrong {
+            Wrong::Json(error) => ReadError::json(line, column, &error),
+            Wrong::Expected(expected) => ReadError::Bad { line, column, expected },
+        })
     }
 
     /// Takes a member that is not a list.
@@ -315,6 +327,49 @@ fn piece(key: &str) -> Option<Piece> {
     }
 }
 
+impl Span {
+    /// The call that stands here; `text` is what the file has at this place. `None` where it is none.
+    pub fn call(self, mut text: Vec<u8>) -> Option<Call> {
+        migrated(self.format, Piece::Call, &mut text);
+        read_call(&text).ok()
+    }
+
+    /// The entry that stands here, likewise.
+    pub fn entry(self, mut text: Vec<u8>) -> Option<Entry> {
+        migrated(self.format, Piece::Message, &mut text);
+        read_entry(&text).ok()
+    }
+}
+
+/// What is wrong with an element of a list.
+enum Wrong {
+    Json(serde_json::Error),
+    Expected(String),
+}
+
+fn migrated(format: u8, piece: Piece, text: &mut Vec<u8>) {
+    if u64::from(format) < FORMAT {
+        *text = migrate(format.into(), piece, std::mem::take(text));
+    }
+}
+
+fn read_call(text: &[u8]) -> Result<Call, Wrong> {
+    let fields: CallFields<'_> = read_object(text)?;
+    fields.call().map_err(Wrong::Expected)
+}
+
+fn read_entry(text: &[u8]) -> Result<Entry, Wrong> {
+    let fields: Fields<'_> = read_object(text)?;
+    fields.entry().map_err(Wrong::Expected)
+}
+
+fn read_object<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, Wrong> {
+    if !text.starts_with(b"{") {
+        return Err(Wrong::Expected("an object: `{`".to_owned()));
+    }
+    serde_json::from_slice(text).map_err(Wrong::Json)
+}
+
 /// An element of `calls`.
 #[derive(Deserialize)]
 struct CallFields<'a> {
@@ -349,7 +404,7 @@ fn placed(fields: Fields<'_>, channel: Channel, known_id: Option<&[u8]>) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trace::{Entry, Fold, FoldLimit, TraceWriter, What, arbitrary};
+    use crate::trace::{Fold, FoldLimit, TraceWriter, What, arbitrary};
     use proptest::prelude::*;
     use std::io::Cursor;
 
@@ -583,5 +638,26 @@ mod tests {
             "{\"type\":\"stderr\",\"seq\":1,\"at_ms\":0,\"line\":\"x\"}",
             "\u{e9}",
         ])
+    }
+
+    #[test]
+    fn a_call_can_be_read_again_where_it_stands() {
+        let entry = r#"{"type":"stderr","seq":2,"at_ms":3,"line":"ø"}"#;
+        let text =
+            format!("\n{{{HEAD},\"calls\":[{PING} , {PING}],\"messages\":[{entry}]}}\n{{{HEAD},\"calls\":[{PING}]}}\n");
+        let mut reader = TraceReader::new(Cursor::new(&text));
+        let mut seen = 0;
+        while let Some(part) = reader.next() {
+            let span = reader.span();
+            let start = usize::try_from(span.offset).unwrap();
+            let again = || text.as_bytes()[start..start + span.length as usize].to_vec();
+            match part.unwrap() {
+                Part::Call(call) => assert_eq!(span.call(again()), Some(*call)),
+                Part::Entry(entry) => assert_eq!(span.entry(again()), Some(entry)),
+                Part::Start(_) | Part::Finish { .. } => continue,
+            }
+            seen += 1;
+        }
+        assert_eq!(seen, 4);
     }
 }

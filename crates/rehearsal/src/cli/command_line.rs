@@ -15,6 +15,7 @@ use super::mock::Mock;
 use super::prompt::Prompt;
 use super::read::Read;
 use super::record::Record;
+use super::replay::Replay;
 use super::request::Request;
 use super::schema::Schema;
 use super::trace::Trace;
@@ -50,6 +51,7 @@ pub(super) enum Verb {
     Check(Check),
     Schema(Schema),
     Record(Record),
+    Replay(Box<Replay>),
     Trace(Trace),
     Verify(Verify),
     Generate(Generate),
@@ -68,6 +70,7 @@ Examples:
   rehearse record -o trace.jsonl -- npx -y @modelcontextprotocol/server-everything
   rehearse trace show trace.jsonl
   rehearse verify trace.jsonl -- npx -y @modelcontextprotocol/server-everything
+  rehearse replay trace.jsonl
 
 `rehearse list --help` and the like say more.";
 

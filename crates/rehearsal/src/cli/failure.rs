@@ -14,6 +14,7 @@ use super::exit::Exit;
 use super::generate::GenerateError;
 use super::json_input::JsonInputError;
 use super::mock::MockFailure;
+use super::replay::ReplayFailure;
 use super::save::SaveError;
 use super::server::ServerError;
 use super::trace::TraceError;
@@ -47,6 +48,9 @@ pub(super) enum Failure {
     /// A mock could not be served.
     #[error(transparent)]
     Mock(#[from] MockFailure),
+    /// A recording could not be served.
+    #[error(transparent)]
+    Replay(#[from] ReplayFailure),
     /// The server could not be driven.
     #[error(transparent)]
     Client(Box<ClientError>),
@@ -99,6 +103,7 @@ impl Failure {
             | Failure::Unreadable { .. } => Exit::BadInput,
             Failure::Client(error) => client_exit(error),
             Failure::Mock(error) => error.exit(),
+            Failure::Replay(error) => error.exit(),
             Failure::Begin(_) => Exit::ServerFailed,
         }
     }
@@ -113,6 +118,7 @@ impl Failure {
             Failure::Trace(error) => error.hints(),
             Failure::Generate(error) => error.hints(),
             Failure::Mock(_)
+            | Failure::Replay(_)
             | Failure::Save(_)
             | Failure::Output(_)
             | Failure::Unreadable { .. }

@@ -1,27 +1,21 @@
 //! `rehearse mock`
 
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use rehearsal::core::answer::harness::Harness;
 use rehearsal::core::answer::{Answer, Otherwise};
 use rehearsal::mock::{Called, Files, LoadError, Reload, Server, http_options, watch};
-use rehearsal::wire::http::server::{BindError, Hosts, HttpServer};
-use rehearsal::wire::{MESSAGE_LIMIT, stdio};
-use tokio::task::JoinSet;
+use rehearsal::wire::http::server::{BindError, HttpServer};
 
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
+use super::serve::{address, listen_on, on_http, on_stdio};
 use super::signals::Signals;
 use crate::print::Talk;
-
-/// How long a server that was told to end may say its last words.
-const FAREWELL: Duration = Duration::from_secs(3);
 
 /// Serve a mock: a whole MCP server from YAML files
 #[derive(Args, Debug)]
@@ -124,11 +118,7 @@ impl Mock {
         let server = Server::with_listener(mock, move |called, answer| heard(called, answer, verbose, &talk));
         let options = address.map(|address| {
             let mut options = http_options(&server);
-            options.address = address;
-            // Whoever listens beyond this machine means to be reached under its names.
-            if !address.ip().is_loopback() {
-                (options.hosts, options.origins) = (Hosts::Any, Hosts::Any);
-            }
+            listen_on(&mut options, address);
             options
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
@@ -174,41 +164,6 @@ impl Mock {
     }
 }
 
-async fn on_stdio(server: &Server, signals: &mut Signals) -> io::Result<Exit> {
-    let connection = stdio::own(MESSAGE_LIMIT)?;
-    let serving = server.serve(connection);
-    tokio::pin!(serving);
-    let exit = tokio::select! {
-        _ = &mut serving => return Ok(Exit::Ok),
-        exit = signals.next() => exit,
-    };
-    server.stop();
-    // Whoever does not read the last words does not hold us up.
-    let _ = tokio::time::timeout(FAREWELL, serving).await;
-    Ok(exit)
-}
-
-async fn on_http(server: &Server, mut listener: HttpServer, signals: &mut Signals) -> Exit {
-    let mut conversations = JoinSet::new();
-    let exit = loop {
-        tokio::select! {
-            connection = listener.accept() => match connection {
-                Some(connection) => {
-                    let server = server.clone();
-                    conversations.spawn(async move { server.serve(connection).await });
-                }
-                None => return Exit::Ok,
-            },
-            Some(_) = conversations.join_next() => {}
-            exit = signals.next() => break exit,
-        }
-    };
-    server.stop();
-    // Whoever does not read the last words does not hold us up.
-    let _ = tokio::time::timeout(FAREWELL, listener.shutdown()).await;
-    exit
-}
-
 /// Says what whoever wrote the mock should know, and everything else to whoever wants to know.
 ///
 /// ```text
@@ -231,37 +186,6 @@ fn tell(error: &LoadError, talk: &Talk) {
             for (error, text) in errors {
                 error.problems.iter().for_each(|problem| talk.problem(&error.file, text, problem));
             }
-        }
-    }
-}
-
-/// A port on this machine, or an address.
-fn address(word: &str) -> Result<SocketAddr, String> {
-    if let Ok(port) = word.parse() {
-        return Ok((Ipv4Addr::LOCALHOST, port).into());
-    }
-    let word = word.strip_prefix("localhost").map_or(word.to_owned(), |rest| format!("127.0.0.1{rest}"));
-    let address = word.parse().or_else(|_| word.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 0)));
-    address.map_err(|_| "write a port such as 8080, or an address such as 127.0.0.1:8080".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_is_a_port_or_a_host_and_a_port() {
-        for (word, expected) in [
-            ("8080", Some("127.0.0.1:8080")),
-            ("0", Some("127.0.0.1:0")),
-            ("localhost:80", Some("127.0.0.1:80")),
-            ("0.0.0.0:80", Some("0.0.0.0:80")),
-            ("[::1]:80", Some("[::1]:80")),
-            ("127.0.0.1", Some("127.0.0.1:0")),
-            ("example.com:80", None),
-            ("", None),
-        ] {
-            assert_eq!(address(word).ok().map(|it| it.to_string()).as_deref(), expected, "{word}");
         }
     }
 }

@@ -47,6 +47,7 @@ fn done(verb: &Verb, context: &Context) -> Result<ExitCode, Failure> {
         Verb::Schema(schema) => schema.run(),
         // Whoever stands between a client and a server ends as the server did.
         Verb::Record(record) => return record.run(context).map(ExitCode::from),
+        Verb::Replay(replay) => replay.run(context),
         Verb::Wrap(wrap) => wrap.run(context),
         Verb::Unwrap(unwrap) => unwrap.run(context),
         Verb::Trace(trace) => trace.run(context),

@@ -16,7 +16,7 @@ const HOLD: Duration = Duration::from_secs(1);
 /// What a listener is told about a mock: its versions, the arguments that travel as headers, how long to wait, and the
 /// paths that control it.
 pub fn http_options(server: &Server) -> Options {
-    let mock = server.mock();
+    let Some(mock) = server.mock() else { return Options::default() };
     let schemas: HashMap<String, Arc<Value>> =
         mock.header_schemas().map(|(tool, schema)| (tool.to_owned(), Arc::new(schema.clone()))).collect();
     Options {

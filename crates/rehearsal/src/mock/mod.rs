@@ -8,6 +8,9 @@
 //!                            └─ state, tasks, journal, changes: shared by all conversations
 //! ```
 //!
+//! What a request is answered from is a [`Source`](source::Source): a mock, or whatever else [`Answers`], such as a
+//! recording. The loop, the transports and the acts are the same.
+//!
 //! Faults are carried out by [`Sender::misbehave`](rehearsal_wire::Sender::misbehave); over HTTP there are paths to control a
 //! mock with, beside those of MCP.
 //!
@@ -26,8 +29,10 @@ mod queues;
 mod serve;
 mod server;
 mod session;
+mod source;
 mod subscriptions;
 mod tasks;
+mod turns;
 mod watch;
 mod wrong;
 
@@ -36,4 +41,5 @@ pub use load::{Files, LoadError};
 pub use mock_server::{MockError, MockServer, Parameters, Times};
 pub use rehearsal_core::answer::{CallOutcome, Called, ExpectedCall, UnmetCall};
 pub use server::Server;
+pub(crate) use source::{Answers, Forwards, Live};
 pub use watch::{Reload, watch};

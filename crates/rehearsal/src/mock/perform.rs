@@ -1,14 +1,64 @@
 //! Acts of a play, carried out.
 
-use rehearsal_core::answer::{Act, Answer, Play};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rehearsal_core::answer::{Act, Answer, Performance, Question, RecordedPlay};
+use rehearsal_core::exchange::Channel;
+use rehearsal_core::message::{Message, Method};
 use rehearsal_core::protocol::Era;
 
 use super::call::Call;
-use super::server::{News, within};
+use super::server::{News, Shared, within};
+use super::session::Session;
+use super::turns::Playing;
+
+/// Carries out a play, and answers; then what comes after the answer of a recording.
+pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
+    let (session, server) = (Arc::clone(&call.session), Arc::clone(&call.session.server));
+    let is_handshake = call.method == Method::INITIALIZE;
+    let mut playing = None;
+    let answer = match until_answer(&call, &server, &mut play, act, &mut playing).await {
+        None => None,
+        Some(End::Answered(answer)) => Some(answer),
+        Some(End::Detached(terms)) => match play {
+            Performance::Script(script) => {
+                let heard_by = (script.asked().terms.era() == Era::Legacy).then(|| Arc::clone(&session));
+                let task = server.tasks.begin(terms, &script.asked().params);
+                let reply = task.task().begun(script.mock(), &script.asked().terms);
+                let provenance = script.provenance();
+                server.tasks.run(Arc::clone(&server), task, script, heard_by);
+                let answer = Answer { reply, provenance, delay: None, fault: None, remarks: Vec::new() };
+                return call.settle(Some(answer)).await;
+            }
+            // What was recorded has its tasks in its messages.
+            Performance::Recording(_) => None,
+        },
+    };
+    call.settle(answer).await;
+    drop(playing);
+    if let Performance::Recording(play) = play {
+        match is_handshake {
+            true => session.wait_with(play),
+            false => afterwards(&session, *play).await,
+        }
+    }
+}
+
+/// How the part of a play ends that its client waits for.
+enum End {
+    Answered(Answer),
+    Detached(rehearsal_core::answer::TaskTerms),
+}
 
 /// Carries out a play until its answer; `None` where nobody wants one any more.
-pub(super) async fn perform(call: &Call, mut play: Box<Play>, mut act: Act) -> Option<Answer> {
-    let server = &call.session.server;
+async fn until_answer<'a>(
+    call: &Call,
+    server: &'a Shared,
+    play: &mut Performance,
+    mut act: Act,
+    playing: &mut Option<Playing<'a>>,
+) -> Option<End> {
     loop {
         match act {
             Act::Wait(delay) => call.pause(within(delay)).await.ok()?,
@@ -20,16 +70,56 @@ pub(super) async fn perform(call: &Call, mut play: Box<Play>, mut act: Act) -> O
                 }
             }
             Act::CloseStream { .. } => call.session.close_stream(call.channel),
-            Act::Detach(terms) => {
-                let heard_by = (play.asked().terms.era() == Era::Legacy).then(|| call.session.clone());
-                let task = server.tasks.begin(terms, &play.asked().params);
-                let reply = task.task().begun(play.mock(), &play.asked().terms);
-                let provenance = play.provenance();
-                server.tasks.run(server.clone(), task, play, heard_by);
-                return Some(Answer { reply, provenance, delay: None, fault: None, remarks: Vec::new() });
+            Act::Detach(terms) => return Some(End::Detached(terms)),
+            Act::Turn(turn) => {
+                let playing = playing.get_or_insert_with(|| server.turns.enter(turn));
+                tokio::select! {
+                    biased;
+                    _ = call.stopped() => return None,
+                    () = playing.take_turn(turn) => {}
+                }
             }
-            Act::Reply(answer) => return Some(answer),
+            Act::KeepSilent => {
+                call.stopped().await;
+                return None;
+            }
+            Act::Reply(answer) => return Some(End::Answered(answer)),
         }
         act = play.next(&mut server.state(), &server.world());
+    }
+}
+
+/// Carries out what was recorded between an answer and the next question of the client.
+pub(super) async fn afterwards(session: &Arc<Session>, mut play: RecordedPlay) {
+    while let Some(act) = play.afterwards() {
+        match act {
+            Act::Wait(delay) => {
+                if pause(session, within(delay)).await {
+                    return;
+                }
+            }
+            Act::Notify { method, params } => session.notify(Channel::MAIN, method, &params).await,
+            Act::Tell(change) => session.server.tell(News::Changed(change)),
+            Act::Ask(questions) => ask(session, &questions).await,
+            Act::CloseStream { .. } | Act::Detach(_) | Act::Turn(_) | Act::KeepSilent | Act::Reply(_) => {}
+        }
+    }
+}
+
+/// Waits that long; `true` where the conversation came to an end meanwhile.
+async fn pause(session: &Session, time: Duration) -> bool {
+    tokio::select! {
+        biased;
+        () = session.closing() => true,
+        () = tokio::time::sleep(time) => false,
+    }
+}
+
+/// Asks, and needs no answer: what the server did with it is in the recording.
+async fn ask(session: &Session, questions: &[Question]) {
+    for question in questions {
+        let asked = session.question();
+        let request = Message::request(asked.id, question.method.clone(), Some(&question.params));
+        session.send(Channel::MAIN, request.expect("a JSON value can always be written")).await;
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use rehearsal_core::answer::{Answer, Asked, Begun, Provenance, Terms};
+use rehearsal_core::answer::{Answer, Asked, Begun, Terms};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Body, ErrorReply, Garbled, Message, Method, Notification, Reason, Request, RequestId};
 use rehearsal_core::protocol::code;
@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use super::call::{Call, outcome};
 use super::server::Shared;
 use super::session::Session;
+use super::source::{Forwards, Live};
 use super::{about_task, perform, subscriptions};
 
 /// How long the last answers may take to leave once the conversation has ended.
@@ -150,15 +151,15 @@ fn take_up(
     if !params.is_object() {
         return Err(ErrorReply::new(code::INVALID_PARAMS, "params must be an object"));
     }
-    let mock = session.server.mock();
+    let source = session.server.source();
     let mut memory = session.memory();
-    let terms = Terms::of(&request.method, &params, &memory, mock.revisions())?;
+    let terms = Terms::of(&request.method, &params, &memory, source.revisions())?;
     let (era, revision) = (terms.era(), terms.revision);
     let mut asked = Asked::new(request.method.clone(), params, terms);
-    if let Some(head) = head.filter(|_| mock.reads_headers()) {
+    if let Some(head) = head.filter(|_| source.reads_headers()) {
         asked.headers = headers(head);
     }
-    let begun = mock.begin(asked, &mut memory, &mut session.server.state(), &session.server.world());
+    let begun = source.begin(asked, &mut memory, &mut session.server.state(), &session.server.world());
     drop(memory);
     let begun = match begun {
         Begun::Answered(answer) if answer.fault.is_none() && answer.delay.is_none() => return Ok(Some(answer)),
@@ -172,30 +173,42 @@ fn take_up(
             tasks.spawn(call.settle(Some(answer)));
         }
         Begun::Plays(play, act) => {
+            tasks.spawn(perform::perform(call, play, act));
+        }
+        Begun::Listens(wanted, info) => {
             tasks.spawn(async move {
-                let answer = perform::perform(&call, play, act).await;
-                call.settle(answer).await;
+                let reply = subscriptions::listen(&call, &info, &wanted, revision).await;
+                call.settle(reply.map(Answer::protocol)).await;
             });
         }
-        Begun::Listens(wanted) => {
-            tasks.spawn(async move {
-                let reply = subscriptions::listen(&call, &mock, &wanted, revision).await;
-                call.settle(reply.map(protocol)).await;
-            });
-        }
-        Begun::AboutTask(about, terms) => {
+        Begun::AboutTask(about, terms, mock) => {
             tasks.spawn(async move {
                 let reply = about_task::answer(&call, &mock, &terms, about).await;
-                call.settle(reply.map(protocol)).await;
+                call.settle(reply.map(Answer::protocol)).await;
             });
         }
+        Begun::Unknown(answer, asked) => match source.forwards() {
+            None => {
+                tasks.spawn(call.settle(Some(answer)));
+            }
+            Some(forwards) => {
+                tasks.spawn(async move {
+                    let answer = forwarded(&call, &asked, forwards.as_ref()).await;
+                    call.settle(answer).await;
+                });
+            }
+        },
     }
     Ok(None)
 }
 
-/// An answer that follows from the protocol.
-pub(super) fn protocol(reply: rehearsal_core::message::Reply) -> Answer {
-    Answer { reply, provenance: Provenance::Protocol, delay: None, fault: None, remarks: Vec::new() }
+/// What the real server says, now that nobody else knows.
+async fn forwarded(call: &Call, asked: &Asked, forwards: &dyn Forwards) -> Option<Answer> {
+    tokio::select! {
+        biased;
+        _ = call.stopped() => None,
+        answer = forwards.forward(Live { call, asked }) => Some(answer),
+    }
 }
 
 /// The headers of a request by their names in lower case; of several of one name, all of them.
@@ -227,6 +240,10 @@ fn note(session: &Arc<Session>, channel: Channel, notification: &Notification, t
         // Subscribed here and not in the task, so that nothing is missed that happens before the task begins.
         let news = session.server.news.subscribe();
         tasks.spawn(subscriptions::tell(Arc::clone(session), news));
+        if let Some(play) = session.waiting() {
+            let session = Arc::clone(session);
+            tasks.spawn(async move { perform::afterwards(&session, *play).await });
+        }
     }
 }
 

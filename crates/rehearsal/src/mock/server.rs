@@ -12,7 +12,9 @@ use rehearsal_core::script::mock::Delay;
 use rehearsal_wire::{Connection, Ending};
 use tokio::sync::{broadcast, watch};
 
+use super::source::{Answers, Source};
 use super::tasks::Tasks;
+use super::turns::Turns;
 
 /// How many changes wait for a slow subscriber before it misses the oldest.
 const CHANGES: usize = 256;
@@ -28,7 +30,8 @@ pub struct Server(pub(super) Arc<Shared>);
 type Listener = Box<dyn Fn(&Called, &Answer) + Send + Sync>;
 
 pub(super) struct Shared {
-    mock: RwLock<Arc<Mock>>,
+    source: RwLock<Source>,
+    pub(super) turns: Turns,
     state: Mutex<State>,
     seal: Seal,
     pub(super) tasks: Tasks,
@@ -43,7 +46,7 @@ pub(super) struct Shared {
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("mock", &self.mock().name()).finish_non_exhaustive()
+        f.debug_struct("Shared").field("source", &self.source()).finish_non_exhaustive()
     }
 }
 
@@ -68,10 +71,23 @@ impl Server {
     }
 
     fn listened(mock: Mock, listener: Option<Listener>) -> Server {
-        let state = Mutex::new(State::new(&mock));
+        let state = State::new(&mock);
+        Server::answering(Source::Mock(Arc::new(mock)), state, listener)
+    }
+
+    /// A server that answers from something else than a mock, and tells somebody about every answer.
+    pub(crate) fn from_source(
+        source: Arc<dyn Answers>,
+        listener: impl Fn(&Called, &Answer) + Send + Sync + 'static,
+    ) -> Server {
+        Server::answering(Source::Other(source), State::default(), Some(Box::new(listener)))
+    }
+
+    fn answering(source: Source, state: State, listener: Option<Listener>) -> Server {
         Server(Arc::new(Shared {
-            mock: RwLock::new(Arc::new(mock)),
-            state,
+            source: RwLock::new(source),
+            turns: Turns::default(),
+            state: Mutex::new(state),
             seal: Seal::new(random()),
             tasks: Tasks::default(),
             journal: CallJournal::new(CALLS),
@@ -98,7 +114,7 @@ impl Server {
     pub fn replace(&self, mock: Mock) {
         let mock = Arc::new(mock);
         *self.0.state() = State::new(&mock);
-        *self.0.mock.write().unwrap_or_else(PoisonError::into_inner) = mock;
+        *self.0.source.write().unwrap_or_else(PoisonError::into_inner) = Source::Mock(mock);
         for change in [Change::Tools, Change::Prompts, Change::Resources] {
             self.0.tell(News::Changed(change));
         }
@@ -106,7 +122,7 @@ impl Server {
 
     /// Begins anew: state, counts, tasks, queues and journal are as they were at the start. A test case begins like this.
     pub fn reset(&self) {
-        *self.0.state() = State::new(&self.0.mock());
+        *self.0.state() = self.0.mock().map_or_else(State::default, |mock| State::new(&mock));
         self.0.tasks.clear();
         self.0.journal.clear();
         if let Some(harness) = self.harness() {
@@ -126,7 +142,7 @@ impl Server {
 
     /// The queues of the universal test tool, where there is one.
     pub fn harness(&self) -> Option<Arc<Harness>> {
-        self.0.mock().harness().cloned()
+        self.0.mock()?.harness().cloned()
     }
 
     /// Returns once a fault ended the server on purpose, with its status. Conversations are over already; whoever serves
@@ -135,15 +151,22 @@ impl Server {
         self.0.exited().await
     }
 
-    /// What it answers from.
-    pub fn mock(&self) -> Arc<Mock> {
+    /// The mock that it answers from, where it answers from one.
+    pub fn mock(&self) -> Option<Arc<Mock>> {
         self.0.mock()
     }
 }
 
 impl Shared {
-    pub(super) fn mock(&self) -> Arc<Mock> {
-        Arc::clone(&self.mock.read().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn source(&self) -> Source {
+        self.source.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn mock(&self) -> Option<Arc<Mock>> {
+        match self.source() {
+            Source::Mock(mock) => Some(mock),
+            Source::Other(_) => None,
+        }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rehearsal_core::answer::Memory;
 use rehearsal_core::answer::fault::{Aftermath, Misdeed};
+use rehearsal_core::answer::{Memory, RecordedPlay};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
 use rehearsal_core::protocol::{Era, code};
@@ -28,6 +28,8 @@ pub(super) struct Session {
     questions: Mutex<HashMap<RequestId, oneshot::Sender<Reply>>>,
     last_question: AtomicI64,
     ready: AtomicBool,
+    /// What was recorded after the handshake, which waits until the client is ready.
+    waiting: Mutex<Option<Box<RecordedPlay>>>,
     closing: watch::Sender<bool>,
     /// Whether nothing can be said any more.
     silent: watch::Sender<bool>,
@@ -61,6 +63,7 @@ impl Session {
             questions: Mutex::default(),
             last_question: AtomicI64::new(0),
             ready: AtomicBool::new(false),
+            waiting: Mutex::default(),
             closing: watch::Sender::new(false),
             silent: watch::Sender::new(false),
         }
@@ -74,6 +77,16 @@ impl Session {
     /// The client said that it may be told about changes; `true` the first time.
     pub(super) fn becomes_ready(&self) -> bool {
         !self.ready.swap(true, Ordering::Relaxed)
+    }
+
+    /// Keeps what comes after the handshake until the client is ready.
+    pub(super) fn wait_with(&self, play: Box<RecordedPlay>) {
+        *locked(&self.waiting) = Some(play);
+    }
+
+    /// What comes after the handshake.
+    pub(super) fn waiting(&self) -> Option<Box<RecordedPlay>> {
+        locked(&self.waiting).take()
     }
 
     /// Sends a message; a client that went away needs none.

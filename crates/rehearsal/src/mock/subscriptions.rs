@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
-use rehearsal_core::answer::{Change, Mock, Wanted, end_of_subscription, on_subscription};
+use rehearsal_core::answer::{Change, Wanted, end_of_subscription, on_subscription};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::Revision;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -38,7 +38,7 @@ pub(super) async fn tell(session: Arc<Session>, mut news: broadcast::Receiver<Ne
 }
 
 /// `subscriptions/listen`: acknowledges what it can tell, then tells it until the client has heard enough.
-pub(super) async fn listen(call: &Call, mock: &Mock, wanted: &Wanted, revision: Revision) -> Option<Reply> {
+pub(super) async fn listen(call: &Call, info: &Value, wanted: &Wanted, revision: Revision) -> Option<Reply> {
     let mut news = call.session.server.news.subscribe();
     let accepted = on_subscription(json!({"notifications": wanted.accepted()}), &call.id);
     call.notify(Method::SUBSCRIPTION_ACKNOWLEDGED, &accepted).await;
@@ -47,7 +47,7 @@ pub(super) async fn listen(call: &Call, mock: &Mock, wanted: &Wanted, revision: 
             told = next(&mut news) => told,
             stop = call.stopped() => return match stop {
                 Stop::Cancelled => None,
-                Stop::Closing => Some(Reply::Result(end_of_subscription(mock, &call.id, revision))),
+                Stop::Closing => Some(Reply::Result(end_of_subscription(info, &call.id, revision))),
             },
         };
         match told {

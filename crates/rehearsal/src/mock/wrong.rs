@@ -13,7 +13,7 @@ pub(super) async fn answer_wrongly(call: Call, answer: Answer, fault: &FaultKind
     let server = &call.session.server;
     let mock = server.mock();
     let name = call.params.as_ref().and_then(|params| params.field("name")).and_then(|name| name.text());
-    let output_schema = name.and_then(|name| mock.output_schema(&name));
+    let output_schema = name.and_then(|name| mock.as_ref()?.output_schema(&name));
     let number = server.journal.count() + 1;
     let steps = missteps(fault, Honest { id: &call.id, answer: &message, output_schema, call: number });
     call.note(&answer, if fault.comes_first() { CallOutcome::Nothing } else { outcome(&answer.reply) });

@@ -86,6 +86,21 @@ impl Recording {
         self.format
     }
 
+    /// A reader of a trace of ours, from its beginning.
+    pub(crate) fn trace_reader(&self) -> TraceReader<BufReader<ReadAt>> {
+        TraceReader::new(BufReader::with_capacity(BUFFER, ReadAt::new(self.file.clone())))
+    }
+
+    /// The file itself.
+    pub(crate) fn file(&self) -> &Arc<File> {
+        &self.file
+    }
+
+    /// A trace of ours, without a name, with everything that a file of this kind already is.
+    pub(crate) fn in_file(file: Arc<File>) -> Recording {
+        Recording { file, format: Format::Trace }
+    }
+
     /// Its parts, in the order of the file.
     pub fn parts(&self, bad: BadLines) -> Parts {
         self.read(bad, Which::All)

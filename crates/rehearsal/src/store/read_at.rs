@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// A reader with a place of its own in a file that others read too.
 #[derive(Clone, Debug)]
-pub(super) struct ReadAt {
+pub(crate) struct ReadAt {
     file: Arc<File>,
     position: u64,
 }

@@ -21,6 +21,7 @@ mod prompt;
 mod read;
 mod record;
 mod record_http;
+mod replay;
 mod request;
 mod save;
 mod server_failures;

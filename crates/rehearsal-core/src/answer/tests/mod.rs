@@ -69,8 +69,9 @@ impl Stage {
         let (mut play, mut act) = match self.mock.begin(asked, &mut self.memory, &mut self.state, &world) {
             Begun::Answered(answer) => return vec![said(&answer)],
             Begun::Plays(play, act) => (play, act),
-            Begun::Listens(wanted) => return vec![format!("listens {}", wanted.accepted())],
-            Begun::AboutTask(about, _) => return vec![format!("{about:?}")],
+            Begun::Listens(wanted, _) => return vec![format!("listens {}", wanted.accepted())],
+            Begun::AboutTask(about, ..) => return vec![format!("{about:?}")],
+            Begun::Unknown(answer, _) => return vec![said(&answer)],
         };
         let mut lines = Vec::new();
         loop {
@@ -87,6 +88,7 @@ impl Stage {
                 }
                 Act::CloseStream { retry } => lines.push(format!("close stream {:?}", retry.map(|retry| retry.to))),
                 Act::Detach(terms) => lines.push(format!("task {:?}", terms.ttl_ms)),
+                Act::Turn(_) | Act::KeepSilent => lines.push(format!("{act:?}")),
                 Act::Reply(answer) => {
                     lines.push(said(&answer));
                     return lines;

@@ -10,4 +10,4 @@ mod http;
 mod options;
 mod stdio;
 
-pub(super) use options::Record;
+pub(super) use options::{Record, pair};

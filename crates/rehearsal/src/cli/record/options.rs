@@ -149,7 +149,7 @@ impl Record {
     }
 }
 
-fn pair(word: &str) -> Result<(String, String), String> {
+pub(in crate::cli) fn pair(word: &str) -> Result<(String, String), String> {
     let (key, value) = word.split_once('=').ok_or("write it like KEY=VALUE")?;
     if key.is_empty() {
         return Err("the key is missing: write it like KEY=VALUE".to_owned());

@@ -1,0 +1,115 @@
+//! How a conversation opens, from how it once did.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::answer::begin::shake_hands;
+use crate::answer::shape::{self, ResultType};
+use crate::answer::terms::supported;
+use crate::answer::{Asked, Memory, Wanted};
+use crate::json::RawJson;
+use crate::message::{ErrorReply, Method, Reply};
+use crate::protocol::{Revision, meta};
+use crate::trace::Call;
+
+/// What a server says about itself: its answer to `initialize` or to `server/discover`, for clients of either era.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    /// Who the server is.
+    pub info: Arc<Value>,
+    /// What it can do, in the shape of the newest version.
+    pub capabilities: Map<String, Value>,
+    /// Everything else that it said, such as `instructions`.
+    more: Map<String, Value>,
+}
+
+impl Opening {
+    /// What this call says about the server, if it opened a conversation and was answered.
+    pub fn recorded(call: &Call) -> Option<Opening> {
+        let method = call.request.message.method()?;
+        if *method != Method::INITIALIZE && *method != Method::DISCOVER {
+            return None;
+        }
+        let Reply::Result(result) = &call.response.as_ref()?.message.as_response()?.reply else { return None };
+        let Value::Object(mut said) = result.value().ok()? else { return None };
+        let inside = said.get_mut("_meta").and_then(Value::as_object_mut);
+        let inside = inside.and_then(|meta| meta.shift_remove(meta::SERVER_INFO));
+        let info = said.shift_remove("serverInfo").or(inside).filter(Value::is_object);
+        let capabilities = said.shift_remove("capabilities");
+        for key in ["protocolVersion", "supportedVersions", "resultType", "ttlMs", "cacheScope"] {
+            said.shift_remove(key);
+        }
+        if said.get("_meta").and_then(Value::as_object).is_some_and(Map::is_empty) {
+            said.shift_remove("_meta");
+        }
+        let capabilities = match capabilities {
+            Some(Value::Object(capabilities)) => capabilities,
+            Some(_) | None => Map::new(),
+        };
+        Some(Opening { info: info.unwrap_or_else(unnamed).into(), capabilities, more: said })
+    }
+
+    /// What can be said about a server whose opening was not recorded: its name, and what clients used.
+    pub fn inferred<'a>(server_info: &Map<String, Value>, used: impl IntoIterator<Item = &'a str>) -> Opening {
+        let mut info = unnamed();
+        for key in ["name", "title", "version"] {
+            if let Some(text) = server_info.get(key).filter(|text| text.is_string()) {
+                info[key] = text.clone();
+            }
+        }
+        let mut capabilities = Map::new();
+        for method in used {
+            let capability = match method.split('/').next() {
+                Some("tools") => "tools",
+                Some("prompts") => "prompts",
+                Some("resources") => "resources",
+                Some("completion") => "completions",
+                Some("logging") => "logging",
+                Some(_) | None => continue,
+            };
+            capabilities.insert(capability.to_owned(), json!({}));
+        }
+        Opening { info: info.into(), capabilities, more: Map::new() }
+    }
+
+    /// `initialize`: settles the version, and remembers what the client can do.
+    pub fn initialize(&self, asked: &Asked, memory: &mut Memory) -> Result<Reply, ErrorReply> {
+        let spoken = shake_hands(asked, memory, &Revision::ALL)?;
+        let mut result = json!({
+            "protocolVersion": spoken.as_str(),
+            "capabilities": shape::capabilities(&self.capabilities, spoken),
+            "serverInfo": shape::implementation((*self.info).clone(), spoken),
+        });
+        self.rest(&mut result);
+        Ok(Reply::Result(RawJson::from_value(&result)))
+    }
+
+    /// `server/discover`: the same without settling anything.
+    pub fn discover(&self, asked: &Asked) -> Reply {
+        let revision = asked.terms.revision;
+        let mut result = json!({
+            "supportedVersions": supported(&Revision::ALL),
+            "capabilities": shape::capabilities(&self.capabilities, revision),
+        });
+        self.rest(&mut result);
+        shape::envelope(&mut result, ResultType::Complete, Method::DISCOVER.as_str(), revision, &self.info);
+        Reply::Result(RawJson::from_value(&result))
+    }
+
+    /// What of a subscription can ever happen here: whatever may be listed, since nobody knows what was.
+    pub fn wanted(&self, asked: &Asked) -> Result<Wanted, ErrorReply> {
+        let extensions = self.capabilities.get("extensions").and_then(|all| all.get(meta::TASKS_EXTENSION));
+        Wanted::among(&self.capabilities, &|_| true, extensions.is_some(), asked)
+    }
+
+    fn rest(&self, result: &mut Value) {
+        for (key, value) in &self.more {
+            result[key] = value.clone();
+        }
+    }
+}
+
+fn unnamed() -> Value {
+    json!({"name": "recorded", "version": "0"})
+}

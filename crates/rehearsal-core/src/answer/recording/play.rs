@@ -1,0 +1,286 @@
+//! A recorded exchange, played again for another client.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::adapt::adapted;
+use super::recorded::Recorded;
+use super::score::{Step, score};
+use crate::answer::shape::{self, ResultType};
+use crate::answer::{Act, Answer, Asked, Change, Provenance, Question, World};
+use crate::json::RawJson;
+use crate::message::{ErrorReply, Method, Reply};
+use crate::protocol::{Era, Revision, code, meta};
+use crate::script::mock::{Delay, LogLevel};
+use crate::trace::RequestKey;
+
+/// How fast a recording is played.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// As fast as can be.
+    None,
+    /// So many times as long as it once took: 1 is as it was.
+    Times(f64),
+}
+
+impl FromStr for Pace {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Pace, String> {
+        match (word, word.parse::<f64>()) {
+            ("none", _) => Ok(Pace::None),
+            ("recorded", _) => Ok(Pace::Times(1.0)),
+            (_, Ok(0.0)) => Ok(Pace::None),
+            (_, Ok(factor)) if factor > 0.0 && factor <= 1e6 => Ok(Pace::Times(factor)),
+            (_, _) => Err("write `recorded`, `none`, or a factor such as 0.5".to_owned()),
+        }
+    }
+}
+
+/// One request on its way to an answer that was recorded.
+#[derive(Debug)]
+pub struct RecordedPlay {
+    rounds: Vec<Arc<Recorded>>,
+    asked: Asked,
+    key: RequestKey,
+    info: Arc<Value>,
+    pace: Pace,
+    steps: Vec<Step>,
+    after: std::vec::IntoIter<Step>,
+    next: usize,
+    /// Answers that came with the request or since.
+    offered: Map<String, Value>,
+    remarks: Vec<String>,
+}
+
+impl RecordedPlay {
+    /// The play of an exchange, with its later rounds, for a client that asks the same.
+    pub fn new(
+        rounds: Vec<Arc<Recorded>>,
+        asked: Asked,
+        key: RequestKey,
+        info: Arc<Value>,
+        pace: Pace,
+    ) -> RecordedPlay {
+        let (steps, after) = score(&rounds);
+        let offered = asked.params.get("inputResponses").and_then(Value::as_object).cloned().unwrap_or_default();
+        let after = after.into_iter();
+        RecordedPlay { rounds, asked, key, info, pace, steps, after, next: 0, offered, remarks: Vec::new() }
+    }
+
+    /// The same play, from a step on.
+    #[must_use]
+    pub fn from_step(mut self, step: usize) -> RecordedPlay {
+        self.next = step;
+        self
+    }
+
+    /// The exchange and the step that a client comes back to, where it comes back.
+    pub fn resumed(asked: &Asked, key: RequestKey, world: &World<'_>) -> Result<Option<(u32, usize)>, ErrorReply> {
+        let given = match asked.params.get("requestState") {
+            Some(given) if asked.terms.era() == Era::Modern => given,
+            Some(_) | None => return Ok(None),
+        };
+        let invalid = |why: String| ErrorReply::new(code::INVALID_PARAMS, why);
+        let given = given.as_str().ok_or_else(|| invalid("requestState must be a string".to_owned()))?;
+        let state = world.seal.open(given, &key.to_string(), world.now_ms);
+        let state = state.map_err(|broken| invalid(broken.to_string()))?;
+        // It is signed, so it is what we wrote.
+        let number = |key: &str| state[key].as_u64().unwrap_or_default();
+        let exchange = u32::try_from(number("exchange")).unwrap_or(u32::MAX);
+        Ok(Some((exchange, usize::try_from(number("step")).unwrap_or(usize::MAX))))
+    }
+
+    /// The whole play at once, where it is nothing but an answer.
+    pub fn at_once(recorded: &Recorded, asked: &Asked, info: &Value, pace: Pace) -> Option<Answer> {
+        let reply = recorded.reply().filter(|_| recorded.is_plain() && pace == Pace::None && !recorded.is_round())?;
+        let reply = adapted(reply, &asked.method, recorded.revision, asked.terms.revision, info);
+        let provenance = Provenance::Recording { place: Arc::clone(&recorded.place) };
+        Some(Answer { provenance, ..Answer::protocol(reply) })
+    }
+
+    /// What the client said to a question, or why it said nothing. The recording goes on either way.
+    pub fn answered(&mut self, name: &str, answer: Result<Value, String>) {
+        match answer {
+            Ok(answer) => drop(self.offered.insert(name.to_owned(), answer)),
+            Err(why) => self.remarks.push(format!("{}: {why}; it goes on as recorded", self.place())),
+        }
+    }
+
+    /// What is to be done next.
+    pub fn next(&mut self, world: &World<'_>) -> Act {
+        loop {
+            let at = self.next;
+            let Some(step) = self.steps.get(at).cloned() else {
+                return Act::Reply(self.error("the recording ends here"));
+            };
+            self.next += 1;
+            let act = match step {
+                Step::Wait(time) => self.paced(time),
+                Step::Turn(turn) => Some(Act::Turn(turn)),
+                Step::Notify { method, params } => self.notified(method, params),
+                Step::Ask(questions) => self.ask(at, questions, world),
+                Step::Reply(round) => Some(Act::Reply(self.reply(round))),
+                Step::KeepSilent => Some(Act::KeepSilent),
+                Step::Unanswered => Some(Act::Reply(self.error("this was never answered when it was recorded"))),
+            };
+            if let Some(act) = act {
+                return act;
+            }
+        }
+    }
+
+    /// What is to be done after the answer; `None` at the end. Questions need no answer to go on.
+    pub fn afterwards(&mut self) -> Option<Act> {
+        loop {
+            let act = match self.after.next()? {
+                Step::Wait(time) => self.paced(time),
+                Step::Notify { method, params } => match Change::told(&method, &params) {
+                    Some(change) if self.asked.terms.era() == Era::Modern => Some(Act::Tell(change)),
+                    // Since 2026-07-28 nothing else is said outside of a request.
+                    None if self.asked.terms.era() == Era::Modern => None,
+                    Some(_) | None => self.notified(method, params),
+                },
+                Step::Ask(questions) if self.asked.terms.era() == Era::Legacy => self.possible(questions),
+                Step::Ask(_) | Step::Turn(_) | Step::Reply(_) | Step::KeepSilent | Step::Unanswered => None,
+            };
+            if act.is_some() {
+                return act;
+            }
+        }
+    }
+
+    /// Whether something happens after the answer.
+    pub fn has_afterwards(&self) -> bool {
+        !self.after.as_slice().is_empty()
+    }
+
+    fn place(&self) -> Arc<str> {
+        self.rounds.first().map_or_else(|| "an empty recording".into(), |round| Arc::clone(&round.place))
+    }
+
+    fn paced(&self, time: Duration) -> Option<Act> {
+        let Pace::Times(factor) = self.pace else { return None };
+        let time = Duration::try_from_secs_f64(time.as_secs_f64() * factor).ok()?;
+        Some(Act::Wait(Delay { from: time, to: time }))
+    }
+
+    /// A notification for this client, if it wants it.
+    fn notified(&self, method: Method, mut params: Value) -> Option<Act> {
+        let terms = &self.asked.terms;
+        if method == Method::PROGRESS {
+            let token = self.asked.meta().get(meta::PROGRESS_TOKEN)?;
+            params["progressToken"] = token.clone();
+            if terms.revision < Revision::V2025_03_26 {
+                params.as_object_mut()?.shift_remove("message");
+            }
+        } else if method == Method::LOG_MESSAGE {
+            let level = params.get("level").and_then(Value::as_str).and_then(LogLevel::named);
+            if terms.log_from.is_none_or(|from| level.is_some_and(|level| level < from)) {
+                return None;
+            }
+        } else if terms.era() == Era::Modern
+            && let Some(change) = Change::told(&method, &params)
+        {
+            return Some(Act::Tell(change));
+        }
+        Some(Act::Notify { method, params })
+    }
+
+    /// Of several questions those that this client can be asked.
+    fn possible(&mut self, questions: Vec<Question>) -> Option<Act> {
+        let questions = self.askable(questions);
+        (!questions.is_empty()).then_some(Act::Ask(questions))
+    }
+
+    fn askable(&mut self, questions: Vec<Question>) -> Vec<Question> {
+        let mut askable = Vec::new();
+        for mut question in questions {
+            let terms = &self.asked.terms;
+            if let Some(objection) = question.objection(terms) {
+                let place = self.place();
+                self.remarks.push(format!("{place}: {}; it goes on as recorded", objection.why));
+                continue;
+            }
+            let known =
+                matches!(question.method.as_str(), "elicitation/create" | "sampling/createMessage" | "roots/list");
+            if terms.era() == Era::Modern && !known {
+                continue;
+            }
+            if question.params.get("mode").is_some_and(|mode| mode == "url") {
+                match terms.revision == Revision::V2025_11_25 {
+                    true if question.params.get("elicitationId").is_none() => {
+                        question.params["elicitationId"] = question.name.as_str().into();
+                    }
+                    true => {}
+                    false => drop(question.params.as_object_mut().map(|params| params.shift_remove("elicitationId"))),
+                }
+            }
+            askable.push(question);
+        }
+        askable
+    }
+
+    /// Asks what was asked; since 2026-07-28 by sending the client away until it knows.
+    fn ask(&mut self, at: usize, questions: Vec<Question>, world: &World<'_>) -> Option<Act> {
+        let had_any = !questions.is_empty();
+        let questions = self.askable(questions);
+        if self.asked.terms.era() == Era::Legacy {
+            return (!questions.is_empty()).then_some(Act::Ask(questions));
+        }
+        if had_any && questions.is_empty() {
+            return None;
+        }
+        // State alone asks for nothing: whoever comes back has done all that was wanted.
+        let is_back = self.asked.params.get("requestState").is_some() && self.resumed_at(world) == Some(at);
+        let missing: Vec<_> = questions.into_iter().filter(|it| !self.offered.contains_key(&it.name)).collect();
+        if missing.is_empty() && (had_any || is_back) {
+            return None;
+        }
+        Some(Act::Reply(self.round(at, &missing, world)))
+    }
+
+    fn resumed_at(&self, world: &World<'_>) -> Option<usize> {
+        RecordedPlay::resumed(&self.asked, self.key, world).ok().flatten().map(|(_, step)| step)
+    }
+
+    fn round(&self, step: usize, questions: &[Question], world: &World<'_>) -> Answer {
+        let exchange = self.rounds.first().map_or(u32::MAX, |round| round.number);
+        let state = json!({"exchange": exchange, "step": step});
+        let mut result = json!({});
+        if !questions.is_empty() {
+            let requests = questions.iter().map(|question| (question.name.clone(), question.input_request()));
+            result["inputRequests"] = Value::Object(requests.collect());
+        }
+        result["requestState"] = world.seal.close(&state, &self.key.to_string(), world.now_ms).into();
+        let (method, revision) = (self.asked.method.as_str(), self.asked.terms.revision);
+        shape::envelope(&mut result, ResultType::InputRequired, method, revision, &self.info);
+        self.answer(Reply::Result(RawJson::from_value(&result)))
+    }
+
+    fn reply(&self, round: usize) -> Answer {
+        let Some(recorded) = self.rounds.get(round) else { return self.error("the recording ends here") };
+        if recorded.is_round() && self.asked.terms.era() == Era::Legacy {
+            return self.error("the client never came back with what the server wanted to know");
+        }
+        match recorded.reply() {
+            Some(reply) => {
+                let to = self.asked.terms.revision;
+                self.answer(adapted(reply, &self.asked.method, recorded.revision, to, &self.info))
+            }
+            None => self.error("the recorded answer cannot be understood"),
+        }
+    }
+
+    fn error(&self, why: &str) -> Answer {
+        self.answer(Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, format!("{}: {why}", self.place()))))
+    }
+
+    fn answer(&self, reply: Reply) -> Answer {
+        let provenance = Provenance::Recording { place: self.place() };
+        Answer { remarks: self.remarks.clone(), provenance, ..Answer::protocol(reply) }
+    }
+}

@@ -1,0 +1,65 @@
+//! An exchange as it was recorded.
+
+use std::sync::Arc;
+
+use crate::message::Reply;
+use crate::protocol::Revision;
+use crate::trace::{Call, Fate, Inside};
+
+/// An exchange as it was recorded.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// Which one, among all that were recorded.
+    pub number: u32,
+    /// Which conversation it belongs to.
+    pub session: u32,
+    /// Where it is, for people: `session 3f9a…, call 12`.
+    pub place: Arc<str>,
+    /// The request and its answer.
+    pub call: Call,
+    /// What else the server said, in order.
+    pub things: Vec<Thing>,
+    /// The version that it was recorded in, where that is known.
+    pub revision: Option<Revision>,
+    /// Whether another request was in hand at the same time.
+    pub overlaps: bool,
+    /// The place of a request that came after this one and was answered before it.
+    pub after: Option<u64>,
+}
+
+/// Something that belongs to an exchange.
+#[derive(Clone, Debug)]
+pub struct Thing {
+    /// What.
+    pub what: Inside,
+    /// When.
+    pub place: Place,
+    /// The place of a request that came meanwhile and was answered before this was said.
+    pub after: Option<u64>,
+}
+
+/// When something of an exchange happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Before the answer.
+    Before,
+    /// After the answer, and before anything else is asked.
+    After,
+}
+
+impl Recorded {
+    /// Whether the client has to answer something before it goes on, in 2026-07-28.
+    pub(super) fn is_round(&self) -> bool {
+        Fate::of(&self.call) == Fate::InputRequired
+    }
+
+    /// What was answered, if that was understood.
+    pub fn reply(&self) -> Option<&Reply> {
+        Some(&self.call.response.as_ref()?.message.as_response()?.reply)
+    }
+
+    /// Whether there is nothing to do but answer.
+    pub(super) fn is_plain(&self) -> bool {
+        self.things.is_empty() && !self.overlaps && self.reply().is_some()
+    }
+}

@@ -1,0 +1,163 @@
+//! A recorded exchange as a list of steps.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::recorded::{Place, Recorded, Thing};
+use crate::answer::{Question, Turn};
+use crate::exchange::Side;
+use crate::message::{Message, Method};
+use crate::trace::{Call, Entry, Inside, Placed, What};
+
+/// One step of a recorded exchange.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    /// So long it took.
+    Wait(Duration),
+    /// What comes next has a place among other things.
+    Turn(Turn),
+    /// The server told something.
+    Notify { method: Method, params: Value },
+    /// The server asked.
+    Ask(Vec<Question>),
+    /// The server answered; which round.
+    Reply(usize),
+    /// The server never answered, because the client gave up.
+    KeepSilent,
+    /// The server never answered.
+    Unanswered,
+}
+
+/// The steps of an exchange and of its later rounds, and those after the answer.
+pub(super) fn score(rounds: &[Arc<Recorded>]) -> (Vec<Step>, Vec<Step>) {
+    let mut writing = Writing { steps: Vec::new(), asked: 0, last: Duration::ZERO, turn: None };
+    let mut after = Vec::new();
+    for (number, round) in rounds.iter().enumerate() {
+        let request = &round.call.request;
+        writing.last = request.at;
+        writing.turn = round.overlaps.then_some((round.session, request.seq, request.at));
+        writing.things(&round.things, Place::Before);
+        writing.answer(round, number, number + 1 < rounds.len());
+        writing.turn = None;
+        let steps = std::mem::take(&mut writing.steps);
+        writing.things(&round.things, Place::After);
+        after.append(&mut writing.steps);
+        writing.steps = steps;
+    }
+    (writing.steps, after)
+}
+
+struct Writing {
+    steps: Vec<Step>,
+    /// How many questions were asked that have no name of their own.
+    asked: usize,
+    /// When the last thing happened.
+    last: Duration,
+    /// Session, place and time of the request, where order matters.
+    turn: Option<(u32, u64, Duration)>,
+}
+
+impl Writing {
+    fn things(&mut self, things: &[Thing], place: Place) {
+        let mut things = things.iter().filter(|thing| thing.place == place).peekable();
+        while let Some(thing) = things.next() {
+            match &thing.what {
+                Inside::Entry(entry) => self.entry(entry, thing.after),
+                Inside::Call(call) if call.asker == Side::Server => {
+                    self.take_time(&call.request, thing.after);
+                    let mut open = call.response.as_ref();
+                    let mut questions = vec![self.question(call)];
+                    // What was asked before the first answer came was asked together.
+                    while let Some(Thing { what: Inside::Call(next), .. }) = things.peek() {
+                        if open.is_some_and(|answer| answer.seq < next.request.seq) || next.asker != Side::Server {
+                            break;
+                        }
+                        questions.push(self.question(next));
+                        open = open.into_iter().chain(&next.response).min_by_key(|answer| answer.seq);
+                        things.next();
+                    }
+                    self.steps.push(Step::Ask(questions));
+                    // The client takes its own time.
+                    self.last = call.response.as_ref().map_or(self.last, |answer| answer.at);
+                }
+                Inside::Call(_) => {}
+            }
+        }
+    }
+
+    fn entry(&mut self, entry: &Entry, after: Option<u64>) {
+        let What::Message { from: Side::Server, message, .. } = &entry.what else { return };
+        let Some(notification) = message.as_notification() else { return };
+        self.wait(entry.at);
+        self.take_turn(entry.seq, entry.at, after);
+        let params = notification.params.as_ref().and_then(|params| params.value().ok());
+        let params = params.unwrap_or_else(|| serde_json::json!({}));
+        self.steps.push(Step::Notify { method: notification.method.clone(), params });
+    }
+
+    fn answer(&mut self, round: &Recorded, number: usize, goes_on: bool) {
+        let Some(response) = &round.call.response else {
+            let gave_up = round.things.iter().any(|thing| is_cancellation(&thing.what));
+            return self.steps.push(if gave_up { Step::KeepSilent } else { Step::Unanswered });
+        };
+        self.take_time(response, round.after);
+        let questions = if goes_on && round.is_round() { asked_for(&response.message) } else { None };
+        self.steps.push(questions.map_or(Step::Reply(number), Step::Ask));
+    }
+
+    fn take_time(&mut self, message: &Placed, after: Option<u64>) {
+        self.wait(message.at);
+        self.take_turn(message.seq, message.at, after);
+    }
+
+    fn wait(&mut self, at: Duration) {
+        let time = at.saturating_sub(self.last);
+        if !time.is_zero() {
+            self.steps.push(Step::Wait(time));
+        }
+        self.last = self.last.max(at);
+    }
+
+    fn take_turn(&mut self, place: u64, at: Duration, after: Option<u64>) {
+        if let Some((session, request, since)) = self.turn {
+            let patience = at.saturating_sub(since);
+            self.steps.push(Step::Turn(Turn { session, request, place, after, patience }));
+        }
+    }
+
+    fn question(&mut self, call: &Call) -> Question {
+        self.asked += 1;
+        let method = call.request.message.method().cloned().unwrap_or(Method::PING);
+        let params = call.request.message.params().and_then(|params| params.value().ok());
+        let mut params = params.filter(Value::is_object).unwrap_or_else(|| serde_json::json!({}));
+        // A progress token is good for one conversation only.
+        if let Some(meta) = params.get_mut("_meta").and_then(Value::as_object_mut) {
+            meta.shift_remove(crate::protocol::meta::PROGRESS_TOKEN);
+        }
+        Question { name: format!("question-{}", self.asked), method, params }
+    }
+}
+
+fn is_cancellation(thing: &Inside) -> bool {
+    match thing {
+        Inside::Entry(Entry { what: What::Message { from: Side::Client, message, .. }, .. }) => {
+            message.method() == Some(&Method::CANCELLED)
+        }
+        Inside::Entry(_) | Inside::Call(_) => false,
+    }
+}
+
+/// The questions of a round of `input_required`; none where it has only state.
+fn asked_for(message: &Message) -> Option<Vec<Question>> {
+    let crate::message::Reply::Result(result) = &message.as_response()?.reply else { return None };
+    let requests = result.field("inputRequests").and_then(|requests| requests.value().ok());
+    let requests = requests.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+    let question = |(name, request): (String, Value)| {
+        let method = request.get("method").and_then(Value::as_str)?.into();
+        let params = request.get("params").cloned().unwrap_or_else(|| serde_json::json!({}));
+        Some(Question { name, method, params })
+    };
+    Some(requests.into_iter().filter_map(question).collect())
+}

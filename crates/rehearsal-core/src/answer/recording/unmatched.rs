@@ -1,0 +1,63 @@
+//! What is said about a request that was never recorded.
+
+use serde_json::{Value, json};
+
+use crate::answer::{Answer, Provenance};
+use crate::matcher::Mismatch;
+use crate::message::{ErrorReply, Method, Reply};
+use crate::protocol::code;
+
+/// Why there is no recorded answer to a request.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Unmatched {
+    /// Nothing like it was recorded.
+    Nothing,
+    /// This came closest.
+    Closest {
+        /// Where it is, for people.
+        place: String,
+        /// Every place where it differs.
+        mismatches: Vec<Mismatch>,
+    },
+    /// It is not what requests must be here.
+    Unfit {
+        /// Every place where it is not.
+        mismatches: Vec<Mismatch>,
+    },
+    /// It was recorded, and all the answers were given already.
+    UsedUp {
+        /// How many there were.
+        answers: usize,
+    },
+}
+
+impl Unmatched {
+    /// The refusal.
+    ///
+    /// ```text
+    /// no recording of tools/call rain; closest is session a, call 3: $.params.arguments.city: expected "Oslo", got "Rome"
+    /// ```
+    pub fn refusal(&self, method: &Method, params: &Value) -> Answer {
+        let name = params.get("name").or_else(|| params.get("uri")).and_then(Value::as_str);
+        let what = name.map_or(method.to_string(), |name| format!("{method} {name}"));
+        let (message, data) = match self {
+            Unmatched::Nothing => (format!("no recording of {what}, nor of anything like it"), json!({})),
+            Unmatched::Closest { place, mismatches } => {
+                let shown: Vec<_> = mismatches.iter().map(ToString::to_string).collect();
+                let message = format!("no recording of {what}; closest is {place}: {}", shown.join("; "));
+                (message, json!({"closest": {"recording": place, "mismatches": mismatches}}))
+            }
+            Unmatched::Unfit { mismatches } => {
+                let shown: Vec<_> = mismatches.iter().map(ToString::to_string).collect();
+                (format!("{what} is not matched: {}", shown.join("; ")), json!({"mismatches": mismatches}))
+            }
+            Unmatched::UsedUp { answers } => {
+                let message = format!("all {answers} recorded answers of {what} were given");
+                (message, json!({"recorded": answers}))
+            }
+        };
+        let error = ErrorReply::new(code::INTERNAL_ERROR, message.clone()).with_data(&data);
+        let reply = Reply::Error(error);
+        Answer { provenance: Provenance::Nobody, remarks: vec![message], ..Answer::protocol(reply) }
+    }
+}

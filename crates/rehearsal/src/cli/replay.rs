@@ -1,0 +1,323 @@
+//! `rehearse replay`
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use rehearsal::Client;
+use rehearsal::core::answer::{Answer, Called, Pace};
+use rehearsal::core::matcher::Matcher;
+use rehearsal::core::redact::{Redaction, Rule};
+use rehearsal::core::trace::Likeness;
+use rehearsal::mock::Server;
+use rehearsal::record::Recorder;
+use rehearsal::replay::{Ledger, Options, Repeat, ReplayError, Sessions, Unknown, Upstream};
+use rehearsal::store::Input;
+use rehearsal::wire::http::server::{BindError, HttpServer, Options as HttpOptions};
+use serde_json::{Map, Value};
+
+use super::context::Context;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::serve::{address, listen_on, on_http, on_stdio};
+use super::signals::Signals;
+use crate::print::Talk;
+
+const MATCHING: &str = "Which recording answers";
+const FORWARD: &str = "The real server, for --unmatched forward";
+/// How many lines of each kind are shown of a ledger.
+const SHOWN: usize = 10;
+
+/// Serve a recording: the server that was recorded, again
+#[derive(Args, Debug)]
+#[command(after_help = format!("{MORE}\n\n{}", Exit::help()))]
+pub(super) struct Replay {
+    /// The recording, in any format that `rehearse trace` reads
+    #[arg(value_name = "TRACE", value_hint = clap::ValueHint::FilePath)]
+    trace: PathBuf,
+
+    /// Serve HTTP at this address: a port, or HOST:PORT; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    listen: Option<SocketAddr>,
+
+    /// Do not compare what is at this JSONPath of a request, such as $.params.arguments.now; may be repeated
+    #[arg(long, value_name = "PATH", help_heading = MATCHING)]
+    ignore: Vec<String>,
+
+    /// Take any value at this JSONPath that fits a matcher, in place of the recorded one; may be repeated
+    #[arg(long = "match", value_name = "PATH=MATCHER", help_heading = MATCHING)]
+    matchers: Vec<String>,
+
+    /// When all the recorded answers of a request were given: give the last again, begin anew, or refuse
+    #[arg(long, value_enum, default_value = "last", help_heading = MATCHING)]
+    repeat: RepeatWord,
+
+    /// What was not recorded is refused, gets the first recording of its kind, or is asked of the real server
+    #[arg(long, value_enum, default_value = "refuse", help_heading = MATCHING)]
+    unmatched: UnmatchedWord,
+
+    /// Answer only from the session of this id
+    #[arg(long, value_name = "ID", help_heading = MATCHING)]
+    session: Option<String>,
+
+    /// Answer only from sessions with this metadata; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = super::record::pair, help_heading = MATCHING)]
+    metadata: Vec<(String, String)>,
+
+    /// Answer each client from the sessions of clients of its name, where there are any
+    #[arg(long, help_heading = MATCHING)]
+    by_client: bool,
+
+    /// How a secret was taken out when this was recorded, if with `record --redact`; may be repeated
+    #[arg(long, value_name = "PATH|PATTERN", value_parser = Rule::parse, help_heading = MATCHING)]
+    redact: Vec<Rule>,
+
+    /// How long things take: `recorded`, `none`, or so many times as long as recorded
+    #[arg(long, value_name = "PACE", default_value = "none", value_parser = str::parse::<Pace>)]
+    pace: Pace,
+
+    /// Fail if something was asked that is not recorded, or recorded and not asked
+    #[arg(long)]
+    strict: bool,
+
+    /// Write what was asked, and what was not, to this file as JSON
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    ledger: Option<PathBuf>,
+
+    /// Say nothing at the end
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Say on stderr what was asked and which recording answered
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// Reach it over HTTP
+    #[arg(long, value_name = "URL", help_heading = FORWARD, value_hint = clap::ValueHint::Url)]
+    url: Option<String>,
+
+    /// Record what it says in this file [default: the recording itself]
+    #[arg(short, long, value_name = "FILE", help_heading = FORWARD, value_hint = clap::ValueHint::FilePath)]
+    output: Option<PathBuf>,
+
+    /// Start it: everything after `--`
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "url", help_heading = FORWARD)]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RepeatWord {
+    /// Give the last one again
+    Last,
+    /// Begin anew
+    Cycle,
+    /// Refuse
+    Error,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum UnmatchedWord {
+    /// Refuse, and say what came closest
+    Refuse,
+    /// Give the first recording of the same tool, or else of the same method
+    First,
+    /// Ask the real server, and record what it says
+    Forward,
+}
+
+const MORE: &str = "\
+A request is answered by what was recorded for the same method and arguments; ids, tokens and the rest of
+_meta do not count. The same request again gets the next recorded answer. Clients of every version are
+served, on every transport, whatever the recording was made with: notifications, progress and questions
+come again in their order.
+
+An index is kept beside the trace, as TRACE.index, and built again when the trace has changed.
+
+Examples:
+  rehearse replay trace.jsonl
+  rehearse replay trace.jsonl --listen 8080 --pace recorded
+  rehearse replay trace.jsonl --ignore '$.params.arguments.now' --strict --ledger ledger.json
+  rehearse replay trace.jsonl --unmatched forward -- npx -y @modelcontextprotocol/server-everything
+  rehearse call echo message=hello -- rehearse replay trace.jsonl";
+
+/// Why a recording could not be served.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReplayFailure {
+    /// It cannot be read.
+    #[error(transparent)]
+    Open(#[from] ReplayError),
+    /// A path or a matcher is wrong.
+    #[error("{flag} {word:?}: {why}")]
+    Word {
+        /// Of which flag.
+        flag: &'static str,
+        /// What was written.
+        word: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is no server to ask.
+    #[error("--unmatched forward needs the server: --url URL, or -- COMMAND")]
+    NoServer,
+    /// There is nothing to ask a server.
+    #[error("a server is asked only with --unmatched forward")]
+    NeedlessServer,
+    /// It cannot listen.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The ledger cannot be written.
+    #[error("cannot write {}: {cause}", path.display())]
+    Ledger {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        cause: std::io::Error,
+    },
+}
+
+impl ReplayFailure {
+    /// The exit status that it leads to.
+    pub(super) fn exit(&self) -> Exit {
+        match self {
+            ReplayFailure::Open(_)
+            | ReplayFailure::Word { .. }
+            | ReplayFailure::NoServer
+            | ReplayFailure::NeedlessServer
+            | ReplayFailure::Ledger { .. } => Exit::BadInput,
+            ReplayFailure::Bind(_) => Exit::ServerFailed,
+        }
+    }
+}
+
+impl Replay {
+    /// Serves until the client is gone, or until somebody ends us.
+    pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        let options = self.options()?;
+        let upstream = self.upstream(context)?;
+        let input = Input::from(self.trace.clone());
+        let replay = rehearsal::replay::Replay::open_with(&input, options, upstream).map_err(ReplayFailure::Open)?;
+        let (talk, verbose) = (context.talk.clone(), self.verbose);
+        let server = replay.server(move |called, answer| heard(called, answer, verbose, &talk));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
+        let served = runtime.block_on(async {
+            let served = self.serve(&server, replay.http_options(), context).await;
+            replay.close().await.map_err(Failure::Begin)?;
+            served
+        });
+        // A thread that reads from a terminal cannot be stopped, and must not be waited for.
+        runtime.shutdown_background();
+        let exit = served?;
+        let ledger = replay.ledger().map_err(Failure::Begin)?;
+        self.settle(&ledger, context)?;
+        Ok(if self.strict && !ledger.is_even() { Exit::ChecksFailed } else { exit })
+    }
+
+    async fn serve(&self, server: &Server, mut options: HttpOptions, context: &Context) -> Result<Exit, Failure> {
+        let mut signals = Signals::listen().map_err(Failure::Begin)?;
+        let Some(address) = self.listen else {
+            return on_stdio(server, &mut signals).await.map_err(Failure::Begin);
+        };
+        listen_on(&mut options, address);
+        let listener = HttpServer::bind(options).await.map_err(ReplayFailure::Bind)?;
+        context.talk.say(format_args!("listening on {}", listener.url()));
+        Ok(on_http(server, listener, &mut signals).await)
+    }
+
+    fn options(&self) -> Result<Options, ReplayFailure> {
+        let mut likeness = Likeness::default();
+        for path in &self.ignore {
+            let wrong = |why| ReplayFailure::Word { flag: "--ignore", word: path.clone(), why };
+            likeness = likeness.ignore(path).map_err(wrong)?;
+        }
+        let mut matchers = Vec::new();
+        for word in &self.matchers {
+            let wrong = |why| ReplayFailure::Word { flag: "--match", word: word.clone(), why };
+            let (path, matcher) = word.split_once('=').ok_or_else(|| wrong("write it like PATH=MATCHER".to_owned()))?;
+            let written = serde_json::from_str(matcher).unwrap_or_else(|_| Value::from(matcher));
+            let matcher = Matcher::parse(&written).map_err(|error| wrong(error.to_string()))?;
+            matchers.push(Matcher::at(path, matcher).map_err(|error| wrong(error.to_string()))?);
+            likeness = likeness.ignore(path).map_err(wrong)?;
+        }
+        Ok(Options {
+            likeness,
+            matchers,
+            repeat: match self.repeat {
+                RepeatWord::Last => Repeat::Last,
+                RepeatWord::Cycle => Repeat::Cycle,
+                RepeatWord::Error => Repeat::Error,
+            },
+            unknown: match self.unmatched {
+                UnmatchedWord::Refuse | UnmatchedWord::Forward => Unknown::Refuse,
+                UnmatchedWord::First => Unknown::First,
+            },
+            sessions: Sessions { id: self.session.clone(), metadata: self.metadata.clone(), by_client: self.by_client },
+            pace: self.pace,
+            redaction: self.redaction(),
+        })
+    }
+
+    fn redaction(&self) -> Redaction {
+        self.redact.iter().cloned().fold(Redaction::standard(), Redaction::with)
+    }
+
+    fn upstream(&self, context: &Context) -> Result<Option<Upstream>, ReplayFailure> {
+        let forwards = self.unmatched == UnmatchedWord::Forward;
+        let mut info = Map::new();
+        let builder = match (&self.url, self.command.split_first()) {
+            (None, None) if forwards => return Err(ReplayFailure::NoServer),
+            (None, None) => return Ok(None),
+            (_, _) if !forwards => return Err(ReplayFailure::NeedlessServer),
+            (Some(url), _) => {
+                info.insert("url".to_owned(), url.as_str().into());
+                Client::url(url.as_str())
+            }
+            (None, Some((program, arguments))) => {
+                let words = arguments.iter().map(|word| Value::from(word.to_string_lossy()));
+                info.insert("command".to_owned(), program.to_string_lossy().into());
+                info.insert("arguments".to_owned(), words.collect());
+                Client::command(program).arguments(arguments)
+            }
+        };
+        let talk = context.talk.clone();
+        let recorder = Recorder::builder().on_notice(move |notice| talk.error(notice)).redaction(self.redaction());
+        let recorder = recorder.metadata("recorded_by", "replay").trace(self.output.as_ref().unwrap_or(&self.trace));
+        Ok(Some(Upstream::new(builder, &recorder.build(), info)))
+    }
+
+    /// Says what was asked and what was not, and writes it down.
+    fn settle(&self, ledger: &Ledger, context: &Context) -> Result<(), ReplayFailure> {
+        if let Some(path) = &self.ledger {
+            let failed = |cause| ReplayFailure::Ledger { path: path.clone(), cause };
+            let mut text = serde_json::to_vec_pretty(ledger).map_err(|error| failed(error.into()))?;
+            text.push(b'\n');
+            std::fs::write(path, text).map_err(failed)?;
+        }
+        if self.quiet {
+            return Ok(());
+        }
+        context.talk.say(ledger);
+        for (what, lines) in [("unmatched", &ledger.unmatched_requests), ("unused", &ledger.unused_recordings)] {
+            for line in lines.iter().take(SHOWN) {
+                context.talk.say(format_args!("  {what}: {line}"));
+            }
+            if lines.len() > SHOWN {
+                context.talk.say(format_args!("  {what}: … --ledger FILE has them all"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// ```text
+/// tools/call get_forecast: recording: session 3f9a…, call 12
+/// ```
+fn heard(called: &Called, answer: &Answer, verbose: bool, talk: &Talk) {
+    if verbose {
+        let name = called.name().map(|name| format!(" {name}")).unwrap_or_default();
+        talk.say(format_args!("{}{name}: {}", called.method, answer.provenance));
+    }
+    for remark in &answer.remarks {
+        talk.say(remark);
+    }
+}

@@ -1,0 +1,283 @@
+//! A request comes in: what was recorded for it.
+
+use std::io;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use rehearsal_core::answer::{
+    Act, Answer, Asked, Begun, Memory, Opening, Performance, RecordedPlay, Unmatched, World, adapted,
+};
+use rehearsal_core::json::RawJson;
+use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
+use rehearsal_core::protocol::{Era, code};
+use rehearsal_core::script::mock::LogLevel;
+use rehearsal_core::trace::{Likeness, RequestKey, subject};
+use serde_json::{Value, json};
+
+use super::index::{about_key, method_key};
+use super::ledger::Ledger;
+use super::options::{Repeat, Unknown};
+use super::progress::{Progress, Taken};
+use super::replay::{CANDIDATES, Shared};
+use super::tape::request;
+use crate::mock::{Answers, Forwards};
+
+impl Answers for Shared {
+    fn begin(&self, asked: Asked, memory: &mut Memory, world: &World<'_>) -> Begun {
+        self.try_begin(asked, memory, world).unwrap_or_else(|error| {
+            let why = format!("the recording cannot be read: {error}");
+            Begun::Answered(Answer::protocol(Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, why))))
+        })
+    }
+
+    fn forwards(&self) -> Option<Arc<dyn Forwards>> {
+        self.upstream.clone().map(|upstream| upstream as Arc<dyn Forwards>)
+    }
+}
+
+impl Shared {
+    pub(super) fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is_selected(&self, session: u32) -> bool {
+        self.selected.as_ref().is_none_or(|all| all.get(session as usize).copied().unwrap_or_default())
+    }
+
+    fn try_begin(&self, asked: Asked, memory: &mut Memory, world: &World<'_>) -> io::Result<Begun> {
+        let protocol = |reply: Reply| Ok(Begun::Answered(Answer::protocol(reply)));
+        let empty = || Reply::Result(RawJson::from_value(&json!({})));
+        match (asked.terms.era(), asked.method.as_str()) {
+            (Era::Legacy, "ping") => protocol(empty()),
+            (Era::Legacy, "initialize") | (Era::Modern, "server/discover") => self.open(asked, memory),
+            (Era::Modern, "initialize" | "ping") | (Era::Legacy, "server/discover") => {
+                protocol(Reply::Error(asked.no_method()))
+            }
+            (Era::Modern, "subscriptions/listen") => Ok(match self.opening.wanted(&asked) {
+                Ok(wanted) => Begun::Listens(wanted, Arc::clone(&self.opening.info)),
+                Err(error) => Begun::Answered(Answer::protocol(Reply::Error(error))),
+            }),
+            (Era::Legacy, "logging/setLevel") => {
+                let level = asked.params.get("level").and_then(Value::as_str);
+                memory.log_level = level.and_then(LogLevel::named).or(memory.log_level);
+                self.find(asked, world, Some(empty))
+            }
+            (Era::Legacy, "resources/subscribe" | "resources/unsubscribe") => {
+                let uri = asked.params.get("uri").and_then(Value::as_str).unwrap_or_default();
+                match asked.method == Method::RESOURCES_SUBSCRIBE {
+                    true => drop(memory.subscriptions.insert(uri.to_owned())),
+                    false => drop(memory.subscriptions.remove(uri)),
+                }
+                self.find(asked, world, Some(empty))
+            }
+            (_, _) => self.find(asked, world, None::<fn() -> Reply>),
+        }
+    }
+
+    /// The handshake: as it was recorded, in the version of this client; of the other era, where only that was.
+    fn open(&self, asked: Asked, memory: &mut Memory) -> io::Result<Begun> {
+        let key = self.options.likeness.key(&asked.method, None);
+        let number = match self.take(key, &asked, Repeat::Last)? {
+            Some(Taken::Fresh(number) | Taken::Again(number)) => Some(number),
+            Some(Taken::UsedUp(_) | Taken::None) | None => None,
+        };
+        let recorded = number.map(|number| self.tape.recorded(number)).transpose()?;
+        let found = recorded.as_ref().and_then(|recorded| Opening::recorded(&recorded.call));
+        let opening = found.as_ref().unwrap_or(&self.opening);
+        let reply = match asked.terms.era() {
+            Era::Legacy => opening.initialize(&asked, memory).unwrap_or_else(Reply::Error),
+            Era::Modern => opening.discover(&asked),
+        };
+        let answer = Answer::protocol(reply);
+        match recorded.filter(|recorded| !recorded.things.is_empty() && asked.terms.era() == Era::Legacy) {
+            None => Ok(Begun::Answered(answer)),
+            Some(recorded) => {
+                // What is said after the handshake is said in the version that it settled.
+                let terms = memory.terms().unwrap_or(asked.terms.clone());
+                let info = Arc::clone(&self.opening.info);
+                let asked = Asked { terms, ..asked };
+                let play = RecordedPlay::new(vec![recorded], asked, key, info, self.options.pace);
+                Ok(Begun::Plays(Performance::Recording(Box::new(play)), Act::Reply(answer)))
+            }
+        }
+    }
+
+    /// What was recorded for a request, or `otherwise`.
+    fn find(&self, asked: Asked, world: &World<'_>, otherwise: Option<impl Fn() -> Reply>) -> io::Result<Begun> {
+        let view = self.options.likeness.view(&asked.method, Some(&asked.params));
+        let key = RequestKey::of(&view);
+        match RecordedPlay::resumed(&asked, key, world) {
+            Ok(None) => {}
+            Ok(Some((number, step))) => return self.play(number, asked, key, world, step),
+            Err(error) => return Ok(Begun::Answered(Answer::protocol(Reply::Error(error)))),
+        }
+        let is_list = asked.method.as_str().ends_with("/list");
+        let repeat = if is_list { Repeat::Last } else { self.options.repeat };
+        if let Some(unfit) = self.unfit(&asked) {
+            return self.unknown(asked, &unfit, world);
+        }
+        let mut taken = self.take(key, &asked, repeat)?;
+        if taken.is_none()
+            && let Some(key) = self.redacted(&asked)
+        {
+            taken = self.take(key, &asked, repeat)?;
+        }
+        match taken {
+            Some(Taken::Fresh(number)) => {
+                self.ledger().matched += 1;
+                self.play(number, asked, key, world, 0)
+            }
+            Some(Taken::Again(number)) => {
+                let mut ledger = self.ledger();
+                ledger.matched += 1;
+                ledger.repeated += 1;
+                drop(ledger);
+                self.play(number, asked, key, world, 0)
+            }
+            Some(Taken::UsedUp(answers)) => {
+                let answers = usize::try_from(answers).unwrap_or(usize::MAX);
+                self.unknown(asked, &Unmatched::UsedUp { answers }, world)
+            }
+            Some(Taken::None) | None => match otherwise {
+                Some(otherwise) => Ok(Begun::Answered(Answer::protocol(otherwise()))),
+                None => {
+                    if let Some(answer) = self.listed(&asked)? {
+                        return Ok(Begun::Answered(answer));
+                    }
+                    let closest = self.closest(&asked, &view)?;
+                    self.unknown(asked, &closest, world)
+                }
+            },
+        }
+    }
+
+    /// Where a request does not fulfil what it must beside being recorded.
+    fn unfit(&self, asked: &Asked) -> Option<Unmatched> {
+        if self.options.matchers.is_empty() {
+            return None;
+        }
+        // With everything that does not count otherwise.
+        let whole = Likeness::default().view(&asked.method, Some(&asked.params));
+        let mismatches: Vec<_> = self.options.matchers.iter().flat_map(|matcher| matcher.check(&whole)).collect();
+        (!mismatches.is_empty()).then_some(Unmatched::Unfit { mismatches })
+    }
+
+    /// A list that was never asked for, made of what was used.
+    fn listed(&self, asked: &Asked) -> io::Result<Option<Answer>> {
+        let (used, list, name) = match asked.method.as_str() {
+            "tools/list" => (Method::TOOLS_CALL, "tools", "name"),
+            "prompts/list" => (Method::PROMPTS_GET, "prompts", "name"),
+            "resources/list" => (Method::RESOURCES_READ, "resources", "uri"),
+            _ => return Ok(None),
+        };
+        let Some(group) = self.tape.index.group(method_key(used.as_str()))? else { return Ok(None) };
+        let mut elements = Vec::new();
+        for number in self.tape.members(group, group.count) {
+            let Some(subject) = subject(request(&*self.tape.recorded(number?)?)) else { continue };
+            let mut element = json!({"name": &subject});
+            element[name] = subject.into();
+            if used == Method::TOOLS_CALL {
+                element["inputSchema"] = json!({"type": "object"});
+            }
+            elements.push(element);
+        }
+        let reply = Reply::Result(RawJson::from_value(&json!({list: elements})));
+        let reply = adapted(&reply, &asked.method, None, asked.terms.revision, &self.opening.info);
+        let remark = format!("{} was not recorded; it lists what was used", asked.method);
+        Ok(Some(Answer { remarks: vec![remark], ..Answer::protocol(reply) }))
+    }
+
+    /// The next recording under a key that suits the client; `None` where there is none at all.
+    fn take(&self, key: RequestKey, asked: &Asked, repeat: Repeat) -> io::Result<Option<Taken>> {
+        let Some(group) = self.tape.index.group(key)? else { return Ok(None) };
+        let client = asked.params.get("clientInfo").unwrap_or(&asked.terms.client);
+        let client = client.get("name").and_then(Value::as_str).filter(|_| self.options.sessions.by_client);
+        let suits = |client: Option<&str>, number: u32| {
+            if self.selected.is_none() && client.is_none() {
+                return Ok(true);
+            }
+            let session = self.tape.index.exchange(number)?.session;
+            let facts = || self.tape.facts(session);
+            let is_theirs = client.is_none() || facts()?.client.as_deref() == client;
+            Ok(is_theirs && self.is_selected(session))
+        };
+        let member = |at| self.tape.index.member(group, at);
+        let mut progress = self.progress();
+        let scope = client.map(str::to_owned);
+        let mut taken = progress.take(group, scope, repeat, member, |number| suits(client, number))?;
+        if taken == Taken::None && client.is_some() {
+            // A client that was never recorded hears what the others did.
+            taken = progress.take(group, None, repeat, member, |number| suits(None, number))?;
+        }
+        Ok(Some(taken))
+    }
+
+    /// The key of a request without its secrets, where it has some.
+    fn redacted(&self, asked: &Asked) -> Option<RequestKey> {
+        let message = Message::request(RequestId::Number(0), asked.method.clone(), Some(&asked.params)).ok()?;
+        let redacted = self.options.redaction.message(&message)?;
+        let params = redacted.params()?.value().ok()?;
+        Some(self.options.likeness.key(&asked.method, Some(&params)))
+    }
+
+    fn play(&self, number: u32, asked: Asked, key: RequestKey, world: &World<'_>, step: usize) -> io::Result<Begun> {
+        let rounds = self.tape.rounds(number)?;
+        let info = &self.opening.info;
+        if let [recorded] = rounds.as_slice()
+            && step == 0
+            && let Some(answer) = RecordedPlay::at_once(recorded, &asked, info, self.options.pace)
+        {
+            return Ok(Begun::Answered(answer));
+        }
+        let play = RecordedPlay::new(rounds, asked, key, Arc::clone(info), self.options.pace);
+        let mut play = Box::new(play.from_step(step));
+        let act = play.next(world);
+        Ok(Begun::Plays(Performance::Recording(play), act))
+    }
+
+    /// What is done about a request that was not recorded.
+    fn unknown(&self, asked: Asked, why: &Unmatched, world: &World<'_>) -> io::Result<Begun> {
+        let name = asked.params.get("name").or_else(|| asked.params.get("uri"));
+        let name = name.and_then(Value::as_str).map(str::to_owned);
+        let mut ledger = self.ledger();
+        ledger.unmatched(asked.method.as_str(), name.clone());
+        ledger.forwarded += u64::from(self.upstream.is_some());
+        drop(ledger);
+        if self.options.unknown == Unknown::First && self.upstream.is_none() {
+            for key in [about_key(&asked.method, name.as_deref()), method_key(asked.method.as_str())] {
+                if let Some(group) = self.tape.index.group(key)? {
+                    let number = self.tape.index.member(group, 0)?;
+                    return self.play(number, asked, key, world, 0);
+                }
+            }
+        }
+        let answer = why.refusal(&asked.method, &asked.params);
+        Ok(Begun::Unknown(answer, Box::new(asked)))
+    }
+
+    /// The recording that differs least.
+    fn closest(&self, asked: &Asked, view: &Value) -> io::Result<Unmatched> {
+        let name = asked.params.get("name").or_else(|| asked.params.get("uri")).and_then(Value::as_str);
+        let about = self.tape.index.group(about_key(&asked.method, name))?;
+        let group = match about {
+            Some(group) => Some(group),
+            None => self.tape.index.group(method_key(asked.method.as_str()))?,
+        };
+        let Some(group) = group else { return Ok(Unmatched::Nothing) };
+        let mut recorded = Vec::new();
+        for number in self.tape.members(group, CANDIDATES) {
+            let found = self.tape.recorded(number?)?;
+            let params = request(&found).params().and_then(|params| params.value().ok());
+            let view = self.options.likeness.view(&asked.method, params.as_ref());
+            recorded.push((found.place.to_string(), view));
+        }
+        let closest = Likeness::closest(view, recorded);
+        Ok(match closest {
+            Some(closest) => Unmatched::Closest { place: closest.which, mismatches: closest.mismatches },
+            None => Unmatched::Nothing,
+        })
+    }
+}

@@ -1,0 +1,276 @@
+//! The records of an index, byte by byte.
+
+use rehearsal_core::protocol::Revision;
+use rehearsal_core::trace::Span;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// What the file begins with; the number is that of the layout.
+pub(super) const MAGIC: [u8; 16] = *b"rehearse index 1";
+/// No exchange, no request.
+pub(super) const NONE: u32 = u32::MAX;
+/// Likewise.
+pub(super) const NOWHERE: u64 = u64::MAX;
+
+pub(super) const HEAD: usize = 160;
+pub(super) const SLOT: usize = 32;
+pub(super) const EXCHANGE: usize = 64;
+pub(super) const THING: usize = 32;
+pub(super) const SESSION: usize = 16;
+
+/// The trace that an index is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) length: u64,
+    /// When it last changed, in nanoseconds since 1970.
+    pub(super) changed: u128,
+    /// A digest of its beginning and its end.
+    pub(super) sample: u128,
+    /// Which requests were taken to be the same.
+    pub(super) likeness: u128,
+}
+
+/// How much there is, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) origin: Origin,
+    /// A power of two.
+    pub(super) slots: u64,
+    pub(super) groups: u64,
+    pub(super) exchanges: u64,
+    pub(super) things: u64,
+    pub(super) sessions: u64,
+    /// How long the whole file is.
+    pub(super) length: u64,
+}
+
+impl Head {
+    pub(super) fn slots_at(&self) -> u64 {
+        HEAD as u64
+    }
+
+    pub(super) fn groups_at(&self) -> u64 {
+        self.slots_at().saturating_add(self.slots.saturating_mul(SLOT as u64))
+    }
+
+    pub(super) fn exchanges_at(&self) -> u64 {
+        self.groups_at().saturating_add(self.groups.saturating_mul(4))
+    }
+
+    pub(super) fn things_at(&self) -> u64 {
+        self.exchanges_at().saturating_add(self.exchanges.saturating_mul(EXCHANGE as u64))
+    }
+
+    pub(super) fn sessions_at(&self) -> u64 {
+        self.things_at().saturating_add(self.things.saturating_mul(THING as u64))
+    }
+
+    pub(super) fn facts_at(&self) -> u64 {
+        self.sessions_at().saturating_add(self.sessions.saturating_mul(SESSION as u64))
+    }
+
+    pub(super) fn write(&self) -> [u8; HEAD] {
+        let mut out = Vec::with_capacity(HEAD);
+        out.extend_from_slice(&MAGIC);
+        out.extend_from_slice(&self.origin.length.to_le_bytes());
+        for number in [self.origin.changed, self.origin.sample, self.origin.likeness] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        for number in [self.slots, self.groups, self.exchanges, self.things, self.sessions, self.length] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.resize(HEAD, 0);
+        let mut head = [0; HEAD];
+        head.copy_from_slice(&out);
+        head
+    }
+
+    /// `None` where it is no index, or one of another layout.
+    pub(super) fn read(bytes: &[u8; HEAD]) -> Option<Head> {
+        let mut from = Bytes(bytes.strip_prefix(&MAGIC)?);
+        let length = from.u64();
+        let origin = Origin { length, changed: from.u128(), sample: from.u128(), likeness: from.u128() };
+        let [slots, groups, exchanges] = [from.u64(), from.u64(), from.u64()];
+        let [things, sessions, length] = [from.u64(), from.u64(), from.u64()];
+        let head = Head { origin, slots, groups, exchanges, things, sessions, length };
+        (slots.is_power_of_two() && head.facts_at() <= length).then_some(head)
+    }
+}
+
+/// Where the exchanges of a key are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Slot {
+    pub(super) key: u128,
+    pub(super) first: u64,
+    /// 0 in a slot that is free.
+    pub(super) count: u32,
+}
+
+impl Slot {
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.key.to_le_bytes());
+        out.extend_from_slice(&self.first.to_le_bytes());
+        out.extend_from_slice(&self.count.to_le_bytes());
+        out.extend_from_slice(&[0; 4]);
+    }
+
+    pub(super) fn read(bytes: &[u8]) -> Slot {
+        let mut from = Bytes(bytes);
+        Slot { key: from.u128(), first: from.u64(), count: from.u32() }
+    }
+}
+
+/// What an exchange is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::replay) struct Flags(pub(super) u8);
+
+impl Flags {
+    /// Another request was in hand at the same time.
+    pub(super) const OVERLAPS: Flags = Flags(1);
+    /// A later round of another exchange.
+    pub(super) const ROUND: Flags = Flags(2);
+    /// It is about the protocol, and whoever does not need it does not ask for it.
+    pub(super) const PROTOCOL: Flags = Flags(4);
+
+    pub(in crate::replay) fn overlaps(self) -> bool {
+        self.0 & Flags::OVERLAPS.0 != 0
+    }
+
+    /// Whether somebody should have asked for it.
+    pub(in crate::replay) fn counts(self) -> bool {
+        self.0 & (Flags::ROUND.0 | Flags::PROTOCOL.0) == 0
+    }
+
+    pub(super) fn add(&mut self, other: Flags) {
+        self.0 |= other.0;
+    }
+}
+
+/// Where an exchange is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::replay) struct Exchange {
+    pub(in crate::replay) span: Span,
+    pub(in crate::replay) session: u32,
+    pub(super) things: u64,
+    pub(super) thing_count: u32,
+    /// The next round, or [`NONE`].
+    pub(super) next: u32,
+    /// The place of the request that overtook it, or [`NOWHERE`].
+    pub(super) after: u64,
+    pub(super) revision: u8,
+    pub(in crate::replay) flags: Flags,
+}
+
+impl Exchange {
+    /// The next round.
+    pub(in crate::replay) fn next_round(&self) -> Option<u32> {
+        Some(self.next).filter(|next| *next != NONE)
+    }
+
+    /// The place of a request that came later and was answered before.
+    pub(in crate::replay) fn after(&self) -> Option<u64> {
+        Some(self.after).filter(|after| *after != NOWHERE)
+    }
+
+    /// The version that it was recorded in.
+    pub(in crate::replay) fn revision(&self) -> Option<Revision> {
+        Revision::ALL.get(usize::from(self.revision)).copied()
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let before = out.len();
+        out.extend_from_slice(&self.span.offset.to_le_bytes());
+        out.extend_from_slice(&self.things.to_le_bytes());
+        out.extend_from_slice(&self.after.to_le_bytes());
+        for number in [self.span.length, self.session, self.thing_count, self.next] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.extend_from_slice(&[self.span.format, self.revision, self.flags.0]);
+        out.resize(before + EXCHANGE, 0);
+    }
+
+    pub(super) fn read(bytes: &[u8]) -> Exchange {
+        let mut from = Bytes(bytes);
+        let (offset, things, after) = (from.u64(), from.u64(), from.u64());
+        let [length, session, thing_count, next] = [from.u32(), from.u32(), from.u32(), from.u32()];
+        let [format, revision, flags] = from.array();
+        let span = Span { offset, length, format };
+        Exchange { span, session, things, thing_count, next, after, revision, flags: Flags(flags) }
+    }
+}
+
+/// Where something that belongs to an exchange is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::replay) struct ThingRecord {
+    pub(in crate::replay) span: Span,
+    /// Its place in the session.
+    pub(in crate::replay) seq: u64,
+    /// Likewise [`Exchange::after`].
+    pub(in crate::replay) after: u64,
+    pub(in crate::replay) is_call: bool,
+    /// Whether it comes after the answer.
+    pub(in crate::replay) is_late: bool,
+}
+
+impl ThingRecord {
+    /// Likewise [`Exchange::after`].
+    pub(in crate::replay) fn after(&self) -> Option<u64> {
+        Some(self.after).filter(|after| *after != NOWHERE)
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let before = out.len();
+        out.extend_from_slice(&self.span.offset.to_le_bytes());
+        out.extend_from_slice(&self.seq.to_le_bytes());
+        out.extend_from_slice(&self.after.to_le_bytes());
+        out.extend_from_slice(&self.span.length.to_le_bytes());
+        out.extend_from_slice(&[self.span.format, self.is_call.into(), self.is_late.into()]);
+        out.resize(before + THING, 0);
+    }
+
+    pub(super) fn read(bytes: &[u8]) -> ThingRecord {
+        let mut from = Bytes(bytes);
+        let (offset, seq, after, length) = (from.u64(), from.u64(), from.u64(), from.u32());
+        let [format, is_call, is_late] = from.array();
+        let span = Span { offset, length, format };
+        ThingRecord { span, seq, after, is_call: is_call != 0, is_late: is_late != 0 }
+    }
+}
+
+/// What is known about a session.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(in crate::replay) struct Facts {
+    pub(in crate::replay) id: String,
+    /// What the client called itself.
+    pub(in crate::replay) client: Option<String>,
+    pub(in crate::replay) server_info: Map<String, Value>,
+    pub(in crate::replay) metadata: Map<String, Value>,
+    /// Its first exchange.
+    pub(in crate::replay) first: u32,
+}
+
+/// Numbers taken from the front; 0 where there are none left.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn array<const N: usize>(&mut self) -> [u8; N] {
+        let mut taken = [0; N];
+        if let Some((first, rest)) = self.0.split_at_checked(N) {
+            taken.copy_from_slice(first);
+            self.0 = rest;
+        }
+        taken
+    }
+
+    fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.array())
+    }
+
+    fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.array())
+    }
+
+    fn u128(&mut self) -> u128 {
+        u128::from_le_bytes(self.array())
+    }
+}

@@ -1,0 +1,122 @@
+//! Finds exchanges in an index, with a few small reads each.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use rehearsal_core::trace::RequestKey;
+
+use super::layout::{EXCHANGE, Exchange, Facts, HEAD, Head, SESSION, SLOT, Slot, THING, ThingRecord};
+
+/// How many slots are read at once.
+const AT_ONCE: u64 = 8;
+/// How many things one exchange may have.
+const THINGS: u32 = 1_000_000;
+/// How long what is known about a session may be.
+const FACTS: u64 = 16 << 20;
+
+/// An index in its file.
+#[derive(Debug)]
+pub(in crate::replay) struct Index {
+    file: File,
+    head: Head,
+}
+
+/// Exchanges that are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::replay) struct Group {
+    /// Unique to it.
+    pub(in crate::replay) first: u64,
+    pub(in crate::replay) count: u32,
+}
+
+impl Index {
+    /// The index in this file; `None` where there is none of this layout in it.
+    pub(super) fn read(file: File) -> io::Result<Option<Index>> {
+        let mut bytes = [0; HEAD];
+        if let Err(error) = file.read_exact_at(&mut bytes, 0) {
+            return if error.kind() == io::ErrorKind::UnexpectedEof { Ok(None) } else { Err(error) };
+        }
+        let head = Head::read(&bytes).filter(|head| file.metadata().is_ok_and(|it| it.len() == head.length));
+        Ok(head.map(|head| Index { file, head }))
+    }
+
+    pub(super) fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// How many exchanges there are.
+    pub(in crate::replay) fn exchanges(&self) -> u32 {
+        u32::try_from(self.head.exchanges).unwrap_or(u32::MAX)
+    }
+
+    /// How many sessions there are.
+    pub(in crate::replay) fn sessions(&self) -> u32 {
+        u32::try_from(self.head.sessions).unwrap_or(u32::MAX)
+    }
+
+    /// The exchanges of a key.
+    pub(in crate::replay) fn group(&self, key: RequestKey) -> io::Result<Option<Group>> {
+        let mask = self.head.slots - 1;
+        let mut at = key.0 as u64 & mask;
+        let mut seen = 0;
+        while seen < self.head.slots {
+            let count = AT_ONCE.min(self.head.slots - at);
+            let bytes = self.bytes(self.head.slots_at() + at * SLOT as u64, count as usize * SLOT)?;
+            for slot in bytes.chunks_exact(SLOT).map(Slot::read) {
+                if slot.count == 0 {
+                    return Ok(None);
+                }
+                if slot.key == key.0 {
+                    return Ok(Some(Group { first: slot.first, count: slot.count }));
+                }
+            }
+            (at, seen) = ((at + count) & mask, seen + count);
+        }
+        Ok(None)
+    }
+
+    /// One of a group, from 0.
+    pub(in crate::replay) fn member(&self, group: Group, at: u32) -> io::Result<u32> {
+        let mut bytes = [0; 4];
+        let place = self.head.groups_at() + (group.first + u64::from(at.min(group.count))) * 4;
+        self.file.read_exact_at(&mut bytes, place)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    /// An exchange by its number.
+    pub(in crate::replay) fn exchange(&self, number: u32) -> io::Result<Exchange> {
+        if u64::from(number) >= self.head.exchanges {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the index names an exchange that is not there"));
+        }
+        let bytes = self.bytes(self.head.exchanges_at() + u64::from(number) * EXCHANGE as u64, EXCHANGE)?;
+        Ok(Exchange::read(&bytes))
+    }
+
+    pub(in crate::replay) fn things(&self, exchange: &Exchange) -> io::Result<Vec<ThingRecord>> {
+        let count = exchange.thing_count.min(THINGS) as usize;
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        let bytes = self.bytes(self.head.things_at() + exchange.things * THING as u64, count * THING)?;
+        Ok(bytes.chunks_exact(THING).map(ThingRecord::read).collect())
+    }
+
+    /// What is known about a session.
+    pub(in crate::replay) fn facts(&self, session: u32) -> io::Result<Facts> {
+        let bytes = self.bytes(self.head.sessions_at() + u64::from(session) * SESSION as u64, SESSION)?;
+        let number = |at: usize| {
+            let mut eight = [0; 8];
+            eight.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(eight)
+        };
+        let text = self.bytes(number(0), usize::try_from(number(8).min(FACTS)).unwrap_or_default())?;
+        serde_json::from_slice(&text).map_err(io::Error::from)
+    }
+
+    fn bytes(&self, at: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, at)?;
+        Ok(bytes)
+    }
+}

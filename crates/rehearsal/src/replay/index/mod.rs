@@ -1,0 +1,22 @@
+//! Where in a trace the answer to a request is, without reading the trace.
+//!
+//! ```text
+//! head │ slots: key → group │ groups: exchanges of one key, in order │ exchanges │ things │ sessions
+//! ```
+//!
+//! A look-up reads a slot, a group and an exchange, however many there are. The file lies beside the trace and is built
+//! again when the trace is another than it was.
+
+mod build;
+mod collect;
+mod key;
+mod layout;
+mod lookup;
+mod open;
+mod write;
+
+pub(super) use key::{about_key, method_key};
+pub(super) use layout::Facts;
+pub(super) use lookup::{Group, Index};
+pub use open::IndexError;
+pub(super) use open::open;

@@ -1,0 +1,92 @@
+//! Opens the index of a trace, and builds it where there is none that fits.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rehearsal_core::trace::{Likeness, ReadError, RequestKey};
+use serde_json::json;
+use tempfile::NamedTempFile;
+
+use super::build::collect;
+use super::layout::Origin;
+use super::lookup::Index;
+use super::write::write;
+use crate::store::Recording;
+
+/// How much of each end of a trace is looked at to tell whether it is the same.
+const SAMPLE: u64 = 16 << 10;
+
+/// Why there is no index.
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    /// The trace is broken.
+    #[error(transparent)]
+    Trace(#[from] ReadError),
+    /// Something could not be read or written.
+    #[error("cannot index the trace: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// The index of a trace: the one that lies beside it, if it fits; otherwise a new one, which is left there where that
+/// may be, and in a temporary file where it may not.
+pub(in crate::replay) fn open(
+    recording: &Recording,
+    path: Option<&Path>,
+    likeness: &Likeness,
+) -> Result<Index, IndexError> {
+    let origin = origin(recording.file(), likeness)?;
+    let beside = path.map(beside);
+    if let Some(file) = beside.as_deref().and_then(|beside| File::open(beside).ok())
+        // What cannot be read is as good as not there.
+        && let Some(index) = Index::read(file).ok().flatten().filter(|index| index.head().origin == origin)
+    {
+        return Ok(index);
+    }
+    let all = collect(recording, likeness)?;
+    let kept = beside.as_deref().and_then(|beside| Some((beside, new_beside(beside)?)));
+    let file = match kept {
+        Some((beside, mut file)) => {
+            write(file.as_file_mut(), all, origin)?;
+            let written = file.reopen()?;
+            // Who cannot put it in its place uses it where it is.
+            let _ = file.persist(beside);
+            written
+        }
+        None => {
+            let mut file = tempfile::tempfile()?;
+            write(&mut file, all, origin)?;
+            file
+        }
+    };
+    let index = Index::read(file)?;
+    index.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "what was written cannot be read").into())
+}
+
+/// `trace.jsonl.index`
+fn beside(trace: &Path) -> PathBuf {
+    let mut name = trace.as_os_str().to_owned();
+    name.push(".index");
+    name.into()
+}
+
+fn new_beside(path: &Path) -> Option<NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    NamedTempFile::new_in(folder).ok()
+}
+
+/// What tells one trace from another, and from itself when it has grown.
+fn origin(trace: &File, likeness: &Likeness) -> io::Result<Origin> {
+    let metadata = trace.metadata()?;
+    let length = metadata.len();
+    let mut sample = vec![0; usize::try_from(length.min(SAMPLE)).unwrap_or_default()];
+    trace.read_exact_at(&mut sample, 0)?;
+    let mut text = String::from_utf8_lossy(&sample).into_owned();
+    trace.read_exact_at(&mut sample, length - length.min(SAMPLE))?;
+    text.push_str(&String::from_utf8_lossy(&sample));
+    let seconds = u128::try_from(metadata.mtime()).unwrap_or_default();
+    let changed = seconds * 1_000_000_000 + u128::try_from(metadata.mtime_nsec()).unwrap_or_default();
+    let sample = RequestKey::of(&json!(text)).0;
+    Ok(Origin { length, changed, sample, likeness: likeness.fingerprint().0 })
+}

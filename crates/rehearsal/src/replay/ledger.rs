@@ -1,0 +1,92 @@
+//! What was asked and what was not.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// How many requests, and how many recordings, are listed one by one.
+pub(super) const LISTED: usize = 1000;
+
+/// What was asked of a replay, and what of the recording nobody asked for.
+///
+/// ```text
+/// 12 matched, 1 repeated, 2 unmatched, 1 unused
+///   unmatched: 2 × tools/call rain
+///   unused: session a, call 7: tools/call sun
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Ledger {
+    /// Requests that were answered from the recording.
+    pub matched: u64,
+    /// Of those, how many got an answer that had been given before.
+    pub repeated: u64,
+    /// Requests that were not recorded.
+    pub unmatched: u64,
+    /// Of those, how many were answered by the real server.
+    pub forwarded: u64,
+    /// Recorded exchanges that nobody asked for. Handshakes and lists do not count.
+    pub unused: u64,
+    /// The requests that were not recorded.
+    pub unmatched_requests: Vec<LedgerLine>,
+    /// The exchanges that nobody asked for.
+    pub unused_recordings: Vec<LedgerLine>,
+}
+
+/// One request of a ledger, or several that look alike.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LedgerLine {
+    /// What was asked for.
+    pub method: String,
+    /// The name or URI that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Where it was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recording: Option<String>,
+    /// How often.
+    pub count: u64,
+}
+
+impl Ledger {
+    /// Whether everything that was asked was recorded, and everything that was recorded was asked.
+    pub fn is_even(&self) -> bool {
+        self.unmatched == 0 && self.unused == 0
+    }
+
+    /// Notes a request that was not recorded.
+    pub(super) fn unmatched(&mut self, method: &str, name: Option<String>) {
+        self.unmatched += 1;
+        let same = |line: &LedgerLine| line.method == method && line.name == name;
+        match self.unmatched_requests.iter().position(same) {
+            Some(at) => self.unmatched_requests[at].count += 1,
+            None if self.unmatched_requests.len() < LISTED => {
+                self.unmatched_requests.push(LedgerLine { method: method.to_owned(), name, recording: None, count: 1 });
+            }
+            None => {}
+        }
+    }
+}
+
+impl fmt::Display for LedgerLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(recording) = &self.recording {
+            write!(f, "{recording}: ")?;
+        }
+        if self.count > 1 {
+            write!(f, "{} × ", self.count)?;
+        }
+        f.write_str(&self.method)?;
+        self.name.iter().try_for_each(|name| write!(f, " {name}"))
+    }
+}
+
+impl fmt::Display for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Ledger { matched, repeated, unmatched, forwarded, unused, .. } = self;
+        write!(f, "{matched} matched, {repeated} repeated, {unmatched} unmatched")?;
+        if *forwarded > 0 {
+            write!(f, " ({forwarded} forwarded)")?;
+        }
+        write!(f, ", {unused} unused")
+    }
+}

@@ -1,0 +1,70 @@
+//! How a recording is replayed.
+
+use rehearsal_core::answer::Pace;
+use rehearsal_core::matcher::Matcher;
+use rehearsal_core::redact::Redaction;
+use rehearsal_core::trace::Likeness;
+
+/// How a recording is replayed.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which requests are the same.
+    pub likeness: Likeness,
+    /// What a request must fulfil beside that: paths begin at the request, as in `$.params.arguments.now`.
+    pub matchers: Vec<Matcher>,
+    /// What is done when all the recorded answers of a request were given.
+    pub repeat: Repeat,
+    /// What is done about a request that was not recorded.
+    pub unknown: Unknown,
+    /// Which sessions are answered from.
+    pub sessions: Sessions,
+    /// How fast.
+    pub pace: Pace,
+    /// How secrets were taken out of the trace.
+    pub redaction: Redaction,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            likeness: Likeness::default(),
+            matchers: Vec::new(),
+            repeat: Repeat::Last,
+            unknown: Unknown::Refuse,
+            sessions: Sessions::default(),
+            pace: Pace::None,
+            redaction: Redaction::standard(),
+        }
+    }
+}
+
+/// What is done when all the recorded answers of a request were given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    /// The last one is given again.
+    Last,
+    /// They begin anew.
+    Cycle,
+    /// It is refused.
+    Error,
+}
+
+/// What is done about a request that was not recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// It is refused, and told what came closest.
+    Refuse,
+    /// The first recording of the same tool, or else of the same method, answers.
+    First,
+}
+
+/// Which sessions are answered from.
+#[derive(Clone, Debug, Default)]
+pub struct Sessions {
+    /// Only that of this id.
+    pub id: Option<String>,
+    /// Only those with all of this metadata.
+    pub metadata: Vec<(String, String)>,
+    /// For each client only those of a client of its name, where there are any.
+    pub by_client: bool,
+}

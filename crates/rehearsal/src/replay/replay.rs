@@ -1,0 +1,216 @@
+//! A recording that answers.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use rehearsal_core::answer::{Answer, Called, Opening};
+use rehearsal_core::message::{Method, Reply};
+use rehearsal_core::protocol::Revision;
+use rehearsal_core::trace::{Likeness, subject};
+use rehearsal_wire::http::server::Options as HttpOptions;
+use serde_json::Value;
+
+use super::forward::Upstream;
+use super::index::{Facts, IndexError, method_key};
+use super::ledger::{LISTED, Ledger, LedgerLine};
+use super::options::Options;
+use super::progress::Progress;
+use super::tape::{Tape, request};
+use crate::mock::{Answers, Server};
+use crate::store::{Input, OpenError, Recording};
+
+/// How many recordings are compared to find the closest.
+pub(super) const CANDIDATES: u32 = 64;
+
+/// A recording that answers.
+#[derive(Clone, Debug)]
+pub struct Replay(Arc<Shared>);
+
+/// What all the clients of a replay share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) tape: Tape,
+    pub(super) options: Options,
+    /// Those that are answered from; `None` for all.
+    pub(super) selected: Option<Vec<bool>>,
+    /// What is said where no handshake was recorded.
+    pub(super) opening: Opening,
+    pub(super) progress: Mutex<Progress>,
+    pub(super) ledger: Mutex<Ledger>,
+    pub(super) upstream: Option<Arc<Upstream>>,
+}
+
+/// Why a recording cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// It cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// It cannot be indexed.
+    #[error("{input}: {cause}")]
+    Index {
+        /// Which.
+        input: Input,
+        /// Why not.
+        cause: IndexError,
+    },
+    /// No session has what was wanted.
+    #[error("{input}: no session like that")]
+    NoSession {
+        /// Where.
+        input: Input,
+    },
+}
+
+impl Replay {
+    /// Opens a recording, and its index, which is built where there is none.
+    pub fn open(input: &Input, options: Options) -> Result<Replay, ReplayError> {
+        Replay::open_with(input, options, None)
+    }
+
+    /// The same; what was not recorded is asked of the real server.
+    pub fn open_with(input: &Input, options: Options, upstream: Option<Upstream>) -> Result<Replay, ReplayError> {
+        let recording = Recording::open(input)?;
+        let path = match input {
+            Input::File(path) => Some(path.as_path()),
+            Input::Stdin => None,
+        };
+        Replay::of(&recording, path, options, upstream).map_err(|cause| match cause {
+            Some(cause) => ReplayError::Index { input: input.clone(), cause },
+            None => ReplayError::NoSession { input: input.clone() },
+        })
+    }
+
+    fn of(
+        recording: &Recording,
+        path: Option<&Path>,
+        options: Options,
+        upstream: Option<Upstream>,
+    ) -> Result<Replay, Option<IndexError>> {
+        let tape = Tape::open(recording, path, &options.likeness)?;
+        let selected = selected(&tape, &options).map_err(|error| Some(error.into()))?;
+        if selected.as_ref().is_some_and(|selected| !selected.contains(&true)) {
+            return Err(None);
+        }
+        let opening = opening(&tape).map_err(|error| Some(error.into()))?;
+        Ok(Replay(Arc::new(Shared {
+            tape,
+            options,
+            selected,
+            opening,
+            progress: Mutex::default(),
+            ledger: Mutex::default(),
+            upstream: upstream.map(Arc::new),
+        })))
+    }
+
+    /// A server that answers from it, and tells somebody about every answer.
+    pub fn server(&self, listener: impl Fn(&Called, &Answer) + Send + Sync + 'static) -> Server {
+        Server::from_source(Arc::clone(&self.0) as Arc<dyn Answers>, listener)
+    }
+
+    /// What a listener is told: the arguments that travel as headers, of the tools that were listed.
+    pub fn http_options(&self) -> HttpOptions {
+        let mut schemas: HashMap<String, Arc<Value>> = HashMap::new();
+        let tape = &self.0.tape;
+        let lists = tape.index.group(method_key(Method::TOOLS_LIST.as_str())).ok().flatten();
+        let lists = lists.into_iter().flat_map(|group| tape.members(group, CANDIDATES));
+        for recorded in lists.filter_map(|number| tape.recorded(number.ok()?).ok()) {
+            let Some(Reply::Result(result)) = recorded.reply() else { continue };
+            let tools = result.field("tools").and_then(|tools| tools.value().ok());
+            for tool in tools.iter().filter_map(Value::as_array).flatten() {
+                if let (Some(name), Some(schema)) = (tool["name"].as_str(), tool.get("inputSchema"))
+                    && schema.to_string().contains("x-mcp-header")
+                {
+                    schemas.insert(name.to_owned(), Arc::new(schema.clone()));
+                }
+            }
+        }
+        HttpOptions {
+            revisions: Revision::ALL.to_vec(),
+            tool_schema: Some(Arc::new(move |tool: &str| schemas.get(tool).cloned())),
+            ..HttpOptions::default()
+        }
+    }
+
+    /// How many exchanges there are.
+    pub fn exchanges(&self) -> u32 {
+        self.0.tape.index.exchanges()
+    }
+
+    /// What was asked so far, and what was not.
+    pub fn ledger(&self) -> io::Result<Ledger> {
+        let mut ledger = self.0.ledger().clone();
+        let progress = self.0.progress();
+        for number in 0..self.exchanges() {
+            if progress.is_used(number) {
+                continue;
+            }
+            let exchange = self.0.tape.index.exchange(number)?;
+            let is_selected = self.0.is_selected(exchange.session);
+            if !exchange.flags.counts() || !is_selected {
+                continue;
+            }
+            ledger.unused += 1;
+            if ledger.unused_recordings.len() < LISTED {
+                let recorded = self.0.tape.recorded(number)?;
+                let message = request(&recorded);
+                ledger.unused_recordings.push(LedgerLine {
+                    method: message.method().map(ToString::to_string).unwrap_or_default(),
+                    name: subject(message),
+                    recording: Some(recorded.place.to_string()),
+                    count: 1,
+                });
+            }
+        }
+        Ok(ledger)
+    }
+
+    /// Ends what was started to answer what was not recorded, and keeps what it said.
+    pub async fn close(&self) -> io::Result<()> {
+        match &self.0.upstream {
+            Some(upstream) => upstream.close().await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// The sessions that are answered from; `None` for all.
+fn selected(tape: &Tape, options: &Options) -> io::Result<Option<Vec<bool>>> {
+    let wanted = &options.sessions;
+    if wanted.id.is_none() && wanted.metadata.is_empty() {
+        return Ok(None);
+    }
+    let suits = |session: u32| {
+        let facts = tape.index.facts(session)?;
+        let has = |(key, value): &(String, String)| match facts.metadata.get(key) {
+            Some(Value::String(text)) => text == value,
+            Some(other) => &other.to_string() == value,
+            None => false,
+        };
+        Ok(wanted.id.as_deref().is_none_or(|id| id == facts.id) && wanted.metadata.iter().all(has))
+    };
+    (0..tape.index.sessions()).map(suits).collect::<io::Result<_>>().map(Some)
+}
+
+/// What is said where no handshake was recorded.
+fn opening(tape: &Tape) -> io::Result<Opening> {
+    for method in [Method::INITIALIZE, Method::DISCOVER] {
+        let Some(group) = tape.index.group(Likeness::default().key(&method, None))? else { continue };
+        for number in tape.members(group, CANDIDATES) {
+            if let Some(opening) = Opening::recorded(&tape.recorded(number?)?.call) {
+                return Ok(opening);
+            }
+        }
+    }
+    let mut used = Vec::new();
+    for method in Method::KNOWN {
+        if tape.index.group(method_key(method))?.is_some() {
+            used.push(*method);
+        }
+    }
+    let facts = if tape.index.sessions() > 0 { tape.index.facts(0)? } else { Facts::default() };
+    Ok(Opening::inferred(&facts.server_info, used))
+}

@@ -1,0 +1,137 @@
+//! A trace from which single exchanges are read.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rehearsal_core::answer::{Place, Recorded, Thing};
+use rehearsal_core::message::Message;
+use rehearsal_core::trace::{Format, Inside, Likeness, ReadError, Span, TraceWriter};
+
+use super::index::{self, Facts, Group, Index, IndexError};
+use crate::store::{BadLines, Recording};
+
+/// How many exchanges are kept in memory.
+const KEPT: usize = 4096;
+/// How long an exchange may be that is kept.
+const KEPT_LENGTH: u32 = 16 << 10;
+/// How many rounds an exchange may have.
+const ROUNDS: usize = 1000;
+
+/// A trace and its index.
+#[derive(Debug)]
+pub(super) struct Tape {
+    file: Arc<File>,
+    pub(super) index: Index,
+    kept: Mutex<HashMap<u32, Arc<Recorded>>>,
+    facts: Mutex<HashMap<u32, Arc<Facts>>>,
+}
+
+impl Tape {
+    /// Opens a recording of any format; one that is not ours is turned into a trace in a temporary file first.
+    pub(super) fn open(recording: &Recording, path: Option<&Path>, likeness: &Likeness) -> Result<Tape, IndexError> {
+        let (recording, path) = match recording.format() {
+            Format::Trace => (recording.clone(), path),
+            _ => (converted(recording)?, None),
+        };
+        let index = index::open(&recording, path, likeness)?;
+        Ok(Tape { file: Arc::clone(recording.file()), index, kept: Mutex::default(), facts: Mutex::default() })
+    }
+
+    /// An exchange and its later rounds.
+    pub(super) fn rounds(&self, first: u32) -> io::Result<Vec<Arc<Recorded>>> {
+        let mut rounds = vec![self.recorded(first)?];
+        let mut next = self.index.exchange(first)?.next_round();
+        while let Some(number) = next.filter(|_| rounds.len() < ROUNDS) {
+            rounds.push(self.recorded(number)?);
+            next = self.index.exchange(number)?.next_round();
+        }
+        Ok(rounds)
+    }
+
+    /// One exchange.
+    pub(super) fn recorded(&self, number: u32) -> io::Result<Arc<Recorded>> {
+        if let Some(kept) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&number) {
+            return Ok(Arc::clone(kept));
+        }
+        let exchange = self.index.exchange(number)?;
+        let call = exchange.span.call(self.text(exchange.span)?).ok_or_else(changed)?;
+        let things = self.index.things(&exchange)?.into_iter().map(|thing| {
+            let text = self.text(thing.span)?;
+            let what = match thing.is_call {
+                true => thing.span.call(text).map(|call| Inside::Call(Box::new(call))),
+                false => thing.span.entry(text).map(Inside::Entry),
+            };
+            let place = if thing.is_late { Place::After } else { Place::Before };
+            Ok(Thing { what: what.ok_or_else(changed)?, place, after: thing.after() })
+        });
+        let things = things.collect::<io::Result<Vec<_>>>()?;
+        let facts = self.facts(exchange.session)?;
+        let place = format!("session {}, call {}", facts.id, number.saturating_sub(facts.first) + 1);
+        let recorded = Arc::new(Recorded {
+            number,
+            session: exchange.session,
+            place: place.into(),
+            call,
+            things,
+            revision: exchange.revision(),
+            overlaps: exchange.flags.overlaps(),
+            after: exchange.after(),
+        });
+        if exchange.span.length <= KEPT_LENGTH {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.len() >= KEPT {
+                kept.clear();
+            }
+            kept.insert(number, Arc::clone(&recorded));
+        }
+        Ok(recorded)
+    }
+
+    /// Those of a group, in order, as many as there are and no more than `limit`.
+    pub(super) fn members(&self, group: Group, limit: u32) -> impl Iterator<Item = io::Result<u32>> {
+        (0..group.count.min(limit)).map(move |at| self.index.member(group, at))
+    }
+
+    /// What is known about a session.
+    pub(super) fn facts(&self, session: u32) -> io::Result<Arc<Facts>> {
+        if let Some(known) = self.facts.lock().unwrap_or_else(PoisonError::into_inner).get(&session) {
+            return Ok(Arc::clone(known));
+        }
+        let facts = Arc::new(self.index.facts(session)?);
+        let mut known = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= KEPT {
+            known.clear();
+        }
+        known.insert(session, Arc::clone(&facts));
+        Ok(facts)
+    }
+
+    fn text(&self, span: Span) -> io::Result<Vec<u8>> {
+        let mut text = vec![0; span.length as usize];
+        self.file.read_exact_at(&mut text, span.offset)?;
+        Ok(text)
+    }
+}
+
+/// The request of an exchange, for people and for comparison.
+pub(super) fn request(recorded: &Recorded) -> &Message {
+    &recorded.call.request.message
+}
+
+fn changed() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the trace is not what it was when it was indexed")
+}
+
+fn converted(recording: &Recording) -> Result<Recording, IndexError> {
+    let file = tempfile::tempfile()?;
+    let mut writer = TraceWriter::new(BufWriter::with_capacity(256 << 10, file), tempfile::tempfile()?);
+    for part in recording.parts(BadLines::Refuse) {
+        writer.part(&part?)?;
+    }
+    let file = writer.finish()?.into_inner().map_err(|error| ReadError::Io(error.into_error()))?;
+    Ok(Recording::in_file(Arc::new(file)))
+}

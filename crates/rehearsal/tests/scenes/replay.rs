@@ -1,0 +1,336 @@
+//! `rehearse replay`
+
+use crate::stage::{Stage, rehearse};
+
+/// A server that asks, counts and tells how far it is.
+const WEATHER: &str = r#"
+server: { name: weather, version: "1.0" }
+tools:
+  - name: rain
+    input_schema: { type: object, properties: { city: { type: string }, password: { type: string } } }
+    answers:
+      - when: { city: Oslo }
+        times: 1
+        text: Rain in Oslo
+      - when: { city: Oslo }
+        text: More rain in Oslo
+      - text: "Sun in {{ arguments.city }}"
+  - name: book
+    answers:
+      - steps:
+          - progress: { progress: 1, total: 2, message: half }
+          - ask:
+              day: { elicitation: { message: Which day?, requested_schema: { type: object, properties: { day: { type: string } } } } }
+        text: "Booked for {{ answers.day.content.day }}"
+"#;
+
+/// A stage with what a client heard, in `trace.jsonl`.
+fn recorded(lines: &[&str]) -> Stage {
+    let stage = Stage::new().file("weather.mock.yaml", WEATHER);
+    for line in lines {
+        let server = "rehearse record -q -o trace.jsonl -- rehearse mock weather.mock.yaml";
+        let played = stage.play(&format!("{line} -- {server}"));
+        assert!(played.starts_with("exit: 0"), "{played}");
+    }
+    // Sessions have names of their own, which differ.
+    let trace = std::fs::read_to_string(stage.path().join("trace.jsonl")).unwrap();
+    let named = trace.lines().enumerate().map(|(at, line)| {
+        let id = line.split("\"session_id\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+        line.replace(id, &format!("session-{at}")) + "\n"
+    });
+    std::fs::write(stage.path().join("trace.jsonl"), named.collect::<String>()).unwrap();
+    stage
+}
+
+#[test]
+fn a_recording_is_a_server() {
+    let stage = recorded(&["rehearse call rain city=Oslo"]);
+    rehearse!(stage, "rehearse call rain city=Oslo -v -- rehearse replay trace.jsonl", @r#"
+    exit: 0
+    ----- stdout -----
+    Rain in Oslo
+    ----- stderr -----
+    > {"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"rehearsal","version":"[VERSION]"}}}}
+    < {"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"weather","version":"1.0"}}}}
+    > {"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"rehearsal","version":"[VERSION]"}}}}
+    < {"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"rain","inputSchema":{"type":"object","properties":{"city":{"type":"string"},"password":{"type":"string"}}}},{"name":"book","inputSchema":{"type":"object"}}],"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"weather","version":"1.0"}}}}
+    > {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"rain","arguments":{"city":"Oslo"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"rehearsal","version":"[VERSION]"},"io.modelcontextprotocol/logLevel":"info","progressToken":3}}}
+    < {"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"Rain in Oslo"}],"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"weather","version":"1.0"}}}}
+    ! 2 matched, 0 repeated, 0 unmatched, 0 unused
+    "#);
+    rehearse!(stage, "rehearse call rain city=Oslo --protocol 2024-11-05 -- rehearse replay trace.jsonl", @"
+    exit: 0
+    ----- stdout -----
+    Rain in Oslo
+    ");
+    assert!(stage.path().join("trace.jsonl.index").exists());
+}
+
+#[test]
+fn the_same_request_gets_the_recorded_answers_in_turn() {
+    let stage = recorded(&["rehearse call rain city=Oslo", "rehearse call rain city=Bergen"]);
+    let requests = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"rain","arguments":{"city":"Oslo"}}}
+{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"arguments":{"city":"Oslo"},"name":"rain","_meta":{"progressToken":1}}}
+{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"rain","arguments":{"city":"Rome"}}}
+{"jsonrpc":"2.0","id":"d","method":"prompts/list"}
+"#;
+    let stage = stage.file("requests", requests);
+    rehearse!(stage, "rehearse replay trace.jsonl --strict < requests", @r#"
+    exit: 1
+    ----- stdout -----
+    {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"weather","version":"1.0"}}}
+    {"jsonrpc":"2.0","id":"a","result":{"content":[{"type":"text","text":"Rain in Oslo"}]}}
+    {"jsonrpc":"2.0","id":"b","result":{"content":[{"type":"text","text":"Rain in Oslo"}]}}
+    {"jsonrpc":"2.0","id":"c","error":{"code":-32603,"message":"no recording of tools/call rain; closest is session session-0, call 3: $.params.arguments.city: expected \"Oslo\", got \"Rome\"","data":{"closest":{"recording":"session session-0, call 3","mismatches":[{"path":"$.params.arguments.city","expected":"\"Oslo\"","got":"\"Rome\""}]}}}}
+    {"jsonrpc":"2.0","id":"d","error":{"code":-32603,"message":"no recording of prompts/list, nor of anything like it","data":{}}}
+    ----- stderr -----
+    no recording of tools/call rain; closest is session session-0, call 3: $.params.arguments.city: expected "Oslo", got "Rome"
+    no recording of prompts/list, nor of anything like it
+    2 matched, 1 repeated, 2 unmatched, 1 unused
+      unmatched: tools/call rain
+      unmatched: prompts/list
+      unused: session session-1, call 3: tools/call rain
+    "#);
+    rehearse!(stage, "rehearse replay trace.jsonl --repeat error -q < requests | sed -n 3p", @r#"
+    exit: 0
+    ----- stdout -----
+    {"jsonrpc":"2.0","id":"b","error":{"code":-32603,"message":"all 1 recorded answers of tools/call rain were given","data":{"recorded":1}}}
+    ----- stderr -----
+    all 1 recorded answers of tools/call rain were given
+    no recording of tools/call rain; closest is session session-0, call 3: $.params.arguments.city: expected "Oslo", got "Rome"
+    no recording of prompts/list, nor of anything like it
+    "#);
+    rehearse!(stage, "rehearse replay trace.jsonl --unmatched first -q < requests | sed -n 4p", @r#"
+    exit: 0
+    ----- stdout -----
+    {"jsonrpc":"2.0","id":"c","result":{"content":[{"type":"text","text":"Rain in Oslo"}]}}
+    ----- stderr -----
+    no recording of prompts/list, nor of anything like it
+    "#);
+    rehearse!(stage, "rehearse replay trace.jsonl --ignore '$.params.arguments.city' --ledger ledger.json < requests | sed -n 4p; cat ledger.json", @r#"
+    exit: 0
+    ----- stdout -----
+    {"jsonrpc":"2.0","id":"c","result":{"content":[{"type":"text","text":"Sun in Bergen"}]}}
+    {
+      "matched": 3,
+      "repeated": 1,
+      "unmatched": 1,
+      "forwarded": 0,
+      "unused": 0,
+      "unmatched_requests": [
+        {
+          "method": "prompts/list",
+          "count": 1
+        }
+      ],
+      "unused_recordings": []
+    }
+    ----- stderr -----
+    no recording of prompts/list, nor of anything like it
+    3 matched, 1 repeated, 1 unmatched, 0 unused
+      unmatched: prompts/list
+    "#);
+    rehearse!(stage, r#"rehearse replay trace.jsonl -q --match '$.params.arguments.city={"matches":"^R"}' < requests | sed -n '2p;4p'"#, @r#"
+    exit: 0
+    ----- stdout -----
+    {"jsonrpc":"2.0","id":"c","result":{"content":[{"type":"text","text":"Rain in Oslo"}]}}
+    {"jsonrpc":"2.0","id":"b","error":{"code":-32603,"message":"tools/call rain is not matched: $.params.arguments.city: expected a string matching /^R/, got \"Oslo\"","data":{"mismatches":[{"path":"$.params.arguments.city","expected":"a string matching /^R/","got":"\"Oslo\""}]}}}
+    ----- stderr -----
+    tools/call rain is not matched: $.params.arguments.city: expected a string matching /^R/, got "Oslo"
+    tools/call rain is not matched: $.params.arguments.city: expected a string matching /^R/, got "Oslo"
+    prompts/list is not matched: $.params.arguments.city: missing, expected a string matching /^R/
+    "#);
+}
+
+#[test]
+fn a_question_is_asked_again_in_either_era() {
+    let answer = r#"--answer 'elicitation/create={"action":"accept","content":{"day":"Monday"}}'"#;
+    let stage = recorded(&[&format!("rehearse call book {answer}")]);
+    rehearse!(stage, &format!("rehearse call book {answer} -- rehearse replay trace.jsonl"), @"
+    exit: 0
+    ----- stdout -----
+    Booked for Monday
+    ");
+    rehearse!(stage, &format!("rehearse call book {answer} --protocol 2025-11-25 -- rehearse replay trace.jsonl"), @"
+    exit: 0
+    ----- stdout -----
+    Booked for Monday
+    ");
+    rehearse!(stage, "rehearse call book --protocol 2025-11-25 -- rehearse replay trace.jsonl 2>&1", @"
+    exit: 0
+    ----- stdout -----
+    Booked for Monday
+    ");
+    let stage = recorded(&[&format!("rehearse call book {answer} --protocol 2025-06-18")]);
+    rehearse!(stage, &format!("rehearse call book {answer} --protocol 2026-07-28 -- rehearse replay trace.jsonl"), @"
+    exit: 0
+    ----- stdout -----
+    Booked for Monday
+    ");
+}
+
+#[test]
+fn a_secret_that_was_taken_out_is_taken_out_of_the_request() {
+    let stage = recorded(&["rehearse call rain city=Oslo password=hunter2hunter2"]);
+    rehearse!(stage, "grep -c hunter2 trace.jsonl", @"
+    exit: 1
+    ----- stdout -----
+    0
+    ");
+    rehearse!(stage, "rehearse call rain city=Oslo password=hunter2hunter2 -- rehearse replay trace.jsonl", @"
+    exit: 0
+    ----- stdout -----
+    Rain in Oslo
+    ");
+    rehearse!(stage, "rehearse call rain city=Oslo password=another -- rehearse replay trace.jsonl", @r#"
+    exit: 1
+    ----- stderr -----
+    error: -32603: no recording of tools/call rain; closest is session session-0, call 3: $.params.arguments.password: expected "[redacted:fad04dae]", got "another"
+      data: {"closest":{"recording":"session session-0, call 3","mismatches":[{"path":"$.params.arguments.password","expected":"\"[redacted:fad04dae]\"","got":"\"another\""}]}}
+    "#);
+}
+
+#[test]
+fn what_was_not_recorded_is_asked_of_the_real_server_once() {
+    let stage = recorded(&["rehearse call rain city=Oslo"]);
+    let forward = "rehearse replay trace.jsonl --unmatched forward -v -- rehearse mock weather.mock.yaml";
+    rehearse!(stage, &format!("rehearse call rain city=Rome -v -- {forward} 2>&1 | grep -v '^session\\|stopped'"), @r#"
+    exit: 0
+    ----- stdout -----
+    > {"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"rehearsal","version":"[VERSION]"}}}}
+    ! server/discover: protocol
+    < {"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"weather","version":"1.0"}}}}
+    > {"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"rehearsal","version":"[VERSION]"}}}}
+    ! tools/list: recording: session session-0, call 2
+    < {"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"rain","inputSchema":{"type":"object","properties":{"city":{"type":"string"},"password":{"type":"string"}}}},{"name":"book","inputSchema":{"type":"object"}}],"resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"weather","version":"1.0"}}}}
+    > {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"rain","arguments":{"city":"Rome"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"rehearsal","version":"[VERSION]"},"io.modelcontextprotocol/logLevel":"info","progressToken":3}}}
+    ! tools/call rain: live
+    < {"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"Sun in Rome"}],"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"weather","version":"1.0"}}}}
+    Sun in Rome
+    ! 1 matched, 0 repeated, 1 unmatched (1 forwarded), 1 unused
+    !   unmatched: tools/call rain
+    !   unused: session session-0, call 3: tools/call rain
+    "#);
+    rehearse!(stage, "rehearse call rain city=Rome -- rehearse replay trace.jsonl", @"
+    exit: 0
+    ----- stdout -----
+    Sun in Rome
+    ");
+}
+
+#[test]
+fn sessions_are_chosen() {
+    let stage = Stage::new().file("weather.mock.yaml", WEATHER);
+    for (client, city) in [("desktop", "Oslo"), ("phone", "Rome")] {
+        let server = format!("rehearse record -q --metadata client={client} -- rehearse mock weather.mock.yaml");
+        stage.play(&format!("rehearse call rain city={city} -- {server}"));
+    }
+    rehearse!(stage, "rehearse call rain city=Rome -- rehearse replay trace.jsonl --metadata client=phone", @"
+    exit: 0
+    ----- stdout -----
+    Sun in Rome
+    ");
+    rehearse!(stage, "rehearse call rain city=Oslo -- rehearse replay trace.jsonl --metadata client=phone 2>&1 | cut -c 1-30", @r#"
+    exit: 0
+    ----- stdout -----
+    error: -32603: no recording of
+      data: {"closest":{"recording
+    "#);
+    rehearse!(stage, "rehearse replay trace.jsonl --session nobody < /dev/null", @"
+    exit: 2
+    ----- stderr -----
+    error: trace.jsonl: no session like that
+    ");
+}
+
+#[test]
+fn what_cannot_be_replayed_is_told() {
+    let stage = Stage::new().file("broken.jsonl", "{\"format\":1,\"session_id\":\"a\",\"calls\":[{}]}\n");
+    rehearse!(stage, "rehearse replay missing.jsonl < /dev/null", @"
+    exit: 2
+    ----- stderr -----
+    error: cannot read missing.jsonl: No such file or directory (os error 2)
+    ");
+    rehearse!(stage, "rehearse replay broken.jsonl < /dev/null", @"
+    exit: 2
+    ----- stderr -----
+    error: broken.jsonl: line 1, column 40: missing field `request`
+    ");
+    rehearse!(stage, "rehearse replay broken.jsonl --ignore now < /dev/null", @r#"
+    exit: 2
+    ----- stderr -----
+    error: --ignore "now": at position 0, parser error
+    "#);
+    rehearse!(stage, "rehearse replay broken.jsonl --match now < /dev/null", @r#"
+    exit: 2
+    ----- stderr -----
+    error: --match "now": write it like PATH=MATCHER
+    "#);
+    rehearse!(stage, "rehearse replay broken.jsonl --pace fast < /dev/null", @"
+    exit: 2
+    ----- stderr -----
+    error: invalid value 'fast' for '--pace <PACE>': write `recorded`, `none`, or a factor such as 0.5
+
+    For more information, try '--help'.
+    ");
+    rehearse!(stage, "rehearse replay broken.jsonl --unmatched forward < /dev/null", @"
+    exit: 2
+    ----- stderr -----
+    error: --unmatched forward needs the server: --url URL, or -- COMMAND
+    ");
+    rehearse!(stage, "rehearse replay broken.jsonl -- server < /dev/null", @"
+    exit: 2
+    ----- stderr -----
+    error: a server is asked only with --unmatched forward
+    ");
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_is_no_obstacle_and_a_stale_index_is_built_again() {
+    let stage = recorded(&["rehearse call rain city=Oslo"]);
+    let replay = "rehearse call rain city=Oslo -- rehearse replay trace.jsonl";
+    stage.play(replay);
+    let stage = stage.file("trace.jsonl.index", "no index at all");
+    rehearse!(stage, replay, @"
+    exit: 0
+    ----- stdout -----
+    Rain in Oslo
+    ");
+    stage.play("rehearse call rain city=Rome -- rehearse record -q -- rehearse mock weather.mock.yaml");
+    rehearse!(stage, "rehearse call rain city=Rome -- rehearse replay trace.jsonl", @"
+    exit: 0
+    ----- stdout -----
+    Sun in Rome
+    ");
+    rehearse!(stage, "rm trace.jsonl.index; mkdir trace.jsonl.index; rehearse call rain city=Rome -- rehearse replay trace.jsonl", @"
+    exit: 0
+    ----- stdout -----
+    Sun in Rome
+    ");
+}
+
+#[test]
+fn the_dialect_of_the_python_interceptor_is_replayed() {
+    let trace = include_str!("../../../../fixtures/traces/python.jsonl");
+    let stage = Stage::new().file("python.jsonl", trace);
+    rehearse!(stage, "rehearse list -- rehearse replay python.jsonl", @"
+    exit: 0
+    ----- stdout -----
+    TOOL
+    tool_name
+    statistics
+    ----- stderr -----
+    example-server 1.2.0, protocol 2026-07-28
+    ");
+    rehearse!(stage, "rehearse call tool_name param=value --protocol 2024-11-05 -- rehearse replay python.jsonl", @"
+    exit: 0
+    ----- stdout -----
+    result
+    ");
+    rehearse!(stage, "rehearse call tool_name param=value -- rehearse replay python.jsonl", @"
+    exit: 0
+    ----- stdout -----
+    result
+    ");
+}
