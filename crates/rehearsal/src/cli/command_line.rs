@@ -10,6 +10,7 @@ use super::context::Context;
 use super::exit::Exit;
 use super::generate::Generate;
 use super::list::List;
+use super::logout::Logout;
 use super::man::Man;
 use super::mock::Mock;
 use super::prompt::Prompt;
@@ -57,6 +58,7 @@ pub(super) enum Verb {
     Generate(Generate),
     Wrap(Wrap),
     Unwrap(Unwrap),
+    Logout(Logout),
     Completions(Completions),
     Man(Man),
 }

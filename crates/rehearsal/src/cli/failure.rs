@@ -194,7 +194,7 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
         }
         ClientError::TimedOut { .. } => hints.push("`--timeout 60` waits longer"),
         ClientError::Refused { status: 401 | 403, .. } | ClientError::ErrorReply { status: Some(401 | 403), .. } => {
-            hints.push("say who you are: --header 'Authorization: Bearer TOKEN'");
+            hints.push("log in with --login, or say who you are with --header 'Authorization: Bearer TOKEN'");
         }
         ClientError::Refused { status: 200..=299 | 404 | 405, .. } | ClientError::NoTransport { .. } => {
             hints.push(PATH)

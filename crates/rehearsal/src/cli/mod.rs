@@ -18,6 +18,7 @@ mod file_name;
 mod generate;
 mod json_input;
 mod list;
+mod logout;
 mod man;
 mod mock;
 mod output;

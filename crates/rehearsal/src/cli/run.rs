@@ -53,6 +53,7 @@ fn done(verb: &Verb, context: &Context) -> Result<ExitCode, Failure> {
         Verb::Trace(trace) => trace.run(context),
         Verb::Verify(verify) => verify.run(context),
         Verb::Generate(generate) => generate.run(context),
+        Verb::Logout(logout) => logout.run(context),
         Verb::Completions(completions) => completions.run(),
         Verb::Man(man) => man.run(context),
     };

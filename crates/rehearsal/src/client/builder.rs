@@ -194,6 +194,15 @@ impl ClientBuilder {
         self
     }
 
+    /// The same with somebody who answers for us already.
+    #[cfg(feature = "oauth")]
+    pub(crate) fn authority(mut self, authority: Arc<crate::oauth::Authority>) -> ClientBuilder {
+        if let Some(endpoint) = self.endpoint() {
+            endpoint.authority = tokio::sync::OnceCell::new_with(Some(authority));
+        }
+        self
+    }
+
     /// How the URL is spoken to.
     pub fn transport(mut self, wanted: HttpTransport) -> ClientBuilder {
         if let Some(endpoint) = self.endpoint() {

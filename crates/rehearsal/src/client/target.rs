@@ -138,10 +138,12 @@ impl Endpoint {
         options.endpoint_timeout = limit;
         options.root_certificates = self.root_certificates.clone();
         #[cfg(feature = "oauth")]
-        if let Some(oauth) = &self.oauth {
-            let make = || async { Authority::new(oauth.clone(), options.clone()).await.map(Arc::new) };
-            let authority = self.authority.get_or_try_init(make).await.map_err(|error| bad(error.to_string()))?;
-            options.authorize = Some(authority.clone());
+        {
+            if let Some(oauth) = &self.oauth {
+                let make = || async { Authority::new(oauth.clone(), options.clone()).await.map(Arc::new) };
+                self.authority.get_or_try_init(make).await.map_err(|error| bad(error.to_string()))?;
+            }
+            options.authorize = self.authority.get().map(|authority| authority.clone() as _);
         }
         let connection = if sse || self.transport == HttpTransport::Sse {
             http_client::connect_sse(options).await

@@ -46,12 +46,22 @@ pub enum BindError {
 impl HttpProxy {
     /// Begins to listen.
     pub async fn bind(options: Options, tap: Arc<dyn Tap>) -> Result<HttpProxy, BindError> {
-        let Options { listen, upstream, hosts, origins, root_certificates, connect_timeout, grace, limits } = options;
+        let Options {
+            listen,
+            upstream,
+            hosts,
+            origins,
+            authorization,
+            root_certificates,
+            connect_timeout,
+            grace,
+            limits,
+        } = options;
         let failed = |source| BindError::Address { address: listen, source };
         let way = Upstream::new(&upstream, &root_certificates, connect_timeout)?;
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let rules = Rules { hosts, origins, upstream: Origin::of(&upstream), head_limit: limits.head };
+        let rules = Rules { hosts, origins, upstream: Origin::of(&upstream), authorization, head_limit: limits.head };
         let sockets = limits.sockets;
         let relay = Relay { rules: Arc::new(rules), tap, upstream: way, limits, grace };
         let (stop, stopping) = watch::channel(false);

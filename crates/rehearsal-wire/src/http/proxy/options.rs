@@ -4,7 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Uri;
+use http::{HeaderValue, Uri};
+use tokio::sync::watch;
 
 use crate::http::client::{self, ConnectError};
 use crate::http::server::Hosts;
@@ -20,6 +21,8 @@ pub struct Options {
     pub hosts: Hosts,
     /// Which `Origin` a request may come from, if it says so: that of a page in a browser.
     pub origins: Hosts,
+    /// The `Authorization` of every request that brings none of its own, as it is just then. Whoever watches does not see it.
+    pub authorization: Option<watch::Receiver<Option<HeaderValue>>>,
     /// Certificates to trust beside those of the system, each as PEM or DER.
     pub root_certificates: Vec<Bytes>,
     /// How long a connection to the server may take to be made.
@@ -63,6 +66,7 @@ impl Options {
             upstream: client::Options::new(upstream)?.url,
             hosts: hosts.clone(),
             origins: hosts,
+            authorization: None,
             root_certificates: Vec::new(),
             connect_timeout: Duration::from_secs(10),
             grace: Duration::from_secs(1),

@@ -3,8 +3,11 @@
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
+use http::HeaderValue;
 use httparse::{Header, ParserConfig, Request, Status};
 use rehearsal_core::trace::HttpHead;
+
+use tokio::sync::watch;
 
 use super::body::Framing;
 use super::refusal::Refusal;
@@ -24,6 +27,8 @@ pub(super) struct Rules {
     pub(super) origins: Hosts,
     /// Where it goes.
     pub(super) upstream: Origin,
+    /// Who we are, for those who do not say it themselves.
+    pub(super) authorization: Option<watch::Receiver<Option<HeaderValue>>>,
     /// How long a head may be.
     pub(super) head_limit: usize,
 }
@@ -102,6 +107,13 @@ pub(super) fn read(
     let mut splices = Splices::new(&bytes[..length], out);
     if let Some(whole) = whole {
         splices.replace(whole.as_bytes(), rules.upstream.text().as_bytes());
+    }
+    let given = all("authorization").next().is_some();
+    if let (Some(authorization), Some(first)) = (rules.authorization.as_ref().filter(|_| !given), fields.first())
+        && let Some(value) = &*authorization.borrow()
+    {
+        let line = [b"Authorization: ", value.as_bytes(), b"\r\n"].concat();
+        splices.replace(&first.name.as_bytes()[..0], &line);
     }
     for field in fields {
         if field.name.eq_ignore_ascii_case("host") {
@@ -194,6 +206,7 @@ mod tests {
             hosts: Hosts::Loopback,
             origins: Hosts::Loopback,
             upstream: Origin::of(&"https://mcp.example:8443/mcp".parse().unwrap()),
+            authorization: None,
             head_limit: 1024,
         }
     }
@@ -218,6 +231,21 @@ mod tests {
         assert_eq!((asked.framing, asked.facts.kind), (Framing::Length(3), Kind::Other));
         assert_eq!(asked.head.headers[0], ("hOST".to_owned(), "127.0.0.1:9".to_owned()));
         assert_eq!(asked.head.target.as_deref(), Some("/mcp?a=%20"));
+    }
+
+    #[test]
+    fn who_we_are_is_said_for_those_who_do_not_and_is_not_seen() {
+        let (_, token) = watch::channel(Some(HeaderValue::from_static("Bearer t")));
+        let rules = Rules { authorization: Some(token), ..rules() };
+        let read = |head: &str| {
+            let mut out = Vec::new();
+            let (_, asked) = read(head.as_bytes(), &rules, None, &mut out).unwrap().unwrap();
+            (String::from_utf8(out).unwrap(), asked.head.headers.len())
+        };
+        let ours = "GET /x HTTP/1.1\r\nAuthorization: Bearer t\r\nHost: mcp.example:8443\r\n\r\n";
+        assert_eq!(read("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"), (ours.to_owned(), 1));
+        let own = "GET /x HTTP/1.1\r\nHost: localhost\r\nauthorization: Basic x\r\n\r\n";
+        assert_eq!(read(own), (own.replace("localhost", "mcp.example:8443"), 2));
     }
 
     #[test]

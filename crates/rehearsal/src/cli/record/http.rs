@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use nix::sys::signal::Signal;
+use rehearsal::oauth::{OAuth, Token};
 use rehearsal::record::{HttpRecording, Recorder};
 use rehearsal::wire::http::client::in_words;
 use rehearsal::wire::http::proxy::Options;
@@ -24,7 +25,13 @@ pub(super) struct Listen<'a> {
 }
 
 /// Records a server until a signal ends us; that is how it is meant to end.
-pub(super) fn record(recorder: &Recorder, url: &str, listen: &Listen, context: &Context) -> Result<u8, Failure> {
+pub(super) fn record(
+    recorder: &Recorder,
+    url: &str,
+    listen: &Listen,
+    oauth: Option<OAuth>,
+    context: &Context,
+) -> Result<u8, Failure> {
     let mut options = Options::new(address(listen.address)?, url).map_err(ServerError::Url)?;
     if !listen.hosts.is_empty() {
         let also = |hosts: Hosts| match hosts {
@@ -40,6 +47,14 @@ pub(super) fn record(recorder: &Recorder, url: &str, listen: &Listen, context: &
         let mut signals = Signals::listen().map_err(Failure::Begin)?;
         // A file that may not grow is an error like a full disk, not the death of the conversation.
         let _grown = signal(SignalKind::from_raw(Signal::SIGXFSZ as i32)).map_err(Failure::Begin)?;
+        let token = match oauth {
+            Some(oauth) => tokio::select! {
+                token = Token::get(url, oauth) => Some(token?),
+                exit = signals.next() => return Ok(exit.code()),
+            },
+            None => None,
+        };
+        options.authorization = token.as_ref().map(Token::header);
         let listening = HttpRecording::start(recorder, options).await;
         let recording = listening.map_err(|error| ServerError::Listen { why: in_words(&error) })?;
         context.talk.say(format!("listening on {}", recording.url()));

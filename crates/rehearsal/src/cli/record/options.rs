@@ -12,7 +12,7 @@ use super::stdio;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
-use crate::cli::server::ServerError;
+use crate::cli::server::{LoginOptions, Reached, ServerError};
 
 const FILES: &str = "Where to";
 const WHAT: &str = "What is kept";
@@ -60,6 +60,9 @@ pub(in crate::cli) struct Record {
     #[arg(long, value_name = "HOST", requires = "url", help_heading = URL)]
     allow_host: Vec<String>,
 
+    #[command(flatten)]
+    login: LoginOptions,
+
     /// Start this server and record it: everything after `--`
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "url")]
     command: Vec<OsString>,
@@ -71,7 +74,8 @@ or let `rehearse wrap` do it. The bytes that pass are not changed. The exit stat
 4 says that something could not be recorded.
 
 With --url this is a reverse proxy for Streamable HTTP and HTTP+SSE, for any number of clients, until
-Ctrl-C or SIGTERM ends it. In a client's configuration only host and port change.
+Ctrl-C or SIGTERM ends it. In a client's configuration only host and port change. With --login it logs in
+first, and says who you are for clients that do not; that is never recorded.
 
 Examples:
   rehearse record -- npx -y @modelcontextprotocol/server-everything
@@ -86,7 +90,10 @@ impl Record {
         let ended = match (&self.url, self.command.split_first()) {
             (Some(url), _) => {
                 let listen = Listen { address: &self.listen, hosts: &self.allow_host };
-                http::record(&recorder, url, &listen, context)
+                http::record(&recorder, url, &listen, self.login.oauth(context)?, context)
+            }
+            (None, Some(_)) if self.login.login => {
+                return Err(ServerError::NoUse { option: "--login", wanted: Reached::ByUrl }.into());
             }
             (None, Some((program, arguments))) => stdio::record(&recorder, program, arguments),
             (None, None) => return Err(ServerError::NothingToRecord.into()),

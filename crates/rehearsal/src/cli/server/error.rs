@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use rehearsal::client::ConfigError;
+use rehearsal::oauth::StoreError;
 use rehearsal::wire::http::client::ConnectError;
 
 use super::which::Reached;
@@ -72,6 +73,15 @@ pub(crate) enum ServerError {
         /// The servers that it is for.
         wanted: Reached,
     },
+    /// Who we are is said twice.
+    #[error("--login and --header Authorization both say who you are; which one is meant?")]
+    TwoLogins,
+    /// There is no place for tokens.
+    #[error("--login: no place to keep the token: neither XDG_STATE_HOME nor HOME is set")]
+    NoHome,
+    /// A token could not be removed.
+    #[error(transparent)]
+    Tokens(StoreError),
     /// The file with servers is wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -133,6 +143,9 @@ impl ServerError {
             | ServerError::Url(_)
             | ServerError::Listen { .. }
             | ServerError::TwoRoots
+            | ServerError::TwoLogins
+            | ServerError::NoHome
+            | ServerError::Tokens(_)
             | ServerError::Config(_) => Vec::new(),
         }
     }

@@ -4,8 +4,11 @@ mod answers;
 mod container;
 mod error;
 mod heard;
+mod login;
 mod options;
 mod which;
 
 pub(super) use error::ServerError;
+pub(super) use login::{LoginOptions, store as token_store};
 pub(super) use options::{OUTPUT, ServerOptions, ShownAs};
+pub(super) use which::{Reached, check_url};

@@ -12,6 +12,7 @@ use rehearsal::core::protocol::Era;
 use super::answers::{AnswerOptions, Prepared};
 use super::error::ServerError;
 use super::heard::{Shown, heard};
+use super::login::LoginOptions;
 use super::which::{Reached, Which};
 use crate::cli::context::Context;
 
@@ -56,6 +57,9 @@ pub(crate) struct ServerOptions {
     /// From which level on the server's log messages are wanted
     #[arg(long, value_name = "LEVEL", value_parser = LOG_LEVELS, help_heading = HOW)]
     log_level: Option<String>,
+
+    #[command(flatten)]
+    login: LoginOptions,
 
     #[command(flatten)]
     answers: AnswerOptions,
@@ -119,6 +123,10 @@ impl ServerOptions {
             Transport::Http | Transport::Sse => builder.transport(self.transport.into()),
         };
         let builder = self.header.iter().fold(builder, |builder, (name, value)| builder.header(name, value));
+        let builder = match self.login.oauth(context)? {
+            Some(oauth) => builder.oauth(oauth),
+            None => builder,
+        };
         let builder = self.env.iter().fold(builder, |builder, (key, value)| builder.env(key, value));
         let builder = match &self.cwd {
             Some(path) => builder.working_dir(path),
@@ -159,9 +167,14 @@ impl ServerOptions {
         if let Some(path) = self.cwd.as_ref().filter(|path| !path.is_dir()) {
             return Err(ServerError::NoDirectory { option: "--cwd", path: path.clone() });
         }
+        let said = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
+        if self.login.login && self.header.iter().any(said) {
+            return Err(ServerError::TwoLogins);
+        }
         let container_option = self.which.container_option();
         let options = [
             ("--header", !self.header.is_empty(), &[Reached::ByUrl][..]),
+            ("--login", self.login.login, &[Reached::ByUrl]),
             ("--transport", self.transport != Transport::Auto, &[Reached::ByUrl]),
             ("--env", !self.env.is_empty(), &[Reached::ByCommand, Reached::InContainer]),
             ("--cwd", self.cwd.is_some(), &[Reached::ByCommand]),

@@ -99,7 +99,8 @@ impl Which {
     }
 }
 
-fn check_url(url: &str) -> Result<(), ServerError> {
+/// Whether that can be the URL of a server.
+pub(crate) fn check_url(url: &str) -> Result<(), ServerError> {
     let bad = |why| ServerError::BadUrl { url: url.to_owned(), why };
     let parsed: http::Uri = url.parse().map_err(|_| bad("not a URL"))?;
     match parsed.scheme_str() {

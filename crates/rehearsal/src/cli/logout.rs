@@ -1,0 +1,32 @@
+//! `rehearse logout`
+
+use clap::Args;
+
+use super::context::Context;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::server::{ServerError, check_url, token_store};
+
+/// Forget the token that --login has kept for a server
+#[derive(Args, Debug)]
+#[command(after_help = MORE)]
+pub(super) struct Logout {
+    /// The server, as it was given to --url
+    #[arg(value_name = "URL", value_hint = clap::ValueHint::Url)]
+    url: String,
+}
+
+const MORE: &str = "\
+The token is removed from this machine. The server, and whoever gave the token, are not told: whoever has a copy
+can use it until it ends.";
+
+impl Logout {
+    /// Removes the token.
+    pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
+        check_url(&self.url)?;
+        let removed = token_store(context)?.forget(&self.url).map_err(ServerError::Tokens)?;
+        let what = if removed { "the token is gone:" } else { "there was no token for" };
+        context.talk.say(format_args!("{what} {}", self.url));
+        Ok(Exit::Ok)
+    }
+}

@@ -1,0 +1,56 @@
+//! A token for somebody who makes requests of its own, such as a proxy.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderValue;
+use rehearsal_wire::http::client::{Authorize, Options};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::authority::Authority;
+use super::options::OAuth;
+use crate::client::{Client, ClientError};
+
+/// How often is looked whether the token is still good. It is renewed half a minute before it ends.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// A token that stays good while this lives.
+#[derive(Debug)]
+pub struct Token {
+    header: watch::Receiver<Option<HeaderValue>>,
+    renewing: JoinHandle<()>,
+}
+
+impl Token {
+    /// Logs in to a server where it asks for that. For this it is connected to once, and left again.
+    pub async fn get(url: &str, oauth: OAuth) -> Result<Token, ClientError> {
+        let bad = |what: String| ClientError::BadTarget { what };
+        let options = Options::new(url).map_err(|error| bad(error.to_string()))?;
+        let authority = Authority::new(oauth, options).await.map_err(|error| bad(error.to_string()))?;
+        let authority = Arc::new(authority);
+        Client::url(url).authority(authority.clone()).connect().await?.close().await;
+        let (sender, header) = watch::channel(authority.authorization().await.map_err(bad)?);
+        let renewing = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(PAUSE).await;
+                // Where it cannot be renewed now, the server will say what it thinks of the old one.
+                if let Ok(token) = authority.authorization().await {
+                    sender.send_if_modified(|old| std::mem::replace(old, token.clone()) != token);
+                }
+            }
+        });
+        Ok(Token { header, renewing })
+    }
+
+    /// The value of `Authorization`, as it is just then; `None` where the server wants none.
+    pub fn header(&self) -> watch::Receiver<Option<HeaderValue>> {
+        self.header.clone()
+    }
+}
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        self.renewing.abort();
+    }
+}
