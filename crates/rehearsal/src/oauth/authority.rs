@@ -19,7 +19,7 @@ use super::options::OAuth;
 use super::shelf::Shelf;
 use super::store::Login;
 
-/// A token that ends within so many seconds is renewed before it is used.
+/// A token that ends within so many seconds is renewed before it is used, unless its whole life is short.
 const MARGIN: u64 = 30;
 
 /// Answers for us at one server; whoever comes while somebody logs in waits for that.

@@ -63,10 +63,13 @@ impl Login {
         self.token.refresh_token().is_some()
     }
 
-    /// Whether the token will not be good for much longer.
+    /// Whether the token will not be good for much longer: for `margin` seconds, or a quarter of a short life.
     pub(super) fn is_old(&self, now: u64, margin: u64) -> bool {
         let lasts = self.token.expires_in().map(|lasts| lasts.as_secs());
-        self.received_at.zip(lasts).is_some_and(|(from, lasts)| now + margin >= from.saturating_add(lasts))
+        self.received_at.zip(lasts).is_some_and(|(from, lasts)| {
+            let margin = margin.min(lasts / 4);
+            now.saturating_add(margin) >= from.saturating_add(lasts)
+        })
     }
 }
 
@@ -281,6 +284,7 @@ mod tests {
     fn a_token_is_old_a_little_before_it_ends() {
         let login = login("x");
         assert!(!login.is_old(4500, 30) && login.is_old(4570, 30));
+        assert!(!login.is_old(3000, 5000) && login.is_old(3700, 5000));
     }
 
     #[test]

@@ -76,7 +76,7 @@ fn a_server_that_lets_only_some_in_is_told_who_knocks() {
 exit: 3
 ----- stderr -----
 error: server/discover was refused: the server answered 401 Unauthorized: who are you?
-hint: say who you are: --header 'Authorization: Bearer TOKEN'
+hint: log in with --login, or say who you are with --header 'Authorization: Bearer TOKEN'
 ");
     let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no token"}}"#;
     let stage = Stage::with_http_answer("401 Unauthorized", "application/json", body);
@@ -84,13 +84,13 @@ hint: say who you are: --header 'Authorization: Bearer TOKEN'
 exit: 3
 ----- stderr -----
 error: server/discover was refused with HTTP status 401: -32001: no token
-hint: say who you are: --header 'Authorization: Bearer TOKEN'
+hint: log in with --login, or say who you are with --header 'Authorization: Bearer TOKEN'
 ");
     rehearse!(stage, "rehearse call echo message=hi --protocol legacy --url http://$ADDRESS/mcp", @r"
 exit: 3
 ----- stderr -----
 error: initialize was refused with HTTP status 401: -32001: no token
-hint: say who you are: --header 'Authorization: Bearer TOKEN'
+hint: log in with --login, or say who you are with --header 'Authorization: Bearer TOKEN'
 ");
 }
 
