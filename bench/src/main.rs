@@ -30,7 +30,7 @@ use nix::unistd::Pid;
 
 use table::Table;
 
-const USAGE: &str = "usage: bench [--json] [--rounds N] [--only PART_OF_A_NAME]";
+const USAGE: &str = "usage: bench [--json] [--rounds N] [--only PART_OF_A_NAME] [--any-cpu]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -60,15 +60,20 @@ fn main() -> ExitCode {
 
 fn bench(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     let mut json = false;
-    let mut table = Table { cpu: pin()?, rounds: 9, only: None, rows: Vec::new() };
+    let mut table = Table { cpu: None, rounds: 9, only: None, rows: Vec::new() };
+    let mut any_cpu = false;
     let mut arguments = arguments.iter();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--json" => json = true,
+            "--any-cpu" => any_cpu = true,
             "--rounds" => table.rounds = arguments.next().ok_or(USAGE)?.parse().map_err(|_| USAGE)?,
             "--only" => table.only = Some(arguments.next().ok_or(USAGE)?.clone()),
             _ => return Err(USAGE.into()),
         }
+    }
+    if !any_cpu {
+        table.cpu = Some(pin()?);
     }
     stdio::measure(&mut table)?;
     record::measure(&mut table)?;

@@ -10,7 +10,7 @@ use crate::measure::Contest;
 /// Everything that one run measures.
 pub(crate) struct Table {
     /// The CPU that it all runs on.
-    pub(crate) cpu: usize,
+    pub(crate) cpu: Option<usize>,
     /// How often each side has its turn.
     pub(crate) rounds: usize,
     /// Only what has this in its name.
@@ -66,7 +66,11 @@ impl fmt::Display for Table {
             write!(f, "{what:first$}  {ours:>second$}  {bare:>third$}  {ratio:>fourth$}  ")?;
             writeln!(f, "{rate:>fifth$}  {limit}")?;
         }
-        writeln!(f, "\none CPU (number {}) for both ends, medians of {} rounds", self.cpu, self.rounds)
+        let cpu = match self.cpu {
+            Some(cpu) => format!("one CPU (number {cpu}) for both ends"),
+            None => "both ends on whatever CPU the kernel gives them".to_owned(),
+        };
+        writeln!(f, "\n{cpu}, medians of {} rounds", self.rounds)
     }
 }
 

@@ -5,6 +5,7 @@ use super::hit::{Hit, Kind};
 use super::key;
 use super::scan::{Rules, Scan, after_scheme_word};
 use crate::protocol::header::{LAST_EVENT_ID, METHOD, PARAM_PREFIX, PROTOCOL_VERSION, SESSION_ID, decode, encode};
+use crate::trace::HttpHead;
 
 /// Headers that the protocol reads. A session id opens a session, but one that ends with the server, and nothing would
 /// pair without it.
@@ -26,6 +27,33 @@ const PLAIN: [&str; 8] = [
     "keep-alive",
     "transfer-encoding",
 ];
+
+/// Whether a head has nothing to hide, which one look at all of it often tells; `false` where each part must be looked at.
+pub(super) fn is_clean(rules: &Rules, head: &HttpHead) -> bool {
+    if !rules.places.is_empty() || !rules.patterns.is_empty() {
+        return false;
+    }
+    if head.target.as_ref().is_some_and(|target| target.contains(['?', '#', ';', '@'])) {
+        return false;
+    }
+    let is_one_of = |names: &[&str], name: &str| names.iter().any(|other| other.eq_ignore_ascii_case(name));
+    // Names as a JSON text has them, because some are so short that only the quotes make names of them.
+    let mut text = Vec::with_capacity(512);
+    text.extend_from_slice(head.target.as_deref().unwrap_or_default().as_bytes());
+    for (name, value) in &head.headers {
+        if is_one_of(&KEPT, name) || is_one_of(&PLAIN, name) {
+            continue;
+        }
+        if is_one_of(CREDENTIALS, name) || value.starts_with(['/', '?']) || value.starts_with("=?") {
+            return false;
+        }
+        text.extend_from_slice(b"\n\"");
+        text.extend(name.bytes().map(|byte| byte.to_ascii_lowercase()));
+        text.extend_from_slice(b"\" ");
+        text.extend_from_slice(value.as_bytes());
+    }
+    !rules.suspect(&text)
+}
 
 /// The value of a header without its secrets; `None` where there are none.
 pub(super) fn header(rules: &Rules, name: &str, value: &str, hits: &mut Vec<Hit>) -> Option<String> {
@@ -75,4 +103,94 @@ impl Scan<'_> {
             at += pair.len() + 1;
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rules() -> Rules {
+        Rules { standard: true, ..Rules::default() }
+    }
+
+    fn head(target: &str, headers: Vec<(String, String)>) -> HttpHead {
+        HttpHead { method: Some("POST".into()), target: Some(target.into()), status: None, headers }
+    }
+
+    #[test]
+    fn an_ordinary_head_is_clean_at_first_sight() {
+        let headers = [("Host", "127.0.0.1:9"), ("Mcp-Name", "echo"), ("Mcp-Session-Id", "8d6f"), ("Accept", "*/*")];
+        let headers: Vec<_> = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        assert!(is_clean(&rules(), &head("/mcp", headers.clone())));
+        assert!(!is_clean(&rules(), &head("/mcp?key=1", headers)));
+        for name in ["Authorization", "X-Api-kEy", "x-auth", "X-Functions-Key", "Cookie", "pin"] {
+            let headers = vec![(name.to_owned(), "12345".to_owned())];
+            assert!(!is_clean(&rules(), &head("/mcp", headers)), "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_clean_at_first_sight_is_clean(
+            target in prop::collection::vec(prop::sample::select(PIECES), 0..4),
+            headers in prop::collection::vec(
+                (prop::collection::vec(prop::sample::select(PIECES), 1..3), prop::collection::vec(prop::sample::select(PIECES), 0..4)),
+                0..4,
+            ),
+        ) {
+            let headers: Vec<_> = headers.into_iter().map(|(name, value)| (name.concat(), value.concat())).collect();
+            let (rules, head) = (rules(), head(&target.concat(), headers));
+            if is_clean(&rules, &head) {
+                for (name, value) in &head.headers {
+                    prop_assert_eq!(header(&rules, name, value, &mut Vec::new()), None, "{}: {}", name, value);
+                }
+                let mut scan = Scan::new(&rules, "url");
+                let target = head.target.unwrap_or_default();
+                scan.url(&target);
+                scan.text(&target);
+                prop_assert!(scan.edits.is_empty(), "{}", target);
+            }
+        }
+    }
+
+    const PIECES: &[&str] = &[
+        "/mcp",
+        "?",
+        "key",
+        "Key",
+        "kEy",
+        "=",
+        "api",
+        "-",
+        "x-",
+        "X-",
+        "auth",
+        "Authorization",
+        "Bearer ",
+        "token",
+        "TOKEN",
+        "abc123",
+        "pin",
+        "otp",
+        "code",
+        "cookie",
+        "set-cookie",
+        "mcp-param-",
+        "password",
+        "=?base64?aHVudGVyMg==?=",
+        "://",
+        "user:pw@",
+        "host",
+        "sk-proj-abcdefghijklmnop1234567890",
+        "eyJ",
+        " ",
+        ";",
+        "#",
+        "functions",
+        "access",
+        "secret",
+        "x-auth",
+        "1234",
+    ];
 }

@@ -101,18 +101,6 @@ pub(super) struct HttpFields {
     headers: Vec<(String, String)>,
 }
 
-/// The same as it is written, which happens twice a call over HTTP.
-#[derive(Serialize)]
-pub(super) struct HttpFieldsOf<'h> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    method: Option<&'h str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    target: Option<&'h str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<u16>,
-    headers: &'h [(String, String)],
-}
-
 #[derive(Deserialize, Serialize)]
 pub(super) struct EventFields {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -222,13 +210,6 @@ impl std::convert::From<From> for Side {
 impl std::convert::From<HttpFields> for HttpHead {
     fn from(HttpFields { method, target, status, headers }: HttpFields) -> HttpHead {
         HttpHead { method, target, status, headers }
-    }
-}
-
-impl<'h> std::convert::From<&'h HttpHead> for HttpFieldsOf<'h> {
-    fn from(head: &'h HttpHead) -> HttpFieldsOf<'h> {
-        let HttpHead { method, target, status, headers } = head;
-        HttpFieldsOf { method: method.as_deref(), target: target.as_deref(), status: *status, headers }
     }
 }
 

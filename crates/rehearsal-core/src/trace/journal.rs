@@ -54,6 +54,7 @@ pub struct JournalReader<R> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Verbatim {
     from: Side,
+    channel: Channel,
     at: Duration,
     /// The place of the next one.
     seq: u64,
@@ -146,7 +147,7 @@ impl<R: BufRead> JournalReader<R> {
     fn read_verbatim(&mut self, verbatim: Verbatim) -> Result<Option<JournalLine>, ReadError> {
         let before = self.position;
         let read = self.read_line(verbatim.left);
-        let Verbatim { from, at, seq, left } = verbatim;
+        let Verbatim { from, channel, at, seq, left } = verbatim;
         let left = left.saturating_sub(self.position - before);
         self.verbatim = Some(Verbatim { seq: seq + 1, left, ..verbatim });
         match read? {
@@ -158,7 +159,7 @@ impl<R: BufRead> JournalReader<R> {
             Some(_) => {
                 let line = self.buffer.strip_suffix(b"\n").unwrap_or(&self.buffer);
                 let message = Message::parse(Bytes::copy_from_slice(line));
-                let what = What::Message { from, channel: Channel::MAIN, message, event_id: None };
+                let what = What::Message { from, channel, message, event_id: None };
                 Ok(Some(JournalLine::Entry { session_id: None, entry: Entry::new(seq, at, what) }))
             }
         }
@@ -233,7 +234,8 @@ fn line(number: u64, text: &[u8]) -> Result<Said, ReadError> {
 
 fn verbatim(fields: &Fields<'_>) -> Result<Verbatim, String> {
     let left = fields.bytes.ok_or("`bytes`")?;
-    Ok(Verbatim { from: fields.from()?, at: fields.at()?, seq: fields.seq()?, left })
+    let (from, channel) = (fields.from()?, fields.channel());
+    Ok(Verbatim { from, channel, at: fields.at()?, seq: fields.seq()?, left })
 }
 
 impl<R: BufRead> Iterator for JournalReader<R> {
@@ -401,7 +403,7 @@ mod tests {
     fn messages_that_stand_as_they_came_are_read_like_any() {
         let mut journal = Vec::new();
         let lines = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n\r\nnoise\n";
-        write_lines(&mut journal, 4, Duration::from_micros(12_500), Side::Client, lines);
+        write_lines(&mut journal, 4, Duration::from_micros(12_500), Side::Client, Channel::MAIN, lines);
         write_entry(&mut journal, &Entry { seq: 7, ..said("{}") }, None);
         let read = |journal: &[u8]| {
             let mut reader = JournalReader::new(journal);
@@ -433,14 +435,20 @@ mod tests {
     #[test]
     fn a_session_of_lines_can_be_come_back_to() {
         let mut journal = Vec::new();
-        write_lines(&mut journal, 0, Duration::ZERO, Side::Server, b"one\ntwo\nthree\n");
+        write_lines(&mut journal, 0, Duration::ZERO, Side::Server, Channel(7), b"one\ntwo\nthree\n");
         let mut reader = JournalReader::new(std::io::Cursor::new(journal));
         let first = reader.next();
         let mark = reader.mark();
         let rest: Vec<_> = reader.by_ref().map(Result::unwrap).collect();
         reader.go_to(mark).unwrap();
         assert_eq!(reader.by_ref().map(Result::unwrap).collect::<Vec<_>>(), rest);
-        assert!(first.is_some() && rest.len() == 2);
+        let on_channel = |line: &JournalLine| {
+            matches!(
+                line,
+                JournalLine::Entry { entry: Entry { what: What::Message { channel: Channel(7), .. }, .. }, .. }
+            )
+        };
+        assert!(first.is_some() && rest.len() == 2 && rest.iter().all(on_channel));
     }
 
     proptest! {

@@ -20,7 +20,14 @@ pub(super) fn put_number(out: &mut Vec<u8>, number: u64) {
 
 /// A string.
 pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
-    put_value(out, text);
+    // Nearly every text can be written as it is.
+    let plain = text.bytes().fold(true, |plain, byte| plain & (byte >= b' ') & (byte != b'"') & (byte != b'\\'));
+    if !plain {
+        return put_value(out, text);
+    }
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
 }
 
 /// Anything that serde can always write.
@@ -97,6 +104,13 @@ mod tests {
             put_milliseconds(&mut out, Duration::from_micros(micros));
             let text = String::from_utf8(out).unwrap();
             prop_assert_eq!(milliseconds(&text), Some(Duration::from_micros(micros)));
+        }
+
+        #[test]
+        fn texts_are_written_as_everybody_does(text in "[ -~\"\\\\\\x00-\\x1fé😀]{0,40}") {
+            let mut out = Vec::new();
+            put_text(&mut out, &text);
+            prop_assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string(&text).unwrap());
         }
 
         #[test]

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::fields::{EndFields, EventFields, HttpFieldsOf};
+use super::fields::{EndFields, EventFields};
 use super::format::JOURNAL_FORMAT;
 use super::members::{put_message, put_whole};
 use super::put::{put_milliseconds, put_number, put_text, put_value};
-use super::{Entry, Start, What};
+use super::{Entry, HttpHead, Start, What};
 use crate::exchange::{Channel, Side};
 use crate::message::Body;
 
@@ -99,7 +99,7 @@ pub(super) fn put_entry(out: &mut Vec<u8>, entry: &Entry, log: Option<&InLog<'_>
             put_from(out, *from);
             put_channel(out, *channel);
             out.extend_from_slice(b",\"http\":");
-            put_value(out, &HttpFieldsOf::from(head));
+            put_head(out, head);
         }
         What::Event { channel, name, id, data, retry } => {
             put_channel(out, *channel);
@@ -137,12 +137,13 @@ pub(super) fn put_entry(out: &mut Vec<u8>, entry: &Entry, log: Option<&InLog<'_>
 /// {"type":"lines","seq":4,"at_ms":12.5,"from":"client","bytes":41}
 /// {"jsonrpc":"2.0","id":1,"method":"ping"}
 /// ```
-pub fn write_lines(out: &mut Vec<u8>, seq: u64, at: Duration, from: Side, lines: &[u8]) {
+pub fn write_lines(out: &mut Vec<u8>, seq: u64, at: Duration, from: Side, channel: Channel, lines: &[u8]) {
     out.extend_from_slice(b"{\"type\":\"lines\",\"seq\":");
     put_number(out, seq);
     out.extend_from_slice(b",\"at_ms\":");
     put_milliseconds(out, at);
     put_from(out, from);
+    put_channel(out, channel);
     out.extend_from_slice(b",\"bytes\":");
     put_number(out, lines.len() as u64);
     out.extend_from_slice(b"}\n");
@@ -165,6 +166,33 @@ fn kind(what: &What) -> &'static str {
         What::Stderr { .. } => "stderr",
         What::Ended(_) => "end",
     }
+}
+
+/// The first line and the headers, by hand: this happens twice a call over HTTP.
+fn put_head(out: &mut Vec<u8>, HttpHead { method, target, status, headers }: &HttpHead) {
+    out.push(b'{');
+    for (name, text) in [("method", method), ("target", target)] {
+        if let Some(text) = text {
+            put_text(out, name);
+            out.push(b':');
+            put_text(out, text);
+            out.push(b',');
+        }
+    }
+    if let Some(status) = status {
+        out.extend_from_slice(b"\"status\":");
+        put_number(out, u64::from(*status));
+        out.push(b',');
+    }
+    out.extend_from_slice(b"\"headers\":[");
+    for (number, (name, value)) in headers.iter().enumerate() {
+        out.extend_from_slice(if number == 0 { b"[" } else { b",[" });
+        put_text(out, name);
+        out.push(b',');
+        put_text(out, value);
+        out.push(b']');
+    }
+    out.extend_from_slice(b"]}");
 }
 
 fn put_from(out: &mut Vec<u8>, from: Side) {

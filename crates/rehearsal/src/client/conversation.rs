@@ -148,7 +148,8 @@ impl Conversation {
         };
         let channel = self.sender.open_channel();
         let key = Key { channel, asker: Side::Client, id };
-        let at = self.started.elapsed();
+        let now = Instant::now();
+        let at = now.duration_since(self.started);
         let pace = if limit <= patience::SHORT { Pace::Slow } else { self.pace };
         let slot = Slot::new(pace);
         let raw = message.raw().clone();
@@ -183,7 +184,7 @@ impl Conversation {
             },
         };
         let deadline = match pace {
-            Pace::Quick => tokio::time::Instant::from_std(self.started + at),
+            Pace::Quick => tokio::time::Instant::from_std(now),
             Pace::Slow => tokio::time::Instant::now(),
         }
         .checked_add(limit);

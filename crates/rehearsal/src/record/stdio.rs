@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rehearsal_core::exchange::Side;
+use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::redact::Run;
 use rehearsal_core::trace::{End, What};
 use rehearsal_wire::stdio::{ClientStreams, Relay, RelayEnd, ServerCommand, SpawnError, Stream, Tap};
@@ -146,7 +146,8 @@ impl StdioTap {
                     match run {
                         Run::Clean(bytes) => {
                             passed.extend(whats.drain(..).map(Passed::What));
-                            passed.push(Passed::Lines { from: lines.from, bytes });
+                            let (channel, bytes) = (Channel::MAIN, bytes.into());
+                            passed.push(Passed::Lines { from: lines.from, channel, bytes });
                         }
                         Run::Suspect(line) => lines.cut(line, &mut whats),
                     }

@@ -1,11 +1,12 @@
 //! One session on its way to the disk.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rehearsal_core::exchange::Side;
+use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::Message;
 use rehearsal_core::redact::{Hit, Redaction};
 use rehearsal_core::trace::{End, Entry, InLog, Start, What, write_entry, write_lines, write_start};
@@ -64,7 +65,7 @@ pub(super) enum Passed<'b> {
     /// Anything.
     What(What),
     /// Whole messages with nothing to hide, each with its line end. They are read when somebody wants to know.
-    Lines { from: Side, bytes: &'b [u8] },
+    Lines { from: Side, channel: Channel, bytes: Cow<'b, [u8]> },
 }
 
 impl Tape {
@@ -220,12 +221,12 @@ impl Running {
             let seq = self.next;
             let what = match passed {
                 Passed::What(what) => what,
-                Passed::Lines { from, bytes } => {
-                    let count = memchr::memchr_iter(b'\n', bytes).count() as u64;
+                Passed::Lines { from, channel, bytes } => {
+                    let count = memchr::memchr_iter(b'\n', &bytes).count() as u64;
                     messages += count;
                     self.next += count;
                     if self.spool.is_some() {
-                        write_lines(&mut self.lines, seq, at, from, bytes);
+                        write_lines(&mut self.lines, seq, at, from, channel, &bytes);
                     }
                     continue;
                 }

@@ -142,7 +142,10 @@ pub(super) fn read(
 
 /// Names and values as they came; bytes that are not UTF-8 are shown as `�`.
 pub(super) fn owned(fields: &[Header]) -> Vec<(String, String)> {
-    let text = |value| String::from_utf8_lossy(value).into_owned();
+    let text = |value| match std::str::from_utf8(value) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(value).into_owned(),
+    };
     fields.iter().map(|field| (field.name.to_owned(), text(field.value))).collect()
 }
 

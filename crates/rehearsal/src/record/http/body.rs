@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::{Message, Reason};
+use rehearsal_core::redact::Redaction;
 use rehearsal_core::trace::What;
 use rehearsal_wire::http::sse::{Decoder, Event};
 
@@ -147,6 +148,21 @@ impl Body {
             }
             Body::Compressed { content, .. } => content.end(is_whole, place, whats),
             Body::Unreadable { why } => Some(why),
+        }
+    }
+
+    /// One message as it came, with a line end, where nobody needs to read it now: it has no secrets, and fits in a line.
+    pub(super) fn line(&mut self, redaction: &Redaction) -> Option<Vec<u8>> {
+        match self {
+            Body::Whole { bytes, cut: false, .. } => {
+                let fits = bytes.starts_with(b"{") && memchr::memchr(b'\n', bytes).is_none();
+                (fits && redaction.is_clean(bytes)).then(|| {
+                    let mut line = std::mem::take(bytes);
+                    line.push(b'\n');
+                    line
+                })
+            }
+            Body::Whole { cut: true, .. } | Body::Events(_) | Body::Compressed { .. } | Body::Unreadable { .. } => None,
         }
     }
 

@@ -10,6 +10,7 @@ use rehearsal_wire::http::proxy::{Forward, Over, Sight, Watcher};
 
 use super::body::{Body, Place, header};
 use super::sessions::{Session, Sessions, Transport};
+use crate::record::tape::Passed;
 
 /// How long we wait for a body to say which session it belongs to.
 const UNDECIDED_LIMIT: usize = 60 * 1024;
@@ -21,6 +22,8 @@ pub(super) struct Exchange {
     limit: usize,
     state: State,
     /// What was seen and is not on the tape yet.
+    passed: Vec<Passed<'static>>,
+    /// What the body says on its way there.
     whats: Vec<What>,
     request: Option<Body>,
     response: Option<Body>,
@@ -56,13 +59,14 @@ impl Exchange {
     pub(super) fn new(sessions: Arc<Sessions>, socket: u64, limit: usize, head: HttpHead) -> Exchange {
         let request = Some(Body::new(&head.headers, limit));
         // Most have a head, a message and an end in one go.
-        let whats = Vec::with_capacity(4);
+        let passed = Vec::with_capacity(4);
         let mut exchange = Exchange {
             sessions,
             socket,
             limit,
             state: State::Over,
-            whats,
+            passed,
+            whats: Vec::new(),
             request,
             response: None,
             accepted: false,
@@ -125,7 +129,29 @@ impl Exchange {
         let channel = session.channel();
         let decided = State::Decided { session, channel, role };
         if let State::Undecided(head) = std::mem::replace(&mut self.state, decided) {
-            self.whats.push(What::Http { from: Side::Client, channel, head });
+            self.passed.push(Passed::What(What::Http { from: Side::Client, channel, head }));
+        }
+    }
+
+    /// What a body said joins what was seen before.
+    fn pass_on(&mut self) {
+        self.passed.extend(self.whats.drain(..).map(Passed::What));
+    }
+
+    /// A body that is whole. Where it is one message that nobody needs to read now, it is kept as it came.
+    fn body_ended(&mut self, body: Option<Body>, is_whole: bool, from: Side) {
+        let channel = self.channel();
+        let Some(mut body) = body else { return };
+        let tape = match &self.state {
+            State::Decided { session, .. } if is_whole && !self.accepted => session.tape.takes_lines(),
+            State::Decided { .. } | State::Undecided(_) | State::Over => None,
+        };
+        match tape.and_then(|redaction| body.line(redaction)) {
+            Some(line) => self.passed.push(Passed::Lines { from, channel, bytes: line.into() }),
+            None => {
+                let unread = body.end(is_whole, Place { from, channel }, &mut self.whats);
+                self.unread = unread.or(self.unread.take());
+            }
         }
     }
 
@@ -145,10 +171,11 @@ impl Exchange {
     }
 
     fn request_ended(&mut self, is_whole: bool) {
-        let place = Place { from: Side::Client, channel: self.channel() };
-        if let Some(body) = self.request.take() {
-            self.unread = body.end(is_whole, place, &mut self.whats).or(self.unread.take());
-        }
+        // Where the body says which session it is, it must still be there.
+        self.channel();
+        let body = self.request.take();
+        self.body_ended(body, is_whole, Side::Client);
+        self.pass_on();
     }
 
     fn response_begins(&mut self, head: HttpHead) {
@@ -173,17 +200,16 @@ impl Exchange {
             self.response = Some(Body::new(&head.headers, self.limit));
             self.accepted = status == 202;
         }
-        self.whats.push(What::Http { from: Side::Server, channel, head });
+        self.passed.push(Passed::What(What::Http { from: Side::Server, channel, head }));
     }
 
     fn response_says(&mut self, data: &[u8]) {
         let place = Place { from: Side::Server, channel: self.channel() };
-        let before = self.whats.len();
         if let Some(body) = &mut self.response {
             body.push(data, place, &mut self.whats);
         }
         if let State::Decided { session, role: Role::Stream(target), .. } = &self.state {
-            for what in &self.whats[before..] {
+            for what in &self.whats {
                 if let What::Event { name: Some(name), data, .. } = what
                     && name == "endpoint"
                 {
@@ -191,18 +217,17 @@ impl Exchange {
                 }
             }
         }
+        self.pass_on();
     }
 
     fn response_ended(&mut self, is_whole: bool) {
-        let place = Place { from: Side::Server, channel: self.channel() };
-        let before = self.whats.len();
-        if let Some(body) = self.response.take() {
-            self.unread = body.end(is_whole, place, &mut self.whats).or(self.unread.take());
-        }
+        let body = self.response.take();
+        self.body_ended(body, is_whole, Side::Server);
         let is_garbled = |what: &What| matches!(what, What::Message { message, .. } if message.as_garbled().is_some());
-        if self.accepted && self.whats[before..].iter().all(is_garbled) {
-            self.whats.truncate(before);
+        if self.accepted && self.whats.iter().all(is_garbled) {
+            self.whats.clear();
         }
+        self.pass_on();
     }
 
     fn over(&mut self, over: Over) {
@@ -217,7 +242,7 @@ impl Exchange {
             Over::Stopped => (Some("the recorder was stopped".to_owned()), End::Stopped),
         };
         let channel = self.channel();
-        self.whats.push(What::ChannelEnded { channel, why: why.or(self.unread.take()) });
+        self.passed.push(Passed::What(What::ChannelEnded { channel, why: why.or(self.unread.take()) }));
         self.put();
         if let State::Decided { session, role, .. } = std::mem::replace(&mut self.state, State::Over) {
             if let Role::Stream(_) = role {
@@ -229,9 +254,9 @@ impl Exchange {
 
     fn put(&mut self) {
         if let State::Decided { session, .. } = &self.state
-            && !self.whats.is_empty()
+            && !self.passed.is_empty()
         {
-            session.tape.put(self.whats.drain(..));
+            session.tape.pass(self.passed.drain(..));
         }
     }
 }
@@ -247,6 +272,7 @@ impl Watcher for Exchange {
                 if let Some(body) = &mut self.request {
                     body.push(data, Place { from: Side::Client, channel }, &mut self.whats);
                 }
+                self.pass_on();
             }
             Sight::RequestEnd => self.request_ended(true),
             Sight::Response(head) => self.response_begins(head),
