@@ -20,9 +20,9 @@ pub(super) fn put_number(out: &mut Vec<u8>, number: u64) {
 
 /// A string.
 pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
-    // Nearly every text can be written as it is.
-    let plain = text.bytes().fold(true, |plain, byte| plain & (byte >= b' ') & (byte != b'"') & (byte != b'\\'));
-    if !plain {
+    // Nearly every text can be written as it is. Without a way out in the middle, many bytes are looked at at once.
+    let special = |byte: u8| u8::from(byte < b' ') | u8::from(byte == b'"') | u8::from(byte == b'\\');
+    if text.bytes().fold(0, |seen, byte| seen | special(byte)) != 0 {
         return put_value(out, text);
     }
     out.push(b'"');

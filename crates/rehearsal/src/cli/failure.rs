@@ -153,6 +153,7 @@ fn client_exit(error: &ClientError) -> Exit {
         | ClientError::Refused { .. }
         | ClientError::NotAuthorized { .. }
         | ClientError::Lost { .. }
+        | ClientError::Repeated { .. }
         | ClientError::Garbled { .. }
         | ClientError::BadResult { .. }
         | ClientError::NoCommonVersion { .. }
@@ -204,6 +205,7 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
         ClientError::Lost { method, .. } if is_first(method) => {
             hints.push("is the server running, and is its URL right?");
         }
+        ClientError::Repeated { .. } => hints.push("that is no MCP server; `-v` shows what it says"),
         ClientError::NoCommonVersion { .. } => hints.push("`--protocol auto` takes any version that both speak"),
         ClientError::Start(SpawnError::NoWorkingDir { .. } | SpawnError::Refused { .. })
         | ClientError::Engine(EngineError::NotRun { .. } | EngineError::Failed { .. } | EngineError::Hangs { .. })

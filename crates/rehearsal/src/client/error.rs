@@ -104,6 +104,14 @@ pub enum ClientError {
         /// What else is known.
         evidence: Box<Evidence>,
     },
+    /// The request itself came back.
+    #[error("no answer to {method}: the server sends back what it is told, as `cat` does{evidence}")]
+    Repeated {
+        /// What was asked.
+        method: Method,
+        /// What else is known.
+        evidence: Box<Evidence>,
+    },
     /// Something came, but not a response.
     #[error("the answer to {method} is not a response: {reason}{}{evidence}", quoted(.found))]
     Garbled {
@@ -189,6 +197,7 @@ impl ClientError {
             | ClientError::Refused { method, .. }
             | ClientError::NotAuthorized { method, .. }
             | ClientError::Lost { method, .. }
+            | ClientError::Repeated { method, .. }
             | ClientError::Garbled { method, .. }
             | ClientError::ErrorReply { method, .. }
             | ClientError::BadResult { method, .. }
@@ -213,6 +222,7 @@ impl ClientError {
             | ClientError::TimedOut { evidence, .. }
             | ClientError::Refused { evidence, .. }
             | ClientError::Lost { evidence, .. }
+            | ClientError::Repeated { evidence, .. }
             | ClientError::Garbled { evidence, .. }
             | ClientError::NotSent { evidence, .. } => Some(evidence),
             ClientError::Start(_)

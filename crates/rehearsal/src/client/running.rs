@@ -205,10 +205,7 @@ impl Running {
                 }
                 _ => Ok(answered),
             },
-            Settled::Repeated => {
-                let why = "the server sends back what it is told, as `cat` does; is that an MCP server?".to_owned();
-                Err(ClientError::Lost { method, why, evidence: evidence() })
-            }
+            Settled::Repeated => Err(ClientError::Repeated { method, evidence: evidence() }),
             Settled::ChannelEnded(ChannelEnd::Refused { head, body }) => {
                 let status = head.status.map_or(0, |status| status.as_u16());
                 Err(ClientError::Refused { method, status, said: refusal(&head, &body), evidence: evidence() })

@@ -128,6 +128,7 @@ fn seen(result: Result<Response, ClientError>) -> String {
             },
             ClientError::TimedOut { .. } => "silence".to_owned(),
             ClientError::Refused { status, .. } => format!("status {status}"),
+            ClientError::Repeated { .. } => "the request came back".to_owned(),
             ClientError::Lost { .. } => "the stream is lost".to_owned(),
             ClientError::Garbled { reason, .. } => {
                 let reason = reason.to_string();

@@ -48,7 +48,9 @@ pub(super) fn heard(builder: ClientBuilder, shown: Shown, answered: Vec<Method>,
 /// A request of the server's that there is no answer to.
 fn unanswered(from: Side, message: &Message, answered: &[Method]) -> Option<Question> {
     let request = message.as_request().filter(|_| from == Side::Server)?;
-    if request.method == Method::PING || answered.contains(&request.method) {
+    // What begins a conversation is never a question: whoever says that only repeats it.
+    let begins = [Method::INITIALIZE, Method::DISCOVER].contains(&request.method);
+    if begins || request.method == Method::PING || answered.contains(&request.method) {
         return None;
     }
     let params = request.params.as_ref().and_then(|params| params.value().ok()).unwrap_or_default();
