@@ -75,12 +75,9 @@ impl Listing {
     fn written(&self, list: List, revision: Revision) -> &[String] {
         let elements = &self.lists[list as usize];
         elements.written[revision as usize].get_or_init(|| {
-            let known = |element: &Listed| match (element, list) {
-                (Listed::Exactly(element), _) => element.to_string(),
-                (Listed::Newest(element), List::Tools) => shape::tool(element.clone(), revision).to_string(),
-                (Listed::Newest(element), List::Resources | List::ResourceTemplates | List::Prompts) => {
-                    shape::listed(element.clone(), revision).to_string()
-                }
+            let known = |element: &Listed| match element {
+                Listed::Exactly(element) => element.to_string(),
+                Listed::Newest(element) => shape::listed(list, element.clone(), revision).to_string(),
             };
             elements.elements.iter().map(known).collect()
         })

@@ -4,75 +4,33 @@
 
 use serde_json::{Map, Value, json};
 
+use super::listing::List;
 use crate::protocol::{Era, Revision, meta};
+use crate::shape::forget_unknown;
 
 /// An element of a list without the keys that a version does not know.
-pub(super) fn listed(mut element: Value, revision: Revision) -> Value {
-    if let Some(object) = element.as_object_mut() {
-        object.retain(|key, _| knows(key, revision));
-        if revision.era() == Era::Legacy && object.get("outputSchema").is_some_and(|it| it["type"] != "object") {
-            // Only 2026-07-28 has output schemas of other things than objects.
-            object.shift_remove("outputSchema");
-        }
-        if let Some(Value::Array(arguments)) = object.get_mut("arguments") {
-            for argument in arguments.iter_mut().filter_map(Value::as_object_mut) {
-                argument.retain(|key, _| knows(key, revision));
-            }
-        }
-        if let Some(annotations) = object.get_mut("annotations") {
-            *annotations = annotated(annotations.take(), revision);
-        }
-    }
-    element
-}
-
-fn knows(key: &str, revision: Revision) -> bool {
-    match key {
-        // Of tools; resources had theirs from the beginning.
-        "title" | "outputSchema" | "_meta" => revision >= Revision::V2025_06_18,
-        "icons" | "websiteUrl" => revision >= Revision::V2025_11_25,
-        "execution" => revision == Revision::V2025_11_25,
-        _ => true,
-    }
-}
-
-/// A tool without the keys that a version does not know.
-pub(super) fn tool(element: Value, revision: Revision) -> Value {
-    let mut element = listed(element, revision);
-    if revision < Revision::V2025_03_26
-        && let Some(object) = element.as_object_mut()
-    {
-        object.shift_remove("annotations");
-    }
+pub(super) fn listed(kind: List, mut element: Value, revision: Revision) -> Value {
+    let type_name = match kind {
+        List::Tools => "Tool",
+        List::Resources => "Resource",
+        List::ResourceTemplates => "ResourceTemplate",
+        List::Prompts => "Prompt",
+    };
+    forget_unknown(type_name, &mut element, revision);
     element
 }
 
 /// Who the server is, as far as a version wants to know.
 pub(super) fn implementation(mut info: Value, revision: Revision) -> Value {
-    if let Some(object) = info.as_object_mut() {
-        object.retain(|key, _| knows(key, revision) && (key != "description" || revision >= Revision::V2025_11_25));
-    }
+    forget_unknown("Implementation", &mut info, revision);
     info
 }
 
 /// What the server can do, as far as a version knows it.
 pub(super) fn capabilities(all: &Map<String, Value>, revision: Revision) -> Value {
-    let known = all.iter().filter(|(key, _)| match key.as_str() {
-        "completions" => revision.has_completions_capability(),
-        "tasks" => revision == Revision::V2025_11_25,
-        "extensions" => revision.era() == Era::Modern,
-        _ => true,
-    });
-    Value::Object(known.map(|(key, value)| (key.clone(), value.clone())).collect())
-}
-
-fn annotated(mut annotations: Value, revision: Revision) -> Value {
-    if revision < Revision::V2025_06_18
-        && let Some(object) = annotations.as_object_mut()
-    {
-        object.shift_remove("lastModified");
-    }
-    annotations
+    let mut known = Value::Object(all.clone());
+    forget_unknown("ServerCapabilities", &mut known, revision);
+    known
 }
 
 /// The result of a tool: blocks and keys that a version does not know become something that it does.
@@ -85,16 +43,10 @@ pub(super) fn called(result: &mut Value, revision: Revision) {
         let text = json!([{"type": "text", "text": structured.to_string()}]);
         object.insert("content".to_owned(), text);
     }
-    let fits = match (object.get("structuredContent"), revision.era()) {
-        (Some(structured), Era::Legacy) => revision.has_structured_content() && structured.is_object(),
-        (Some(_), Era::Modern) | (None, _) => true,
-    };
-    if !fits {
-        object.shift_remove("structuredContent");
-    }
     if let Some(Value::Array(blocks)) = object.get_mut("content") {
         blocks.iter_mut().for_each(|found| *found = block(found.take(), revision));
     }
+    forget_unknown("CallResult", result, revision);
 }
 
 /// The result of a prompt.
@@ -104,17 +56,15 @@ pub(super) fn phrased(result: &mut Value, revision: Revision) {
             *content = block(content.take(), revision);
         }
     }
+    forget_unknown("PromptResult", result, revision);
 }
 
 /// The result of reading a resource.
 pub(super) fn read(result: &mut Value, revision: Revision) {
-    if let Some(Value::Array(all)) = result.get_mut("contents") {
-        for contents in all.iter_mut().filter_map(Value::as_object_mut) {
-            contents.retain(|key, _| knows(key, revision));
-        }
-    }
+    forget_unknown("ReadResult", result, revision);
 }
 
+/// A block of a kind that a version does not know becomes one that it does.
 fn block(mut block: Value, revision: Revision) -> Value {
     match block["type"].as_str() {
         // Bytes that an old client may know what to do with.
@@ -125,20 +75,7 @@ fn block(mut block: Value, revision: Revision) -> Value {
         Some("resource_link") if revision < Revision::V2025_06_18 => {
             json!({"type": "text", "text": block["uri"].as_str().unwrap_or_default()})
         }
-        _ => {
-            if let Some(object) = block.as_object_mut()
-                && revision < Revision::V2025_06_18
-            {
-                object.shift_remove("_meta");
-                if let Some(Value::Object(resource)) = object.get_mut("resource") {
-                    resource.shift_remove("_meta");
-                }
-                if let Some(annotations) = object.get_mut("annotations") {
-                    *annotations = annotated(annotations.take(), revision);
-                }
-            }
-            block
-        }
+        _ => block,
     }
 }
 
@@ -196,11 +133,11 @@ mod tests {
     #[test]
     fn an_old_version_sees_only_what_it_knows() {
         let newest = json!({
-            "name": "echo", "title": "Echo", "description": "d", "inputSchema": {}, "outputSchema": {"type": "object"},
+            "name": "echo", "title": "Echo", "description": "d", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"},
             "annotations": {"readOnlyHint": true}, "icons": [], "_meta": {}, "execution": {"taskSupport": "optional"},
         });
         let keys = |revision| {
-            let known = tool(newest.clone(), revision);
+            let known = listed(List::Tools, newest.clone(), revision);
             known.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
         };
         assert_eq!(keys(Revision::V2024_11_05), "name description inputSchema");

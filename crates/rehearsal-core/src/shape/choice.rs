@@ -37,7 +37,7 @@ impl Check {
     fn among(&mut self, accepting: &[&'static Shape], all: &[&'static Shape], value: &Value) {
         let tagged = |one: &&&'static Shape| {
             let body = self.table.object(one).map(|(body, _)| body);
-            body.is_none_or(|body| tags(body, self.revision).all(|tag| tag.fits(value)))
+            body.is_none_or(|body| tells_apart(body, value, self.revision))
         };
         let meant: Vec<_> = accepting.iter().filter(tagged).copied().collect();
         match meant[..] {
@@ -140,6 +140,11 @@ impl Tag {
             None => !self.required,
         }
     }
+}
+
+/// Whether the words of an object that tell types apart are those of this one.
+pub(super) fn tells_apart(body: &'static Type, value: &Value, revision: Revision) -> bool {
+    tags(body, revision).all(|tag| tag.fits(value))
 }
 
 fn tags(body: &'static Type, revision: Revision) -> impl Iterator<Item = Tag> {

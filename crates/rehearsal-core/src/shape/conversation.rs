@@ -234,3 +234,102 @@ fn version_header(inside: &[Inside], on: Channel) -> Option<String> {
     let named = headers.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(header::PROTOCOL_VERSION));
     named.map(|(_, value)| value.trim().to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::{Fold, Start, Timeline, arbitrary};
+    use Side::{Client, Server};
+    use proptest::prelude::*;
+    use serde_json::Map;
+    use std::time::Duration;
+
+    fn located(entries: Vec<Entry>) -> (Vec<Located>, Conversation) {
+        let start = Start { session_id: "a".into(), server_info: Map::new(), started_at: None, metadata: Map::new() };
+        let (mut fold, mut parts) = (Fold::new(start), Vec::new());
+        entries.into_iter().for_each(|entry| fold.entry(entry, &mut parts));
+        fold.finish(None, &mut parts);
+        let half = || parts.iter().cloned().map(Ok);
+        let mut conversation = Conversation::default();
+        let mut found = Vec::new();
+        for moment in Timeline::new(half(), half()) {
+            found.extend(conversation.moment(&moment.unwrap()));
+        }
+        (found, conversation)
+    }
+
+    /// The version and the words of each finding.
+    fn told(said: &[(Side, &str)]) -> Vec<String> {
+        let entry = |(seq, (from, members)): (u64, &(Side, &str))| {
+            let text =
+                if members.starts_with('"') { format!(r#"{{"jsonrpc":"2.0",{members}}}"#) } else { (*members).into() };
+            let what =
+                What::Message { from: *from, channel: Channel::MAIN, message: Message::parse(text), event_id: None };
+            Entry::new(seq, Duration::from_millis(seq), what)
+        };
+        let (found, _) = located((0..).zip(said).map(entry).collect());
+        found.into_iter().map(|it| format!("{} {}: {}", it.sequence, it.revision, it.finding.message)).collect()
+    }
+
+    const ASK: &str = r#""id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#;
+    const OLDEST: &str =
+        r#""id":0,"result":{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
+    const NEWER: &str =
+        r#""id":0,"result":{"protocolVersion":"2026-07-28","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
+    const UNHEARD_OF: &str =
+        r#""id":0,"result":{"protocolVersion":"2024-10-07","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
+    const CALL: &str = r#""id":1,"method":"tools/call","params":{"name":"a"}"#;
+    const SOUND: &str = r#""id":1,"result":{"content":[{"type":"audio","data":"","mimeType":"audio/wav"}]}"#;
+    const STATELESS: &str = r#""id":2,"method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}"#;
+    const PLAIN: &str = r#""id":2,"result":{"content":[]}"#;
+
+    #[test]
+    fn the_version_that_was_agreed_on_counts_not_the_one_that_was_wanted() {
+        let said = [(Client, ASK), (Server, OLDEST), (Client, CALL), (Server, SOUND)];
+        assert_eq!(told(&said), ["3 2024-11-05: wrong result of tools/call in 2024-11-05"]);
+    }
+
+    #[test]
+    fn a_request_that_names_its_version_speaks_it_whatever_was_agreed_on() {
+        let said = [(Client, ASK), (Server, OLDEST), (Client, STATELESS), (Server, PLAIN)];
+        assert_eq!(told(&said), ["3 2026-07-28: wrong result of tools/call in 2026-07-28"]);
+    }
+
+    #[test]
+    fn a_handshake_agrees_on_a_version_that_has_one() {
+        let newer = told(&[(Client, ASK), (Server, NEWER)]);
+        assert_eq!(newer, ["1 2025-11-25: initialize agrees on version \"2026-07-28\""]);
+        let unheard_of = told(&[(Client, ASK), (Server, UNHEARD_OF)]);
+        assert_eq!(unheard_of, ["1 2025-11-25: initialize agrees on version \"2024-10-07\""]);
+    }
+
+    #[test]
+    fn noise_answers_to_nobody_and_batches_are_told() {
+        let ping = r#"[{"jsonrpc":"2.0","id":7,"method":"ping"},{"jsonrpc":"2.0","id":8,"method":"ping"}]"#;
+        let said = [
+            (Client, ASK),
+            (Server, OLDEST),
+            (Server, "Server running on stdio"),
+            (Server, r#""id":99,"result":{}"#),
+            (Server, r#""id":null,"error":{"code":-32700,"message":"m"}"#),
+            (Client, ping),
+        ];
+        assert_eq!(
+            told(&said),
+            [
+                "2 2024-11-05: not a message: not JSON: expected value at line 1 column 1",
+                "3 2024-11-05: an answer to 99, which is no open request",
+                "5 2024-11-05: 2024-11-05 has no batches",
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_was_recorded_can_be_checked_and_every_finding_has_its_place(entries in arbitrary::entries()) {
+            let (found, _) = located(entries);
+            let placed = |it: &Located| it.finding.place == Some(Place::Message { sequence: it.sequence });
+            prop_assert!(found.iter().all(placed));
+        }
+    }
+}

@@ -11,6 +11,7 @@
 mod check;
 mod choice;
 mod conversation;
+mod forget;
 mod headers;
 mod message;
 #[cfg(test)]
@@ -20,6 +21,8 @@ mod strings;
 mod table;
 mod versions;
 mod words;
+
+pub(crate) use forget::forget_unknown;
 
 pub use conversation::{Conversation, Located};
 pub use message::{MAX_FINDINGS, check_notification, check_request, check_response};

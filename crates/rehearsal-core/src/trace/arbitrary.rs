@@ -10,7 +10,7 @@ use crate::exchange::{Channel, Side};
 use crate::message::{Message, Reason};
 
 /// The entries of a session, numbered from 0 in the order of time.
-pub(super) fn entries() -> impl Strategy<Value = Vec<Entry>> {
+pub(crate) fn entries() -> impl Strategy<Value = Vec<Entry>> {
     proptest::collection::vec((0..5_000_000_u64, what()), 0..40).prop_map(|things| {
         let mut at = Duration::ZERO;
         let entry = |(seq, (later, what))| {

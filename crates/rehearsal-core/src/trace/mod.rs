@@ -6,7 +6,7 @@
 //! ```
 
 #[cfg(test)]
-mod arbitrary;
+pub(crate) mod arbitrary;
 mod compare;
 mod detect;
 pub mod dialect;

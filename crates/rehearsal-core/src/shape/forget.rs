@@ -1,0 +1,128 @@
+//! A value of the newest version without what an older one does not know.
+
+use serde_json::{Map, Value};
+
+use super::check::check;
+use super::choice::tells_apart;
+use super::table::{Named, Shape, TABLE, Table, Type};
+use crate::json::Path;
+use crate::protocol::Revision;
+use crate::report::Severity;
+
+/// Takes out of an object of a type of the table every field that a version does not know, or knows to be something else, however deep
+/// it stands. Keys that no version knows stay.
+pub(crate) fn forget_unknown(type_name: &str, value: &mut Value, revision: Revision) {
+    match TABLE.named.get(type_name) {
+        Some(Named::Type { body, .. }) => object(body, value, revision),
+        Some(Named::Alias(shape)) => inside(shape, value, revision),
+        None => {}
+    }
+}
+
+fn object(body: &'static Type, value: &mut Value, revision: Revision) {
+    let Some(map) = value.as_object_mut() else { return };
+    map.retain(|key, _| {
+        let mut named = body.fields.iter().filter(|field| field.name == key).peekable();
+        named.peek().is_none() || named.any(|field| field.versions.contain(revision))
+    });
+    for field in Table::known(body, revision) {
+        if is_something_else(body, field.name, map, revision) {
+            map.shift_remove(field.name);
+        } else if let Some(value) = map.get_mut(field.name) {
+            inside(&field.shape, value, revision);
+        }
+    }
+}
+
+/// Whether an optional field, which is of several shapes in several versions, is not of the one of this version.
+fn is_something_else(body: &'static Type, name: &str, map: &Map<String, Value>, revision: Revision) -> bool {
+    let shapes = body.fields.iter().filter(|field| field.name == name).count();
+    let now = Table::known(body, revision).find(|field| field.name == name);
+    match (map.get(name), now) {
+        (Some(value), Some(field)) if shapes > 1 && !field.required => {
+            let found = check(&field.shape, Some(value), revision, Path::root());
+            found.iter().any(|misfit| misfit.severity == Severity::Error)
+        }
+        _ => false,
+    }
+}
+
+fn inside(shape: &'static Shape, value: &mut Value, revision: Revision) {
+    match shape {
+        Shape::List { each, .. } => {
+            value.as_array_mut().into_iter().flatten().for_each(|value| inside(each, value, revision));
+        }
+        Shape::Map(each) => {
+            let map = value.as_object_mut().into_iter();
+            map.flat_map(Map::values_mut).for_each(|value| inside(each, value, revision));
+        }
+        Shape::AllOf(all) => all.iter().for_each(|shape| inside(shape, value, revision)),
+        Shape::OneOf(_) => {
+            let meant = TABLE.alternatives(shape).into_iter().find(|one| {
+                TABLE
+                    .object(one)
+                    .is_some_and(|(body, versions)| versions.contain(revision) && tells_apart(body, value, revision))
+            });
+            if let Some(meant) = meant {
+                inside(meant, value, revision);
+            }
+        }
+        Shape::Named(name) => forget_unknown(name, value, revision),
+        Shape::Any
+        | Shape::Kind(_)
+        | Shape::Count
+        | Shape::Share
+        | Shape::Uri
+        | Shape::Base64
+        | Shape::Meta
+        | Shape::Word(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_a_version_does_not_know_is_gone_at_any_depth_and_what_nobody_knows_stays() {
+        let newest = json!({
+            "content": [
+                {"type": "text", "text": "t", "_meta": {"a/b": 1}, "annotations": {"priority": 1, "lastModified": "x"}},
+                {"type": "resource", "resource": {"uri": "a:b", "text": "t", "_meta": {}}},
+            ],
+            "structuredContent": [1],
+            "vendor": true,
+        });
+        let seen = |revision| {
+            let mut value = newest.clone();
+            forget_unknown("CallResult", &mut value, revision);
+            value
+        };
+        assert_eq!(seen(Revision::V2026_07_28), newest);
+        assert_eq!(seen(Revision::V2025_11_25), json!({"content": newest["content"], "vendor": true}));
+        let oldest = json!({
+            "content": [
+                {"type": "text", "text": "t", "annotations": {"priority": 1}},
+                {"type": "resource", "resource": {"uri": "a:b", "text": "t"}},
+            ],
+            "vendor": true,
+        });
+        assert_eq!(seen(Revision::V2024_11_05), oldest);
+    }
+
+    #[test]
+    fn what_is_left_has_nothing_that_the_version_does_not_know() {
+        let newest = json!({
+            "name": "echo", "title": "Echo", "inputSchema": {"type": "object"}, "outputSchema": {"type": "array"},
+            "annotations": {"readOnlyHint": true}, "icons": [{"src": "a:b"}], "_meta": {},
+            "execution": {"taskSupport": "optional"},
+        });
+        for revision in Revision::ALL {
+            let mut tool = newest.clone();
+            forget_unknown("Tool", &mut tool, revision);
+            let found = check(&Shape::Named("Tool"), Some(&tool), revision, Path::root());
+            assert_eq!(found, [], "{revision}");
+        }
+    }
+}
