@@ -1,0 +1,169 @@
+//! What other people's servers say, held against the shapes of the version that they speak: what is found is a defect of
+//! theirs, or one of the shapes.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rehearsal::Client;
+use rehearsal::client::{ClientBuilder, HttpTransport};
+use rehearsal::core::exchange::{Channel, Side};
+use rehearsal::core::message::Message;
+use rehearsal::core::protocol::{Era, Revision};
+use rehearsal::core::report::Severity;
+use rehearsal::core::shape::{Conversation, Located};
+use rehearsal::core::trace::{Entry, Fold, Moment, Start, Timeline, What};
+use rehearsal::record::{HttpRecording, Recorder};
+use rehearsal::store::{BadLines, Input, Recording};
+use rehearsal_wire::http::proxy::Options;
+use serde_json::{Map, json};
+use tokio::process::Command;
+
+use crate::everything;
+use crate::installed::{TIMEOUT, listening, node, npm_server, python, sdk_server};
+use crate::servers::{in_both_eras, sdk_tour};
+
+/// What is wrong in a conversation, notes aside: who said it, and what is said about it.
+fn told(moments: impl Iterator<Item = Moment>) -> Vec<String> {
+    let mut conversation = Conversation::default();
+    let mut found: Vec<String> = Vec::new();
+    for moment in moments {
+        let located = conversation.moment(&moment).into_iter();
+        for Located { from, finding, .. } in located.filter(|it| it.finding.severity > Severity::Note) {
+            let what = rehearsal::core::report::Finding { place: None, hint: None, ..finding };
+            let line = format!("{from}: {what}").replace("\n ", "");
+            if !found.contains(&line) {
+                found.push(line);
+            }
+        }
+    }
+    assert!(conversation.messages() > 4, "nothing was said");
+    found
+}
+
+/// What a client and a server on pipes say to each other.
+#[derive(Clone, Default)]
+struct Overheard(Arc<Mutex<Vec<(Side, Message)>>>);
+
+impl Overheard {
+    fn by(&self, builder: ClientBuilder) -> ClientBuilder {
+        let said = self.0.clone();
+        builder.timeout(TIMEOUT).on_message(move |side, message| said.lock().unwrap().push((side, message.clone())))
+    }
+
+    fn told(&self) -> Vec<String> {
+        let start = Start { session_id: "a".into(), server_info: Map::new(), started_at: None, metadata: Map::new() };
+        let (mut fold, mut parts) = (Fold::new(start), Vec::new());
+        for (seq, (from, message)) in (0..).zip(self.0.lock().unwrap().iter().cloned()) {
+            let what = What::Message { from, channel: Channel::MAIN, message, event_id: None };
+            fold.entry(Entry::new(seq, Duration::from_millis(seq), what), &mut parts);
+        }
+        fold.finish(None, &mut parts);
+        let half = || parts.iter().cloned().map(Ok);
+        told(Timeline::new(half(), half()).map(Result::unwrap))
+    }
+}
+
+#[tokio::test]
+async fn servers_of_the_reference_on_pipes() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("note.txt"), "a note").unwrap();
+    let path = folder.path().as_os_str().to_owned();
+    for revision in Revision::ALL.into_iter().filter(|revision| revision.has_handshake()) {
+        let overheard = Overheard::default();
+        let arguments = [npm_server("server-everything").into_os_string(), "stdio".into()];
+        let builder = Client::command(node()).arguments(arguments).legacy(revision).answers(everything::answers());
+        let client = overheard.by(builder).connect().await.unwrap();
+        client.list_tools().await.unwrap();
+        client.list_resources().await.unwrap();
+        client.list_prompts().await.unwrap();
+        client.call_tool("get-tiny-image", json!({})).await.unwrap();
+        client.call_tool("get-annotated-message", json!({"messageType": "error", "includeImage": true})).await.unwrap();
+        client.call_tool("get-structured-content", json!({"location": "New York"})).await.unwrap();
+        client.call_tool("get-resource-links", json!({"count": 2})).await.unwrap();
+        client.call_tool("no-such-tool", json!({})).await.unwrap();
+        client.close().await;
+        // A true defect: it answers with links to resources, which only 2025-06-18 and later have, whatever was agreed on.
+        let (links, others): (Vec<_>, Vec<_>) =
+            overheard.told().into_iter().partition(|line| line.contains("got \"resource_link\""));
+        assert_eq!(!links.is_empty(), revision < Revision::V2025_06_18, "{revision}: {links:?}");
+        assert_eq!(others, [""; 0], "{revision}");
+    }
+    let servers = [
+        (
+            node(),
+            vec![npm_server("server-filesystem").into_os_string(), path.clone()],
+            "list_directory",
+            json!({"path": folder.path()}),
+        ),
+        (node(), vec![npm_server("server-memory").into_os_string()], "read_graph", json!({})),
+        (python("mcp-server-time"), vec![], "get_current_time", json!({"timezone": "UTC"})),
+        (python("mcp-server-git"), vec![], "git_status", json!({"repo_path": folder.path()})),
+    ];
+    for (program, arguments, tool, given) in servers {
+        for (builder, era) in in_both_eras(|| Client::command(&program).arguments(arguments.clone())) {
+            let overheard = Overheard::default();
+            let client = overheard.by(builder).connect().await.unwrap();
+            client.list_tools().await.unwrap();
+            client.call_tool(tool, given.clone()).await.unwrap();
+            client.close().await;
+            assert_eq!(overheard.told(), [""; 0], "{program:?} {arguments:?} {era:?}");
+        }
+    }
+}
+
+/// What is wrong with what passed through a recorder, HTTP included.
+async fn recorded<T>(url: &str, tour: impl AsyncFnOnce(String) -> T) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace.jsonl");
+    let recorder = Recorder::builder().trace(&trace).build();
+    let options = Options::new("127.0.0.1:0".parse().unwrap(), url).unwrap();
+    let recording = HttpRecording::start(&recorder, options).await.unwrap();
+    tour(recording.url()).await;
+    recording.stop().await;
+    moments(&trace)
+}
+
+fn moments(trace: &Path) -> Vec<String> {
+    let recording = Recording::open(&Input::File(trace.to_owned())).unwrap();
+    told(recording.timeline(BadLines::Refuse).map(Result::unwrap))
+}
+
+#[tokio::test]
+async fn servers_on_every_sdk_over_http() {
+    let fastmcp = sdk_server(&python("python"), "fastmcp_server.py", "http").await;
+    let typescript = sdk_server(&node(), "typescript_server.mjs", "http").await;
+    let rmcp = listening(Command::new(env!("CARGO_BIN_EXE_rmcp-server")).arg("http")).await;
+    for (name, server, unknown) in
+        [("fastmcp", &fastmcp, "isError"), ("typescript", &typescript, "-32602"), ("rmcp", &rmcp, "-32602")]
+    {
+        for era in [Era::Modern, Era::Legacy] {
+            let found = recorded(&server.url, async |url| {
+                let builder = Client::url(url);
+                let builder = match era {
+                    Era::Modern => builder.modern(),
+                    Era::Legacy => builder.legacy(Revision::LATEST_LEGACY),
+                };
+                sdk_tour(builder, era, unknown).await;
+            })
+            .await;
+            assert_eq!(found, [""; 0], "{name} {era:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn server_everything_over_both_kinds_of_http() {
+    for (transport, revision) in [("streamableHttp", Revision::V2025_11_25), ("sse", Revision::V2024_11_05)] {
+        let server = everything::http(transport).await;
+        let found = recorded(&server.url, async |url| {
+            let builder = Client::url(url).legacy(revision).timeout(TIMEOUT).answers(everything::answers());
+            let builder = if transport == "sse" { builder.transport(HttpTransport::Sse) } else { builder };
+            let client = builder.connect().await.unwrap();
+            everything::whole_tour(&client).await;
+            client.close().await;
+        })
+        .await;
+        assert_eq!(found, [""; 0], "{transport}");
+    }
+}
