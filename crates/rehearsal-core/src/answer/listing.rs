@@ -26,7 +26,8 @@ pub(super) enum List {
 impl List {
     const ALL: [List; 4] = [List::Tools, List::Resources, List::ResourceTemplates, List::Prompts];
 
-    fn key(self) -> &'static str {
+    /// The key of its elements in a result.
+    pub(super) fn key(self) -> &'static str {
         match self {
             List::Tools => "tools",
             List::Resources => "resources",

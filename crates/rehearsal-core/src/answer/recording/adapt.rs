@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::answer::listing::List;
 use crate::answer::shape::{self, ResultType};
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, Reply};
@@ -45,15 +46,16 @@ fn completed(
         strip(&mut object, from);
     }
     let list = match method {
-        "tools/list" => Some("tools"),
-        "prompts/list" => Some("prompts"),
-        "resources/list" => Some("resources"),
-        "resources/templates/list" => Some("resourceTemplates"),
+        "tools/list" => Some(List::Tools),
+        "prompts/list" => Some(List::Prompts),
+        "resources/list" => Some(List::Resources),
+        "resources/templates/list" => Some(List::ResourceTemplates),
         _ => None,
     };
-    if let Some(Value::Array(elements)) = list.and_then(|list| object.get_mut(list)) {
-        let known = if method == "tools/list" { shape::tool } else { shape::listed };
-        elements.iter_mut().for_each(|element| *element = known(element.take(), to));
+    if let Some(list) = list
+        && let Some(Value::Array(elements)) = object.get_mut(list.key())
+    {
+        elements.iter_mut().for_each(|element| *element = shape::listed(list, element.take(), to));
     }
     let mut result = Value::Object(object);
     match method {
