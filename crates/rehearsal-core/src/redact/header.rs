@@ -17,13 +17,14 @@ const CREDENTIALS: &[&str] =
 
 /// Headers of every request and response whose values are words and numbers of HTTP itself. Looking for secrets in them
 /// would be a good part of what recording a call costs.
-const PLAIN: [&str; 8] = [
+const PLAIN: [&str; 9] = [
     "accept",
     "cache-control",
     "connection",
     "content-length",
     "content-type",
     "date",
+    "host",
     "keep-alive",
     "transfer-encoding",
 ];

@@ -4,30 +4,34 @@ use std::time::Duration;
 
 /// A number.
 pub(super) fn put_number(out: &mut Vec<u8>, number: u64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    let mut rest = number;
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// A string.
 pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
-    // Nearly every text can be written as it is. Without a way out in the middle, many bytes are looked at at once.
-    let special = |byte: u8| u8::from(byte < b' ') | u8::from(byte == b'"') | u8::from(byte == b'\\');
-    if text.bytes().fold(0, |seen, byte| seen | special(byte)) != 0 {
+    // Nearly every text can be written as it is.
+    if !is_plain(text.as_bytes()) {
         return put_value(out, text);
     }
     out.push(b'"');
     out.extend_from_slice(text.as_bytes());
     out.push(b'"');
+}
+
+/// Whether nothing in a text needs an escape; eight bytes are looked at together.
+fn is_plain(text: &[u8]) -> bool {
+    let (words, rest) = text.as_chunks::<8>();
+    let mut last = [b' '; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let eight = |byte: u8| u64::from_ne_bytes([byte; 8]);
+    let special = |word: &[u8; 8]| {
+        let word = u64::from_ne_bytes(*word);
+        let zero = |bytes: u64| bytes.wrapping_sub(eight(1)) & !bytes;
+        let control = word.wrapping_sub(eight(b' ')) & !word;
+        // A borrow may set bits above one that is right, never without one.
+        (zero(word ^ eight(b'"')) | zero(word ^ eight(b'\\')) | control) & eight(0x80)
+    };
+    words.iter().chain([&last]).fold(0, |seen, word| seen | special(word)) == 0
 }
 
 /// Anything that serde can always write.
