@@ -26,6 +26,26 @@ fn a_python_trace_is_shown_and_comes_back_as_it_was() {
     ");
 }
 
+/// Arguments in every place, explicit `null`s, fields that are absent or of another kind, unknown methods and fields, errors in
+/// words and as objects, times without a zone or none at all, bytes, numbers beyond 64 bits.
+#[test]
+fn whatever_a_python_trace_says_comes_back_as_it_was() {
+    let stage = Stage::new().file("python.jsonl", &fixture("python-variants.jsonl"));
+    rehearse!(stage, "rehearse trace convert python.jsonl trace.jsonl && rehearse trace convert trace.jsonl back.jsonl --to python", @"exit: 0");
+    let read = |name: &str| std::fs::read_to_string(stage.path().join(name)).unwrap();
+    let (before, after) = (read("python.jsonl"), read("back.jsonl"));
+    assert_eq!(before.lines().count(), after.lines().count());
+    for (before, after) in before.lines().zip(after.lines()) {
+        let value = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        assert_eq!(value(after), value(before));
+    }
+    // Every digit of those that no number type of ours holds.
+    for number in ["123456789012345678901234567890", "18446744073709551616", "1e+22"] {
+        assert!(before.contains(number) && after.contains(number), "{number}");
+    }
+    rehearse!(stage, "rehearse trace show python.jsonl > a; rehearse trace show trace.jsonl > b; cmp a b; rehearse trace stats python.jsonl | head -1", @"");
+}
+
 #[test]
 fn cassettes_of_other_tools_become_traces() {
     let mut stage = Stage::new();

@@ -24,5 +24,6 @@ mod session;
 mod tree;
 mod writer;
 
+pub use patch::IMPORTED;
 pub use reader::Reader;
 pub use writer::{WriteError, Writer};

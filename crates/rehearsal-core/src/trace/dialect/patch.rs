@@ -3,7 +3,7 @@
 use super::tree::Tree;
 
 /// The member of a message, and of a session's metadata, that holds what else the file said which it came from.
-pub(super) const IMPORTED: &str = "_imported";
+pub const IMPORTED: &str = "_imported";
 
 /// What has to be done to `from` to get `to`; `None` where they are the same.
 ///

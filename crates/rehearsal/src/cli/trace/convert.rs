@@ -1,18 +1,14 @@
 //! `rehearse trace convert`
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use rehearsal::core::trace::Format;
-use rehearsal::core::trace::dialect::{WriteError, Writer};
 use rehearsal::store::{Input, Recording};
-use tempfile::NamedTempFile;
 
 use super::TraceError;
-use super::output::plain;
+use super::output::Writing;
 use super::reading::{Reading, input};
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
@@ -74,20 +70,13 @@ impl Convert {
             None => self.reading.open(&self.from_file, context)?,
         };
         let format = self.to.unwrap_or_else(|| by_name(&self.to_file));
-        let path = Some(self.to_file.as_path()).filter(|path| path.as_os_str() != "-");
-        let failed = |error| failure(path, error);
-        let (file, out) = begin(path).map_err(|cause| failed(cause.into()))?;
-        let side = tempfile::tempfile().map_err(|cause| failed(cause.into()))?;
-        let mut writer: Writer<_, File> = Writer::new(format, BufWriter::with_capacity(256 << 10, out), side);
+        let mut writing = Writing::begin(Some(&self.to_file), format)?;
         for part in recording.parts(self.reading.bad_lines()) {
             if let Some(part) = self.reading.sound(part, &self.from_file, context)? {
-                writer.part(&part).map_err(failed)?;
+                writing.part(&part)?;
             }
         }
-        writer.finish().map_err(failed)?;
-        if let (Some(file), Some(path)) = (file, path) {
-            put_in_place(file, path).map_err(|cause| failed(cause.into()))?;
-        }
+        writing.finish()?;
         Ok(Exit::Ok)
     }
 }
@@ -98,29 +87,5 @@ fn by_name(path: &Path) -> Format {
         Some("har") => Format::Har,
         Some("journal") => Format::Journal,
         Some(_) | None => Format::Trace,
-    }
-}
-
-fn begin(path: Option<&Path>) -> io::Result<(Option<NamedTempFile>, Box<dyn Write>)> {
-    let Some(path) = path else { return Ok((None, Box::new(io::stdout().lock()))) };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let file = NamedTempFile::new_in(folder).map_err(plain)?;
-    let out = file.reopen()?;
-    Ok((Some(file), Box::new(out)))
-}
-
-/// The file takes its place, with the mode of the one that was there.
-fn put_in_place(file: NamedTempFile, path: &Path) -> io::Result<()> {
-    if let Ok(known) = std::fs::metadata(path) {
-        file.as_file().set_permissions(known.permissions())?;
-    }
-    file.persist(path).map(drop).map_err(|error| error.error)
-}
-
-fn failure(path: Option<&Path>, error: WriteError) -> Failure {
-    match (error, path) {
-        (WriteError::Io(cause), Some(path)) => TraceError::Unwritable { path: path.to_owned(), cause }.into(),
-        (WriteError::Io(cause), None) => Failure::Output(cause),
-        (error @ (WriteError::SecondSession { .. } | WriteError::NoHttp { .. }), _) => TraceError::Unfit(error).into(),
     }
 }

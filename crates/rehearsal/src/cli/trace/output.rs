@@ -5,7 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use rehearsal::core::trace::{Part, TraceWriter};
+use rehearsal::core::trace::dialect::{WriteError, Writer};
+use rehearsal::core::trace::{Format, Part};
 use tempfile::NamedTempFile;
 
 use super::TraceError;
@@ -19,62 +20,61 @@ pub(super) struct Output {
     pub(super) output: Option<PathBuf>,
 }
 
-/// A trace that is being written.
+/// A recording that is being written.
 pub(in crate::cli) struct Writing {
-    writer: TraceWriter<BufWriter<Box<dyn Write>>, File>,
+    writer: Writer<BufWriter<Box<dyn Write>>, File>,
     /// What becomes the file when all is written.
     file: Option<(NamedTempFile, PathBuf)>,
 }
 
 impl Output {
-    /// Begins to write.
+    /// Begins to write a trace.
     pub(super) fn begin(&self) -> Result<Writing, Failure> {
-        match self.output.as_deref().filter(|path| path.as_os_str() != "-") {
-            Some(path) => Writing::to_file(path),
-            None => Writing::new(Box::new(io::stdout().lock()), None).map_err(Failure::Output),
-        }
+        Writing::begin(self.output.as_deref(), Format::Trace)
     }
 }
 
 impl Writing {
-    /// Writes to a file beside `path`, which takes its place at the end.
-    pub(in crate::cli) fn to_file(path: &Path) -> Result<Writing, Failure> {
-        let unwritable = |cause| TraceError::Unwritable { path: path.to_owned(), cause: plain(cause) };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let file = NamedTempFile::new_in(folder).map_err(unwritable)?;
-        let out = Box::new(file.reopen().map_err(unwritable)?);
-        Ok(Writing::new(out, Some((file, path.to_owned()))).map_err(unwritable)?)
-    }
-
-    fn new(out: Box<dyn Write>, file: Option<(NamedTempFile, PathBuf)>) -> io::Result<Writing> {
-        let writer = TraceWriter::new(BufWriter::with_capacity(256 << 10, out), tempfile::tempfile()?);
-        Ok(Writing { writer, file })
+    /// Writes to a file beside `path`, which takes its place at the end; without one, or for `-`, to stdout.
+    pub(super) fn begin(path: Option<&Path>, format: Format) -> Result<Writing, Failure> {
+        let path = path.filter(|path| path.as_os_str() != "-");
+        let begun = || -> io::Result<Writing> {
+            let (out, file): (Box<dyn Write>, _) = match path {
+                None => (Box::new(io::stdout().lock()), None),
+                Some(path) => {
+                    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                    let file = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(plain)?;
+                    (Box::new(file.reopen()?), Some((file, path.to_owned())))
+                }
+            };
+            let writer = Writer::new(format, BufWriter::with_capacity(256 << 10, out), tempfile::tempfile()?);
+            Ok(Writing { writer, file })
+        };
+        begun().map_err(|cause| failure(path, cause.into()))
     }
 
     /// Writes the next part.
     pub(in crate::cli) fn part(&mut self, part: &Part) -> Result<(), Failure> {
-        let written = self.writer.part(part);
-        written.map_err(|cause| self.unwritable(cause))
+        let path = self.file.as_ref().map(|(_, path)| path.as_path());
+        self.writer.part(part).map_err(|error| failure(path, error))
     }
 
     /// Puts the file in its place.
     pub(in crate::cli) fn finish(self) -> Result<(), Failure> {
         let Writing { writer, file } = self;
         let path = file.as_ref().map(|(_, path)| path.clone());
-        let failure = |cause| unwritable(path.as_deref(), cause);
-        writer.finish().map_err(failure)?;
-        let Some((file, path)) = file else { return Ok(()) };
-        // A file that people share keeps its mode; a new one gets the usual one instead of that of a temporary file.
-        let mode = std::fs::metadata(&path).map(|known| known.permissions()).ok();
-        let mode = mode.unwrap_or_else(|| std::os::unix::fs::PermissionsExt::from_mode(0o600));
-        let unwritable = |cause| TraceError::Unwritable { path: path.clone(), cause };
-        file.as_file().set_permissions(mode).map_err(unwritable)?;
-        file.persist(&path).map_err(|error| unwritable(error.error))?;
-        Ok(())
-    }
-
-    fn unwritable(&self, cause: io::Error) -> Failure {
-        unwritable(self.file.as_ref().map(|(_, path)| path.as_path()), cause)
+        let finished = || -> Result<(), WriteError> {
+            writer.finish()?;
+            if let Some((file, path)) = file {
+                // A file that people share keeps its mode; a new one may have secrets in it, and is for its owner.
+                let mode = std::fs::metadata(&path).map(|known| known.permissions()).ok();
+                let mode = mode.unwrap_or_else(|| std::os::unix::fs::PermissionsExt::from_mode(0o600));
+                file.as_file().set_permissions(mode)?;
+                file.persist(&path).map_err(|error| error.error)?;
+            }
+            Ok(())
+        };
+        finished().map_err(|error| failure(path.as_deref(), error))
     }
 }
 
@@ -86,9 +86,10 @@ pub(in crate::cli) fn plain(error: io::Error) -> io::Error {
     }
 }
 
-fn unwritable(path: Option<&Path>, cause: io::Error) -> Failure {
-    match path {
-        Some(path) => TraceError::Unwritable { path: path.to_owned(), cause }.into(),
-        None => Failure::Output(cause),
+fn failure(path: Option<&Path>, error: WriteError) -> Failure {
+    match (error, path) {
+        (WriteError::Io(cause), Some(path)) => TraceError::Unwritable { path: path.to_owned(), cause }.into(),
+        (WriteError::Io(cause), None) => Failure::Output(cause),
+        (error @ (WriteError::SecondSession { .. } | WriteError::NoHttp { .. }), _) => TraceError::Unfit(error).into(),
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rehearsal::core::exchange::Side;
+use rehearsal::core::trace::dialect::IMPORTED;
 use rehearsal::core::trace::{End, Fate, Inside, Moment, Start, What};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
@@ -129,7 +130,9 @@ impl<'a> TimelinePrinter<'a> {
         let line = self.cut(line.trim_end(), "session ".len());
         writeln!(self.out, "{heading}session{heading:#} {line}")?;
         let mut facts: Vec<String> = started_at.iter().map(|at| format!("started {at}")).collect();
-        facts.extend(metadata.iter().map(|(key, value)| match value {
+        // What an import keeps for the way back says nothing to people.
+        let metadata = metadata.iter().filter(|(key, _)| key.as_str() != IMPORTED);
+        facts.extend(metadata.map(|(key, value)| match value {
             Value::String(text) => format!("{key}={text}"),
             other => format!("{key}={other}"),
         }));
