@@ -77,9 +77,9 @@ impl Redaction {
                 What::ChannelEnded { channel, why: why.map(|why| self.line(why, "how it ended", &mut hits)) }
             }
             What::Stderr { line } => What::Stderr { line: self.line(line, "stderr", &mut hits) },
-            What::Piece { from, offset, bytes } => {
+            What::Piece { from, channel, offset, bytes } => {
                 let bytes = self.bytes(&bytes, "half a line", &mut hits).map_or(bytes, Bytes::from);
-                What::Piece { from, offset, bytes }
+                What::Piece { from, channel, offset, bytes }
             }
             What::Ended(end) => What::Ended(self.end(end, &mut hits)),
         };

@@ -43,8 +43,8 @@ fn what() -> impl Strategy<Value = What> {
         1 => (channel(), text(), text(), any::<String>(), any::<Option<u64>>())
             .prop_map(|(channel, name, id, data, retry)| What::Event { channel, name, id, data, retry }),
         1 => (channel(), text()).prop_map(|(channel, why)| What::ChannelEnded { channel, why }),
-        1 => any::<(usize, Vec<u8>)>().prop_flat_map(|(offset, bytes)| {
-            side().prop_map(move |from| What::Piece { from, offset, bytes: bytes.clone().into() })
+        1 => (side(), channel(), any::<(usize, Vec<u8>)>()).prop_map(|(from, channel, (offset, bytes))| {
+            What::Piece { from, channel, offset, bytes: bytes.into() }
         }),
         1 => any::<String>().prop_map(|line| What::Stderr { line }),
         1 => end().prop_map(What::Ended),

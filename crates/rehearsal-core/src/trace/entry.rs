@@ -75,12 +75,14 @@ pub enum What {
         /// The line; bytes that are not UTF-8 are shown as `�`.
         line: String,
     },
-    /// Some of a line was passed on before its end had come. Only journals have this: the message that the same side
-    /// says next is the whole of the line, and nothing is left of its pieces then. Where none follows, the recorder was
-    /// killed in the middle of the line, and the pieces together are a garbled message, half a line.
+    /// Some of a message was passed on before its end had come. Only journals have this: the message that the same side
+    /// says next on the channel is the whole of it, and nothing is left of its pieces then. Where none follows, the
+    /// recorder was killed in the middle of it, and the pieces together are a garbled message, half a line.
     Piece {
         /// Who said it.
         from: Side,
+        /// Where.
+        channel: Channel,
         /// Where it stands in the line; what was kept from there on is replaced.
         offset: usize,
         /// What was passed on.

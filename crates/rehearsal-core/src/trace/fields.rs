@@ -157,7 +157,7 @@ impl Fields<'_> {
             Kind::ChannelEnded => What::ChannelEnded { channel, why: self.why },
             Kind::Piece => {
                 let bytes = whole(&self)?.ok_or("`text` or `base64`")?.into();
-                What::Piece { from: self.from()?, offset: self.offset.ok_or("`offset`")?, bytes }
+                What::Piece { from: self.from()?, channel, offset: self.offset.ok_or("`offset`")?, bytes }
             }
             Kind::Stderr => What::Stderr { line: self.line.ok_or("`line`")? },
             Kind::End => What::Ended(self.end.ok_or("`end`")?.into()),

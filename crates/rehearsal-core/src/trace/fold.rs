@@ -46,8 +46,8 @@ pub struct Fold {
     open: BTreeMap<(u64, u32), Key>,
     bytes: usize,
     elsewhere: Elsewhere,
-    /// What each side has said of a line that has not ended.
-    pieces: [(Side, Vec<u8>); 2],
+    /// What each side has said on each channel of a message that has not ended.
+    pieces: BTreeMap<(Side, Channel), Vec<u8>>,
     /// The place after the last one that is taken.
     next: u64,
     last: Duration,
@@ -80,7 +80,7 @@ impl Fold {
             open: BTreeMap::new(),
             bytes: 0,
             elsewhere: Elsewhere::default(),
-            pieces: no_pieces(),
+            pieces: BTreeMap::new(),
             next: 0,
             last: Duration::ZERO,
             end: None,
@@ -102,7 +102,7 @@ impl Fold {
         }
         match what {
             What::Message { from, channel, message, event_id } => {
-                self.piece(from).clear();
+                self.pieces.remove(&(from, channel));
                 if let Body::Batch(messages) = message.body() {
                     for (item, message) in (0..).zip(messages) {
                         let place = Place { seq, item: Some(item), event_id: event_id.clone() };
@@ -119,12 +119,16 @@ impl Fold {
             }
             What::ChannelEnded { channel, .. } => {
                 self.elsewhere.ended(channel);
+                // Half a message was told before.
+                self.pieces.retain(|(_, other), _| *other != channel);
                 self.give(Part::Entry(Entry { seq, item, at, what }), parts);
             }
-            What::Piece { from, offset, bytes } => {
-                let line = self.piece(from);
+            What::Piece { from, channel, offset, bytes } => {
+                let kept: usize = self.pieces.values().map(Vec::len).sum();
+                let line = self.pieces.entry((from, channel)).or_default();
+                let others = kept - line.len();
                 line.truncate(offset);
-                let room = PIECES.saturating_sub(line.len()).min(bytes.len());
+                let room = PIECES.saturating_sub(others + line.len()).min(bytes.len());
                 line.extend_from_slice(&bytes[..room]);
             }
             What::Http { .. } | What::Event { .. } | What::Stderr { .. } => {
@@ -133,23 +137,17 @@ impl Fold {
         }
     }
 
-    fn piece(&mut self, from: Side) -> &mut Vec<u8> {
-        match from {
-            Side::Client => &mut self.pieces[0].1,
-            Side::Server => &mut self.pieces[1].1,
-        }
-    }
-
     /// Ends the session: what is still open ends without an answer, and a line that has not ended is half a line.
     /// `otherwise` is how it ended where no entry said so.
     pub fn finish(mut self, otherwise: Option<End>, parts: &mut Vec<Part>) {
-        for (from, line) in
-            std::mem::replace(&mut self.pieces, no_pieces()).into_iter().filter(|(_, line)| !line.is_empty())
-        {
+        for ((from, channel), line) in std::mem::take(&mut self.pieces) {
+            if line.is_empty() {
+                continue;
+            }
             let message = Message::garbled(line, Reason::HalfLine);
             let place = Place { seq: self.next, ..Place::default() };
             self.next = self.next.saturating_add(1);
-            self.message(from, Channel::MAIN, self.last, message, place, parts);
+            self.message(from, channel, self.last, message, place, parts);
         }
         let unanswered: Vec<Key> = std::mem::take(&mut self.open).into_values().collect();
         for key in unanswered {
@@ -275,10 +273,6 @@ impl Fold {
             parts.append(&mut self.held);
         }
     }
-}
-
-fn no_pieces() -> [(Side, Vec<u8>); 2] {
-    [(Side::Client, Vec::new()), (Side::Server, Vec::new())]
 }
 
 #[cfg(test)]
@@ -458,8 +452,17 @@ mod tests {
 
     #[test]
     fn pieces_of_a_line_are_replaced_by_the_line_or_are_half_of_it() {
-        let piece = |from, offset, bytes: &'static str| What::Piece { from, offset, bytes: bytes.into() };
+        let piece_on = |from, channel, offset, bytes: &'static str| What::Piece {
+            from,
+            channel: Channel(channel),
+            offset,
+            bytes: bytes.into(),
+        };
+        let piece = |from, offset, bytes| piece_on(from, 0, offset, bytes);
         let mut talk = Talk::default();
+        talk.happens(piece_on(Client, 7, 0, "{\"half of"));
+        talk.happens(piece_on(Client, 8, 0, "{\"it was told that this ended"));
+        talk.happens(What::ChannelEnded { channel: Channel(8), why: None });
         talk.happens(piece(Client, 0, "{\"json"));
         talk.happens(piece(Server, 0, "noi"));
         talk.happens(piece(Client, 6, "nrpc\":"));
@@ -467,9 +470,15 @@ mod tests {
         talk.happens(piece(Server, 3, "s"));
         talk.happens(piece(Server, 2, "n-"));
         let parts = talk.ends();
-        let [_, Part::Entry(half), Part::Call(_), _] = &parts[..] else { panic!("{parts:?}") };
+        let [_, Part::Entry(_), Part::Entry(request), Part::Entry(half), Part::Call(_), _] = &parts[..] else {
+            panic!("{parts:?}")
+        };
+        let What::Message { from: Client, channel: Channel(7), message, .. } = &request.what else {
+            panic!("{request:?}")
+        };
+        assert_eq!(message, &Message::garbled("{\"half of", Reason::HalfLine));
         let What::Message { from: Server, message, .. } = &half.what else { panic!("{half:?}") };
-        assert_eq!((half.seq, message), (4, &Message::garbled("non-", Reason::HalfLine)));
+        assert_eq!(message, &Message::garbled("non-", Reason::HalfLine));
     }
 
     #[test]

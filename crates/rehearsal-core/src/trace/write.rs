@@ -113,8 +113,9 @@ pub(super) fn put_entry(out: &mut Vec<u8>, entry: &Entry, log: Option<&InLog<'_>
                 put_text(out, why);
             }
         }
-        What::Piece { from, offset, bytes } => {
+        What::Piece { from, channel, offset, bytes } => {
             put_from(out, *from);
+            put_channel(out, *channel);
             out.extend_from_slice(b",\"offset\":");
             put_number(out, *offset as u64);
             put_whole(out, bytes);

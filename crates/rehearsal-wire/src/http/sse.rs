@@ -134,6 +134,36 @@ impl Decoder {
         self.ready.pop_front()
     }
 
+    /// How much data the event that is not complete yet has so far.
+    pub fn unfinished(&self) -> usize {
+        let (data, value) = self.parts();
+        data.map_or(0, <[u8]>::len) + value.map_or(0, <[u8]>::len) + usize::from(data.is_some() && value.is_some())
+    }
+
+    /// That data, from a byte on, and no more of it than so many bytes.
+    pub fn unfinished_data(&self, from: usize, limit: usize) -> Bytes {
+        let (data, value) = self.parts();
+        let between: &[u8] = if data.is_some() && value.is_some() { b"\n" } else { b"" };
+        let mut some = BytesMut::new();
+        let mut skipped = from;
+        for part in [data.unwrap_or_default(), between, value.unwrap_or_default()] {
+            let skip = skipped.min(part.len());
+            skipped -= skip;
+            let room = (limit - some.len()).min(part.len() - skip);
+            some.extend_from_slice(&part[skip..skip + room]);
+        }
+        some.freeze()
+    }
+
+    /// The lines of data that are complete, and the one that is not.
+    fn parts(&self) -> (Option<&[u8]>, Option<&[u8]>) {
+        let value = match split(&self.line) {
+            Some((b"data", value)) if self.line.contains(&b':') => Some(value),
+            _ => None,
+        };
+        (self.fields.data.as_deref(), value)
+    }
+
     /// The stream is over. What was read of an event that never became complete must not be used, by the rules;
     /// it is returned so that somebody can say so.
     pub fn finish(mut self) -> Option<Event> {
@@ -284,6 +314,25 @@ mod tests {
 
     fn data(text: &str) -> Vec<String> {
         events(text).iter().map(|event| String::from_utf8_lossy(&event.data).into_owned()).collect()
+    }
+
+    #[test]
+    fn what_has_come_of_an_event_is_what_its_data_begins_with() {
+        let stream = b"id: 1\ndata: {\"a\":\ndata:1}\nevent: x\ndata: end";
+        let mut decoder = Decoder::new(1000);
+        let mut lengths = Vec::new();
+        for byte in stream {
+            decoder.push(&[*byte]).unwrap();
+            let length = decoder.unfinished();
+            assert_eq!(decoder.unfinished_data(0, usize::MAX).len(), length);
+            assert_eq!(decoder.unfinished_data(2, 3).len(), length.saturating_sub(2).min(3));
+            lengths.push(length);
+        }
+        assert!(lengths.is_sorted());
+        assert_eq!(&decoder.unfinished_data(0, usize::MAX)[..], b"{\"a\":\n1}\nend");
+        assert_eq!(&decoder.unfinished_data(4, 4)[..], b":\n1}");
+        decoder.push(b"\n\n").unwrap();
+        assert_eq!(decoder.unfinished(), 0);
     }
 
     #[test]

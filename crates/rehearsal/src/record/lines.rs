@@ -5,22 +5,10 @@ use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::{Message, Reason};
 use rehearsal_core::trace::What;
 
-use super::unfinished::{closed, finished};
+use super::unfinished::{Kept, Pieces};
 
 /// How much of a line that is too long is kept.
 const KEPT: usize = 64 * 1024;
-/// How much of a line that has not ended is kept while it is redacted.
-const UNFINISHED: usize = 64 * 1024;
-
-/// What is kept of a line that has not ended when it is passed on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pieces {
-    /// Every byte of it.
-    Raw,
-    /// Up to the last value that is whole: half a secret cannot be told from half of anything else.
-    Redacted,
-}
-
 /// Cuts bytes into lines; memory is bounded by the limit, whatever comes.
 #[derive(Debug)]
 pub(super) struct Lines {
@@ -29,15 +17,15 @@ pub(super) struct Lines {
     pieces: Pieces,
     /// What has come of a line that has not ended.
     rest: Vec<u8>,
-    /// How much of it was whole when it was kept last.
-    kept: usize,
+    /// How much of it is kept.
+    kept: Kept,
     /// Whether the line was too long, and the rest of it is not kept.
     skipping: bool,
 }
 
 impl Lines {
     pub(super) fn new(from: Side, limit: usize, pieces: Pieces) -> Lines {
-        Lines { from, limit, pieces, rest: Vec::new(), kept: 0, skipping: false }
+        Lines { from, limit, pieces, rest: Vec::new(), kept: Kept::default(), skipping: false }
     }
 
     /// Whether the next byte begins a line.
@@ -75,7 +63,7 @@ impl Lines {
         if std::mem::take(&mut self.skipping) {
             return;
         }
-        self.kept = 0;
+        self.kept = Kept::default();
         let line = match self.rest.is_empty() {
             true => end,
             false => {
@@ -92,30 +80,19 @@ impl Lines {
         if self.skipping {
             return;
         }
-        let offset = self.rest.len();
         self.rest.extend_from_slice(rest);
         if self.rest.len() > self.limit {
             let line = std::mem::take(&mut self.rest);
-            (self.kept, self.skipping) = (0, true);
+            (self.kept, self.skipping) = (Kept::default(), true);
             whats.push(self.said(too_long(&line, self.limit)));
             return;
         }
-        let piece = match self.pieces {
-            Pieces::Raw => Some((offset, Bytes::copy_from_slice(rest))),
-            Pieces::Redacted => self.redactable(offset).map(|bytes| (0, bytes)),
-        };
-        whats.extend(piece.map(|(offset, bytes)| What::Piece { from: self.from, offset, bytes }));
-    }
-
-    /// What is whole of the line so far, where that is more than before.
-    fn redactable(&mut self, offset: usize) -> Option<Bytes> {
-        let head = &self.rest[..self.rest.len().min(UNFINISHED)];
-        let end = if offset < UNFINISHED { finished(head) } else { 0 };
-        if end <= self.kept {
-            return None;
-        }
-        self.kept = end;
-        Some(closed(&head[..end]).into())
+        let so_far = &self.rest;
+        let some =
+            |from: usize, limit: usize| Bytes::copy_from_slice(&so_far[from..][..limit.min(so_far.len() - from)]);
+        let piece = self.kept.piece(self.pieces, so_far.len(), some);
+        let (from, channel) = (self.from, Channel::MAIN);
+        whats.extend(piece.map(|(offset, bytes)| What::Piece { from, channel, offset, bytes }));
     }
 
     fn said(&self, message: Message) -> What {

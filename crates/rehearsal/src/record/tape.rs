@@ -14,12 +14,12 @@ use serde_json::{Map, Value};
 
 use super::clock::Clock;
 use super::hooks::Caller;
-use super::lines::Pieces;
 use super::log::Log;
 use super::notice::Notice;
 use super::recorder::Recorder;
 use super::session_id::session_id;
 use super::spool::Spool;
+use super::unfinished::Pieces;
 
 /// One session that is recorded. Cheap to clone; everybody who takes part holds one.
 ///
@@ -306,13 +306,13 @@ impl Running {
 
 /// What happened, without its secrets. The beginning of a message was closed, so that it is judged as a message.
 fn redacted(redaction: &Redaction, what: What) -> (What, Vec<Hit>) {
-    if let What::Piece { from, offset: 0, bytes } = &what
+    if let What::Piece { from, channel, offset: 0, bytes } = &what
         && !redaction.is_none()
     {
         let message = Message::parse(bytes.clone());
         if message.as_garbled().is_none() {
             let bytes = redaction.message(&message).map_or(bytes.clone(), |message| message.raw().clone());
-            return (What::Piece { from: *from, offset: 0, bytes }, Vec::new());
+            return (What::Piece { from: *from, channel: *channel, offset: 0, bytes }, Vec::new());
         }
     }
     redaction.what(what)

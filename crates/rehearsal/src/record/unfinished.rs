@@ -1,8 +1,56 @@
 //! A message that has only half arrived.
 
+use bytes::Bytes;
+
+/// How much of a message that has not ended is kept while it is redacted.
+const UNFINISHED: usize = 64 * 1024;
+
+/// What is kept of a message that has not ended when it is passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pieces {
+    /// Every byte of it.
+    Raw,
+    /// Up to the last value that is whole: half a secret cannot be told from half of anything else.
+    Redacted,
+}
+
+/// How much of a message that has not ended is kept already.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Kept {
+    /// How much of it had come.
+    length: usize,
+    /// How much of that was whole.
+    whole: usize,
+}
+
+impl Kept {
+    /// What is to be kept of a message of which `length` bytes have come, and where it stands in it. `some` gives what has
+    /// come, from a byte on and no more than so many.
+    pub(super) fn piece(
+        &mut self,
+        pieces: Pieces,
+        length: usize,
+        some: impl Fn(usize, usize) -> Bytes,
+    ) -> Option<(usize, Bytes)> {
+        let offset = std::mem::replace(&mut self.length, length);
+        match pieces {
+            _ if length <= offset => None,
+            Pieces::Raw => Some((offset, some(offset, length - offset))),
+            Pieces::Redacted if offset >= UNFINISHED => None,
+            Pieces::Redacted => {
+                let head = some(0, UNFINISHED);
+                let end = finished(&head);
+                let more = end > self.whole;
+                self.whole = self.whole.max(end);
+                more.then(|| (0, closed(&head[..end]).into()))
+            }
+        }
+    }
+}
+
 /// How much of a message is whole: up to the last value that has ended. What is not JSON is whole up to its last white
 /// space.
-pub(super) fn finished(half: &[u8]) -> usize {
+fn finished(half: &[u8]) -> usize {
     match is_json(half) {
         true => scan(half).end,
         false => half.iter().rposition(u8::is_ascii_whitespace).unwrap_or_default(),
@@ -14,7 +62,7 @@ pub(super) fn finished(half: &[u8]) -> usize {
 /// ```text
 /// {"method":"x","params":{"a":1,"password":"hun   ──►   {"method":"x","params":{"a":1}}
 /// ```
-pub(super) fn closed(whole: &[u8]) -> Vec<u8> {
+fn closed(whole: &[u8]) -> Vec<u8> {
     let open = if is_json(whole) { scan(whole).open } else { Vec::new() };
     whole.iter().copied().chain(open.into_iter().rev()).collect()
 }

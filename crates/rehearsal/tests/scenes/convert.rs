@@ -43,7 +43,11 @@ fn whatever_a_python_trace_says_comes_back_as_it_was() {
     for number in ["123456789012345678901234567890", "18446744073709551616", "1e+22"] {
         assert!(before.contains(number) && after.contains(number), "{number}");
     }
-    rehearse!(stage, "rehearse trace show python.jsonl > a; rehearse trace show trace.jsonl > b; cmp a b; rehearse trace stats python.jsonl | head -1", @"");
+    rehearse!(stage, "rehearse trace show python.jsonl > a; rehearse trace show trace.jsonl > b; cmp a b; rehearse trace stats python.jsonl | head -1", @r"
+    exit: 0
+    ----- stdout -----
+    21 sessions, 39 calls, 8 failed, 0 notifications, 10.5 kB
+    ");
 }
 
 #[test]

@@ -43,7 +43,7 @@ Formats: trace and journal are ours; python and python-log are those of the Pyth
 mcp-recorder, mcp-cassette, mcporter and mcptest are those of the tools of that name; har is an
 HTTP archive, written only. Nothing is lost between python and trace, in either direction. The
 cassettes of the others have no place for some of what we record;
-docs/reference/trace-formats.md says what.
+docs/reference/trace-format.md says what.
 
 Examples:
   rehearse trace convert session.jsonl trace.jsonl

@@ -35,6 +35,11 @@ impl Output {
 }
 
 impl Writing {
+    /// Begins to write a trace to a file.
+    pub(in crate::cli) fn to_file(path: &Path) -> Result<Writing, Failure> {
+        Writing::begin(Some(path), Format::Trace)
+    }
+
     /// Writes to a file beside `path`, which takes its place at the end; without one, or for `-`, to stdout.
     pub(super) fn begin(path: Option<&Path>, format: Format) -> Result<Writing, Failure> {
         let path = path.filter(|path| path.as_os_str() != "-");

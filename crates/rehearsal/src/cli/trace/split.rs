@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use rehearsal::core::trace::{Format, Part};
+use rehearsal::core::trace::Part;
 use rehearsal::store::Input;
 
 use super::TraceError;
@@ -51,7 +51,7 @@ impl Split {
             if let Part::Start(start) = &part {
                 self.close(open.take(), context)?;
                 let path = self.path(&start.session_id)?;
-                open = Some((Writing::begin(Some(&path), Format::Trace)?, path));
+                open = Some((Writing::to_file(&path)?, path));
             }
             if let Some((writing, _)) = &mut open {
                 writing.part(&part)?;

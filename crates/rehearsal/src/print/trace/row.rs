@@ -85,9 +85,9 @@ impl Row {
                 Row { subject: name.clone(), text, ..bare("event", Some(Side::Server), *channel) }
             }
             What::ChannelEnded { channel, why } => Row { text: why.clone(), ..bare("channel_ended", None, *channel) },
-            What::Piece { from, bytes, .. } => {
+            What::Piece { from, channel, bytes, .. } => {
                 let text = Some(String::from_utf8_lossy(bytes).into_owned());
-                Row { text, ..bare("piece", Some(*from), Channel::MAIN) }
+                Row { text, ..bare("piece", Some(*from), *channel) }
             }
             What::Stderr { line } => Row { text: Some(line.clone()), ..bare("stderr", None, Channel::MAIN) },
             What::Ended(end) => Row { text: Some(end_in_words(end)), ..bare("end", None, Channel::MAIN) },

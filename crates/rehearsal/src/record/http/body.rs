@@ -8,6 +8,7 @@ use rehearsal_core::trace::What;
 use rehearsal_wire::http::sse::{Decoder, Event};
 
 use super::encoding::{Encoding, More};
+use crate::record::unfinished::{Kept, Pieces};
 
 /// How much is kept of a body that is neither JSON nor events.
 const OTHER_LIMIT: usize = 64 * 1024;
@@ -22,9 +23,11 @@ pub(super) enum Body {
         limit: usize,
         /// Whether there was more.
         cut: bool,
+        /// How much of it is on the tape.
+        kept: Kept,
     },
-    /// A stream of events.
-    Events(Decoder),
+    /// A stream of events, and how much of the one that is not complete is on the tape.
+    Events(Decoder, Kept),
     /// Either of these, compressed.
     Compressed { encoding: Encoding, name: String, content: Box<Body> },
     /// What it says cannot be known.
@@ -64,11 +67,12 @@ impl Body {
     fn content(headers: &[(String, String)], limit: usize) -> Body {
         let kind = header(headers, "content-type").unwrap_or_default().split(';').next().unwrap_or_default().trim();
         if kind.eq_ignore_ascii_case("text/event-stream") {
-            return Body::Events(Decoder::new(limit));
+            return Body::Events(Decoder::new(limit), Kept::default());
         }
         let ending = kind.len().checked_sub("json".len()).and_then(|at| kind.get(at..)).unwrap_or_default();
         let is_json = kind.is_empty() || ending.eq_ignore_ascii_case("json");
-        Body::Whole { bytes: Vec::new(), limit: if is_json { limit } else { limit.min(OTHER_LIMIT) }, cut: false }
+        let limit = if is_json { limit } else { limit.min(OTHER_LIMIT) };
+        Body::Whole { bytes: Vec::new(), limit, cut: false, kept: Kept::default() }
     }
 
     /// How much is kept.
@@ -76,21 +80,22 @@ impl Body {
         match self {
             Body::Whole { bytes, .. } => bytes.len(),
             Body::Compressed { content, .. } => content.len(),
-            Body::Events(_) | Body::Unreadable { .. } => 0,
+            Body::Events(..) | Body::Unreadable { .. } => 0,
         }
     }
 
     /// Takes some of it; what it completes is appended.
     pub(super) fn push(&mut self, data: &[u8], place: Place, whats: &mut Vec<What>) {
         match self {
-            Body::Whole { bytes, limit, cut } => {
+            Body::Whole { bytes, limit, cut, kept: _ } => {
                 let room = (*limit - bytes.len()).min(data.len());
                 bytes.extend_from_slice(&data[..room]);
                 *cut |= room < data.len();
             }
-            Body::Events(decoder) => {
+            Body::Events(decoder, kept) => {
                 let pushed = decoder.push(data);
                 while let Some(event) = decoder.next_event() {
+                    *kept = Kept::default();
                     said(event, place, whats);
                 }
                 if let Err(error) = pushed {
@@ -122,7 +127,7 @@ impl Body {
     /// Whether more of it would be kept.
     fn wants_more(&self) -> More {
         match self {
-            Body::Whole { cut: false, .. } | Body::Events(_) | Body::Compressed { .. } => More::Wanted,
+            Body::Whole { cut: false, .. } | Body::Events(..) | Body::Compressed { .. } => More::Wanted,
             Body::Whole { cut: true, .. } | Body::Unreadable { .. } => More::Unwanted,
         }
     }
@@ -131,7 +136,7 @@ impl Body {
     pub(super) fn end(self, is_whole: bool, place: Place, whats: &mut Vec<What>) -> Option<String> {
         match self {
             Body::Whole { bytes, .. } if bytes.trim_ascii().is_empty() => None,
-            Body::Whole { bytes, limit, cut } => {
+            Body::Whole { bytes, limit, cut, kept: _ } => {
                 let bytes = Bytes::from(bytes);
                 let said = match (cut, is_whole) {
                     (true, _) => Message::garbled(bytes, Reason::TooLong { limit }),
@@ -141,7 +146,7 @@ impl Body {
                 whats.push(message(place, said, None));
                 None
             }
-            Body::Events(decoder) => {
+            Body::Events(decoder, _) => {
                 let half = decoder.finish().map(|event| event.data).filter(|data| !data.is_empty());
                 whats.extend(half.map(|data| message(place, Message::garbled(data, Reason::HalfLine), None)));
                 None
@@ -162,7 +167,25 @@ impl Body {
                     line
                 })
             }
-            Body::Whole { cut: true, .. } | Body::Events(_) | Body::Compressed { .. } | Body::Unreadable { .. } => None,
+            Body::Whole { cut: true, .. } | Body::Events(..) | Body::Compressed { .. } | Body::Unreadable { .. } => {
+                None
+            }
+        }
+    }
+
+    /// What has come of a message that has not ended, where that is more than before, and where it stands in it.
+    pub(super) fn piece(&mut self, pieces: Pieces) -> Option<(usize, Bytes)> {
+        match self {
+            Body::Whole { bytes, kept, .. } => {
+                let some =
+                    |from: usize, limit: usize| Bytes::copy_from_slice(&bytes[from..][..limit.min(bytes.len() - from)]);
+                kept.piece(pieces, bytes.len(), some)
+            }
+            Body::Events(decoder, kept) => {
+                kept.piece(pieces, decoder.unfinished(), |from, limit| decoder.unfinished_data(from, limit))
+            }
+            Body::Compressed { content, .. } => content.piece(pieces),
+            Body::Unreadable { .. } => None,
         }
     }
 
@@ -171,7 +194,7 @@ impl Body {
         match self {
             Body::Whole { bytes, .. } => Bytes::copy_from_slice(bytes),
             Body::Compressed { content, .. } => content.so_far(),
-            Body::Events(_) | Body::Unreadable { .. } => Bytes::new(),
+            Body::Events(..) | Body::Unreadable { .. } => Bytes::new(),
         }
     }
 }

@@ -252,6 +252,16 @@ impl Exchange {
         }
     }
 
+    /// What is about to be forwarded of messages that have not ended.
+    fn keep_pieces(&mut self) {
+        let State::Decided { session, channel, .. } = &self.state else { return };
+        for (from, body) in [(Side::Client, &mut self.request), (Side::Server, &mut self.response)] {
+            if let Some((offset, bytes)) = body.as_mut().and_then(|body| body.piece(session.tape.pieces())) {
+                self.passed.push(Passed::What(What::Piece { from, channel: *channel, offset, bytes }));
+            }
+        }
+    }
+
     fn put(&mut self) {
         if let State::Decided { session, .. } = &self.state
             && !self.passed.is_empty()
@@ -289,6 +299,7 @@ impl Watcher for Exchange {
             }
             self.channel();
         }
+        self.keep_pieces();
         self.put();
         Forward::Now
     }
