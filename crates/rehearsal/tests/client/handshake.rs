@@ -51,6 +51,25 @@ async fn a_server_that_can_be_discovered_is_modern() {
 }
 
 #[tokio::test]
+async fn a_server_that_refuses_the_version_it_lists_is_asked_once_more() {
+    let lines: Vec<String> = discovery().lines().map(str::to_owned).collect();
+    let refused = |id: u8| {
+        let data = r#"{"supported":["2026-07-28"],"requested":"2026-07-28"}"#;
+        format!(r#"< {{"jsonrpc":"2.0","id":{id},"error":{{"code":-32022,"message":"no","data":{data}}}}}"#)
+    };
+    let again = |line: &str| line.replacen("\"id\":1", "\"id\":2", 1);
+    let (builder, mut peer) = stage();
+    let script = [lines[0].clone(), refused(1), again(&lines[0]), again(&lines[1])].join("\n");
+    let client = connect(builder.modern(), &mut peer, &script).await.unwrap();
+    assert_eq!(client.revision(), Revision::V2026_07_28);
+
+    let (builder, mut peer) = stage();
+    let script = [lines[0].clone(), refused(1), again(&lines[0]), refused(2)].join("\n");
+    let error = connect(builder.modern(), &mut peer, &script).await.unwrap_err();
+    assert!(matches!(error, ClientError::ErrorReply { .. }), "{error}");
+}
+
+#[tokio::test]
 async fn a_server_that_does_not_know_the_probe_gets_a_handshake() {
     let (builder, mut peer) = stage();
     let probe = discovery().lines().next().unwrap().to_owned();
