@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -70,6 +71,12 @@ pub trait Sender: fmt::Debug + Send + Sync {
     /// Stops caring about a channel: over HTTP its response stream is closed, which in 2026-07-28 cancels the request.
     fn close_channel(&self, channel: Channel) {
         let _ = channel;
+    }
+
+    /// The same, and the client is told how long it should wait before it comes back, where a transport has words for it.
+    fn close_channel_for(&self, channel: Channel, retry: Duration) {
+        let _ = retry;
+        self.close_channel(channel);
     }
 
     /// Ends the conversation politely first, firmly after that; returns when it is over. Safe to call again.

@@ -11,6 +11,8 @@ mod cut_streams;
 mod everything;
 mod faults;
 mod hooked;
+mod initiated;
+mod inspector;
 mod installed;
 mod misbehaving;
 mod mocked;

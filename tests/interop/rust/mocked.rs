@@ -13,7 +13,7 @@ use crate::installed::{HttpServer, folder, listening, node, python};
 use crate::rmcp_client::{self, Heard};
 
 /// `rehearse`, built afresh on first use.
-fn rehearse() -> &'static Path {
+pub(crate) fn rehearse() -> &'static Path {
     static REHEARSE: OnceLock<PathBuf> = OnceLock::new();
     REHEARSE.get_or_init(|| {
         let programs = Path::new(env!("CARGO_BIN_EXE_tiny")).parent().unwrap();
@@ -33,11 +33,11 @@ fn mock() -> Command {
     command
 }
 
-fn file() -> PathBuf {
+pub(crate) fn file() -> PathBuf {
     folder().join("tiny.mock.yaml")
 }
 
-async fn over_http() -> HttpServer {
+pub(crate) async fn over_http() -> HttpServer {
     listening(mock().args(["--listen", "0"])).await
 }
 

@@ -108,6 +108,20 @@ fn look<T>(fact: Fact, facts: &Facts<'_>, judge: impl FnOnce(Option<&Value>) -> 
     }
 }
 
+/// The matcher of a `when`: its first keys are names of arguments, or of questions, and never operators.
+pub(super) fn when(written: &Located<Value>, problems: &mut Vec<Problem>) -> Option<Matcher> {
+    match &written.value {
+        Value::Object(fields) => match Matcher::parse_fields(fields) {
+            Ok(matcher) => Some(matcher),
+            Err(error) => {
+                problems.push(Problem::new(written.at, error.to_string()));
+                None
+            }
+        },
+        _ => matcher(written, problems),
+    }
+}
+
 /// A matcher as somebody wrote it; what is wrong with it goes to the list.
 pub(super) fn matcher(written: &Located<Value>, problems: &mut Vec<Problem>) -> Option<Matcher> {
     match Matcher::parse(&written.value) {

@@ -18,7 +18,7 @@ use super::schema::LazySchema;
 use super::shape;
 use super::template::Templates;
 use crate::protocol::{Revision, meta};
-use crate::script::mock::{Delay, FaultKind, Implementation, MockFile};
+use crate::script::mock::{FaultKind, Implementation, MockFile};
 use crate::script::{InOrder, Located, Problem, ScriptError};
 
 /// A mock file that was read.
@@ -258,16 +258,6 @@ impl Mock {
     /// Whether any answer depends on HTTP headers; if not, nobody needs to collect them.
     pub fn reads_headers(&self) -> bool {
         self.reads_headers
-    }
-
-    /// How long clients are told to wait before they come back to a stream that was closed.
-    pub fn retry(&self) -> Option<std::time::Duration> {
-        let of_step = |step: &Step| if let Step::CloseStream { retry } = step { *retry } else { None };
-        fn first(scene: &Scene, of_step: &dyn Fn(&Step) -> Option<Delay>) -> Option<Delay> {
-            let own = scene.steps.iter().find_map(of_step);
-            own.or_else(|| scene.choose.iter().find_map(|choice| first(&choice.scene, of_step)))
-        }
-        self.all_rules().flat_map(Rules::iter).find_map(|rule| first(&rule.scene, &of_step)).map(|delay| delay.from)
     }
 
     /// Who the server says it is.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::content::{Fields, Workshop, annotations, icons, ordered, tool_annotations};
 use super::fault::Faults;
-use super::given::{Given, matcher};
+use super::given::{Given, matcher, when};
 use super::rule::{Rule, Rules};
 use super::scene::{Kind, Owner, Scene, rule_name};
 use super::schema::LazySchema;
@@ -132,7 +132,7 @@ fn rules(
 ) -> Rules {
     let mut rules = Vec::with_capacity(written.len() + 1);
     for (at, rule) in written.iter().enumerate() {
-        let when = rule.when.as_ref().and_then(|when| matcher(when, shop.problems));
+        let when = rule.when.as_ref().and_then(|written| when(written, shop.problems));
         let given = Given::compile(rule.given.as_ref(), shop.problems);
         let name = rule_name(rule, when.as_ref(), &given, at);
         let times = rule.times.as_ref().map(|times| times.value);

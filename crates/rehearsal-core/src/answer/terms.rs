@@ -67,8 +67,13 @@ impl Terms {
     pub fn of(method: &Method, params: &Value, memory: &Memory, served: &[Revision]) -> Result<Terms, ErrorReply> {
         let claims = params.get("_meta").is_some_and(|meta| meta.get(meta::PROTOCOL_VERSION).is_some());
         let modern_only = *method == Method::DISCOVER || *method == Method::SUBSCRIPTIONS_LISTEN;
+        // To a server of the handshake era alone, the marks of the other one mean nothing.
+        let serves_modern = served.iter().any(|revision| revision.era() == Era::Modern);
         match memory.terms() {
-            _ if claims => Terms::modern(params, served),
+            None if modern_only && !serves_modern => {
+                Err(ErrorReply::new(code::METHOD_NOT_FOUND, format!("there is no method {method} here")))
+            }
+            _ if claims && serves_modern => Terms::modern(params, served),
             // Nobody before 2026-07-28 knows these methods, so whoever calls them forgot `_meta`.
             None if modern_only => Terms::modern(params, served),
             None if *method == Method::INITIALIZE || *method == Method::PING => Ok(Terms {

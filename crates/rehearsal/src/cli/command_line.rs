@@ -9,6 +9,7 @@ use super::completions::Completions;
 use super::context::Context;
 use super::exit::Exit;
 use super::generate::Generate;
+use super::init::Init;
 use super::list::List;
 use super::logout::Logout;
 use super::man::Man;
@@ -48,6 +49,7 @@ pub(super) enum Verb {
     Read(Read),
     Prompt(Prompt),
     Request(Request),
+    Init(Init),
     Mock(Mock),
     Check(Check),
     Schema(Schema),

@@ -234,7 +234,7 @@ enum Target {
 }
 
 /// Writes a file in one step.
-fn put(path: &Path, text: &str) -> Result<(), GenerateError> {
+pub(super) fn put(path: &Path, text: &str) -> Result<(), GenerateError> {
     let unwritable = |cause| GenerateError::Unwritable { path: path.to_owned(), cause: plain(cause) };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = NamedTempFile::new_in(folder).map_err(unwritable)?;

@@ -74,28 +74,46 @@ impl List {
 
     async fn fetch(&self, client: &Client) -> Result<Lists, ClientError> {
         let everything = !(self.tools || self.resources || self.templates || self.prompts);
-        let declared = |capability: &str| client.server_capabilities().get(capability).is_some_and(|it| !it.is_null());
-        let wanted = |asked: bool, capability: &str| asked || everything && declared(capability);
+        if everything {
+            return fetch_everything(client).await;
+        }
         let mut lists = Lists::default();
-        if wanted(self.tools, "tools") {
+        if self.tools {
             lists.tools = Some(client.list_tools().await?);
         }
-        if wanted(self.resources, "resources") {
+        if self.resources {
             lists.resources = Some(client.list_resources().await?);
         }
-        if wanted(self.templates, "resources") {
-            match client.list_resource_templates().await {
-                Ok(templates) => lists.templates = Some(templates).filter(|list| self.templates || !list.is_empty()),
-                // Templates have no capability of their own, so a server with resources need not know them.
-                Err(error) if !self.templates && is_unknown_method(&error) => {}
-                Err(error) => return Err(error),
-            }
+        if self.templates {
+            lists.templates = Some(client.list_resource_templates().await?);
         }
-        if wanted(self.prompts, "prompts") {
+        if self.prompts {
             lists.prompts = Some(client.list_prompts().await?);
         }
         Ok(lists)
     }
+}
+
+/// All lists that a server declares.
+pub(super) async fn fetch_everything(client: &Client) -> Result<Lists, ClientError> {
+    let declared = |capability: &str| client.server_capabilities().get(capability).is_some_and(|it| !it.is_null());
+    let mut lists = Lists::default();
+    if declared("tools") {
+        lists.tools = Some(client.list_tools().await?);
+    }
+    if declared("resources") {
+        lists.resources = Some(client.list_resources().await?);
+        match client.list_resource_templates().await {
+            Ok(templates) => lists.templates = Some(templates).filter(|list| !list.is_empty()),
+            // Templates have no capability of their own, so a server with resources need not know them.
+            Err(error) if is_unknown_method(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if declared("prompts") {
+        lists.prompts = Some(client.list_prompts().await?);
+    }
+    Ok(lists)
 }
 
 /// `weather 1.2.0, protocol 2025-11-25`

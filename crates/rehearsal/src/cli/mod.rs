@@ -16,6 +16,7 @@ mod exit;
 mod failure;
 mod file_name;
 mod generate;
+mod init;
 mod json_input;
 mod list;
 mod logout;

@@ -42,6 +42,13 @@ fn done(verb: &Verb, context: &Context) -> Result<ExitCode, Failure> {
             let params = request.given()?;
             with_server(context, &request.server, async |client| request.run(params, client, context).await)
         }
+        Verb::Init(init) => {
+            init.check()?;
+            match init.names_no_server(context) {
+                true => init.without_server(context),
+                false => with_server(context, &init.server, async |client| init.run(client, context).await),
+            }
+        }
         Verb::Mock(mock) => mock.run(context),
         Verb::Check(check) => check.run(context),
         Verb::Schema(schema) => schema.run(),

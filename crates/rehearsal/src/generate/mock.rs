@@ -87,11 +87,10 @@ impl Writer<'_> {
         }
         for (key, _, parts) in offered.iter().filter(|(_, is_offered, _)| *is_offered) {
             let declared = self.learned.capabilities.get(*key);
-            let said = |part: &&&str| declared.and_then(|it| it.get(**part)).and_then(Value::as_bool) != Some(true);
-            let denied: Map<String, Value> =
-                parts.iter().filter(said).map(|part| ((*part).to_owned(), false.into())).collect();
-            if !denied.is_empty() {
-                all.insert((*key).to_owned(), denied.into());
+            let said = |part: &&str| declared.and_then(|it| it.get(*part)).and_then(Value::as_bool) == Some(true);
+            if !parts.iter().all(said) {
+                let parts: Map<_, _> = parts.iter().map(|part| ((*part).to_owned(), said(part).into())).collect();
+                all.insert((*key).to_owned(), parts.into());
             }
         }
         all

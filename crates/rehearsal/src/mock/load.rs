@@ -1,5 +1,6 @@
 //! Mock files from the disk.
 
+use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,6 +48,12 @@ impl Files {
 
     /// Reads and compiles them.
     pub fn load(&self) -> Result<Mock, LoadError> {
+        self.load_noting(&mut Vec::new())
+    }
+
+    /// The same, and notes every file that was read or should have been: these, and those that they name.
+    pub(super) fn load_noting(&self, noted: &mut Vec<PathBuf>) -> Result<Mock, LoadError> {
+        noted.extend(self.paths.iter().cloned());
         let mut read = Vec::new();
         for path in &self.paths {
             let text = std::fs::read_to_string(path);
@@ -54,10 +61,10 @@ impl Files {
             read.push((path.display().to_string(), text));
         }
         match &self.harness {
-            None => compile(&read, self.otherwise),
+            None => compile_noting(&read, self.otherwise, noted),
             Some(harness) => {
                 read.push(("the harness".to_owned(), MOCK_FILE.to_owned()));
-                Ok(compile(&read, self.otherwise)?.with_harness(Arc::clone(harness)))
+                Ok(compile_noting(&read, self.otherwise, noted)?.with_harness(Arc::clone(harness)))
             }
         }
     }
@@ -65,6 +72,15 @@ impl Files {
 
 /// Compiles texts under the names of their files.
 pub(super) fn compile(texts: &[(String, String)], otherwise: Otherwise) -> Result<Mock, LoadError> {
+    compile_noting(texts, otherwise, &mut Vec::new())
+}
+
+/// The same, and notes the files that they name.
+fn compile_noting(
+    texts: &[(String, String)],
+    otherwise: Otherwise,
+    noted: &mut Vec<PathBuf>,
+) -> Result<Mock, LoadError> {
     let text_of = |file: &str| texts.iter().find(|(name, _)| name == file).map(|(_, text)| text.clone());
     let wrong = |errors: Vec<ScriptError>| LoadError::Wrong {
         errors: errors.into_iter().map(|error| (error.clone(), text_of(&error.file).unwrap_or_default())).collect(),
@@ -80,9 +96,14 @@ pub(super) fn compile(texts: &[(String, String)], otherwise: Otherwise) -> Resul
         return Err(wrong(errors));
     }
     let sources: Vec<_> = parsed.iter().map(|(file, mock)| Source { file, mock }).collect();
+    let named = RefCell::new(Vec::new());
     let beside = |file: &str, path: &str| {
-        let folder = Path::new(file).parent().unwrap_or(Path::new(""));
-        std::fs::read(folder.join(path)).map_err(|error| error.to_string())
+        let path = Path::new(file).parent().unwrap_or(Path::new("")).join(path);
+        let read = std::fs::read(&path).map_err(|error| error.to_string());
+        named.borrow_mut().push(path);
+        read
     };
-    Mock::compile(&sources, otherwise, &beside).map_err(wrong)
+    let mock = Mock::compile(&sources, otherwise, &beside);
+    noted.extend(named.into_inner());
+    mock.map_err(wrong)
 }

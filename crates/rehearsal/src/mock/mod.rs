@@ -19,6 +19,7 @@
 mod about_task;
 mod call;
 mod control;
+mod draft;
 mod http;
 mod load;
 mod mock_server;
@@ -36,6 +37,7 @@ mod turns;
 mod watch;
 mod wrong;
 
+pub use draft::{Drafted, Surface, draft};
 pub use http::http_options;
 pub use load::{Files, LoadError};
 pub use mock_server::{MockError, MockServer, Parameters, Times};

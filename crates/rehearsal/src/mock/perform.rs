@@ -69,7 +69,7 @@ async fn until_answer<'a>(
                     play.answered(&name, answer);
                 }
             }
-            Act::CloseStream { .. } => call.session.close_stream(call.channel),
+            Act::CloseStream { retry } => call.session.close_stream(call.channel, retry.map(within)),
             Act::Detach(terms) => return Some(End::Detached(terms)),
             Act::Turn(turn) => {
                 let playing = playing.get_or_insert_with(|| server.turns.enter(turn));

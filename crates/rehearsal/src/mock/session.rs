@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rehearsal_core::answer::fault::{Aftermath, Misdeed};
 use rehearsal_core::answer::{Memory, RecordedPlay};
@@ -122,9 +123,11 @@ impl Session {
     }
 
     /// Closes the stream of a channel; in the handshake era what is said later waits for the client to come back.
-    pub(super) fn close_stream(&self, channel: Channel) {
-        if channel != Channel::MAIN {
-            self.sender.close_channel(channel);
+    pub(super) fn close_stream(&self, channel: Channel, retry: Option<Duration>) {
+        match retry {
+            _ if channel == Channel::MAIN => {}
+            Some(retry) => self.sender.close_channel_for(channel, retry),
+            None => self.sender.close_channel(channel),
         }
     }
 
@@ -156,7 +159,7 @@ impl Session {
     pub(super) fn keep_silent(&self, channel: Channel) {
         // A batch has one stream for several requests.
         if locked(&self.in_flight).keys().all(|(on, _)| *on != channel) {
-            self.close_stream(channel);
+            self.close_stream(channel, None);
         }
     }
 

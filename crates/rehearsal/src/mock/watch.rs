@@ -1,6 +1,6 @@
 //! Files that are read again when they change.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::{Files, LoadError, Server};
@@ -17,21 +17,32 @@ pub enum Reload {
     Kept(LoadError),
 }
 
-/// Reads the files again whenever one of them changes, for ever, and tells what came of it.
+/// Reads the files again whenever one of them, or a file that they name, changes, for ever, and tells what came of it.
 ///
 /// # Why not the kernel's notifications
 ///
 /// Editors replace files, folders are mounted from elsewhere, and five looks a second at a handful of files cost nothing.
 pub async fn watch(files: Files, server: Server, mut tell: impl FnMut(Reload)) {
-    let mut seen = stamps(&files.paths);
+    let mut paths = Vec::new();
+    // Whether it can be read at all was said when it was read to be served.
+    let _ = files.load_noting(&mut paths);
+    let mut seen = stamps(&paths);
     loop {
         tokio::time::sleep(EVERY).await;
-        let now = stamps(&files.paths);
-        if now == seen {
+        if stamps(&paths) == seen {
             continue;
         }
-        seen = now;
-        match files.load() {
+        // Before it is read: what changes meanwhile is read again.
+        let before = stamps(&paths);
+        let mut noted = Vec::new();
+        let loaded = files.load_noting(&mut noted);
+        // A file that could not be understood names nothing, and what was named before may be what has to be mended.
+        if loaded.is_err() {
+            noted.extend(paths.iter().filter(|path| !noted.contains(path)).cloned().collect::<Vec<_>>());
+        }
+        seen = noted.iter().map(|path| known(&paths, &before, path).unwrap_or_else(|| stamp(path))).collect();
+        paths = noted;
+        match loaded {
             Ok(mock) => {
                 server.replace(mock);
                 tell(Reload::Done);
@@ -43,11 +54,19 @@ pub async fn watch(files: Files, server: Server, mut tell: impl FnMut(Reload)) {
     }
 }
 
-/// When each file last changed and how long it is; `None` for one that is not there.
-fn stamps(paths: &[PathBuf]) -> Vec<Option<(SystemTime, u64)>> {
-    let stamp = |path: &PathBuf| {
-        let metadata = std::fs::metadata(path).ok()?;
-        Some((metadata.modified().ok()?, metadata.len()))
-    };
-    paths.iter().map(stamp).collect()
+/// When a file last changed and how long it is; `None` for one that is not there.
+type Stamp = Option<(SystemTime, u64)>;
+
+fn stamps(paths: &[PathBuf]) -> Vec<Stamp> {
+    paths.iter().map(|path| stamp(path)).collect()
+}
+
+fn stamp(path: &Path) -> Stamp {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
+
+/// The stamp of a path that was looked at.
+fn known(paths: &[PathBuf], stamps: &[Stamp], path: &Path) -> Option<Stamp> {
+    paths.iter().position(|other| other == path).map(|at| stamps[at])
 }

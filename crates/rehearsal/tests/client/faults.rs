@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use rehearsal::Client;
 use rehearsal::client::{ClientBuilder, ClientError, HttpTransport, Response};
+use rehearsal::core::exchange::Side;
+use rehearsal::core::message::{Body, Message, Method};
 use rehearsal::core::protocol::Revision;
 use rehearsal::mock::MockServer;
 use serde_json::json;
@@ -75,6 +77,10 @@ struct Stage {
 }
 
 async fn stage(fault: &str, way: Way) -> Stage {
+    tapped_stage(fault, way, |_, _| {}).await
+}
+
+async fn tapped_stage(fault: &str, way: Way, tap: impl Fn(Side, &Message) + Send + Sync + 'static) -> Stage {
     let folder = tempfile::tempdir().unwrap();
     let text = mock(fault);
     let (server, builder): (Option<MockServer>, ClientBuilder) = match way {
@@ -106,7 +112,7 @@ async fn stage(fault: &str, way: Way) -> Stage {
         Way::Stateless => builder.modern(),
         Way::TwoEndpoints => builder.legacy(Revision::V2024_11_05),
     };
-    let client = builder.timeout(Duration::from_secs(20)).connect().await.unwrap();
+    let client = builder.on_message(tap).timeout(Duration::from_secs(20)).connect().await.unwrap();
     Stage { _server: server, _folder: folder, client }
 }
 
@@ -161,6 +167,36 @@ fn evidence(client: &Client) -> String {
         (!evidence.last_stderr.is_empty(), " (and stderr)"),
     ];
     kinds.into_iter().filter(|(is_there, _)| *is_there).map(|(_, words)| words).collect()
+}
+
+/// A client that gives up says so, and is answered all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_after_cancel_comes_after_the_client_has_cancelled() {
+    for way in [Way::Memory, Way::Stdio, Way::Session, Way::TwoEndpoints] {
+        let (heard, mut passes) = tokio::sync::mpsc::unbounded_channel();
+        let tap = move |side: Side, message: &Message| drop(heard.send((side, message.clone())));
+        let stage = tapped_stage("answer_after_cancel", way, tap).await;
+        let called = stage.client.call("t").timeout(Duration::from_millis(300)).await;
+        assert!(matches!(called, Err(ClientError::TimedOut { .. })), "{way:?}: {called:?}");
+        let mut asked = None;
+        let mut cancelled = false;
+        let late = async {
+            while let Some((side, message)) = passes.recv().await {
+                match message.body() {
+                    Body::Request(request) if request.method == Method::TOOLS_CALL => asked = Some(request.id.clone()),
+                    Body::Notification(told) if side == Side::Client && told.method == Method::CANCELLED => {
+                        cancelled = true;
+                    }
+                    Body::Response(response) if asked.is_some() && response.id == asked => return cancelled,
+                    _ => {}
+                }
+            }
+            panic!("{way:?}: the answer never came");
+        };
+        let after_cancel = tokio::time::timeout(Duration::from_secs(20), late).await.expect("the answer never came");
+        assert!(after_cancel, "{way:?}: it was answered before it was cancelled");
+        assert_eq!(seen(stage.client.call("t").await), "the answer", "{way:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

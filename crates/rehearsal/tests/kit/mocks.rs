@@ -1,5 +1,7 @@
 //! Mocks as fixtures.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::panic::AssertUnwindSafe;
 
 use rehearsal::Client;
@@ -101,6 +103,47 @@ fn a_mock_says_how_to_start_it_as_a_process() {
     let parameters = weather.stdio("rehearse");
     assert_eq!(parameters.command, "rehearse");
     assert_eq!(parameters.args, ["mock".to_owned(), path.display().to_string()]);
+}
+
+#[test]
+fn each_stream_that_is_closed_says_for_itself_when_to_come_back() {
+    let mock = MockServer::from_text(
+        "tools:\n  - name: t\n    answers:\n      \
+         - { when: { n: 1 }, steps: [{ close_stream: { retry: 10ms } }], text: one }\n      \
+         - { when: { n: 2 }, steps: [{ close_stream: { retry: 70ms } }], text: two }\n      \
+         - { steps: [{ close_stream: {} }], text: three }\n",
+    )
+    .unwrap();
+    let url = mock.url();
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+    let post = |headers: &str, body: &str| {
+        let mut socket = TcpStream::connect(&address).unwrap();
+        let length = body.len();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nhost: {address}\r\naccept: application/json, text/event-stream\r\n\
+             content-type: application/json\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n{body}"
+        );
+        socket.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let begun = post(
+        "",
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
+    );
+    let session = begun.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).unwrap().trim().to_owned();
+    let headers = format!("mcp-session-id: {session}\r\nmcp-protocol-version: 2025-11-25\r\n");
+    let retries = |n: u64| {
+        let call = format!(
+            r#"{{"jsonrpc":"2.0","id":{n},"method":"tools/call","params":{{"name":"t","arguments":{{"n":{n}}}}}}}"#
+        );
+        let answer = post(&headers, &call);
+        answer.lines().filter_map(|line| line.strip_prefix("retry: ").map(str::to_owned)).collect::<Vec<_>>()
+    };
+    assert_eq!(retries(1), ["10"]);
+    assert_eq!(retries(2), ["70"]);
+    assert_eq!(retries(3), [""; 0]);
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ mod full_disk;
 mod generate;
 mod help;
 mod http;
+mod init;
 mod list;
 mod mock;
 mod prompt;

@@ -174,6 +174,39 @@ fn a_changed_file_is_read_again_and_a_broken_one_is_not_used() {
 }
 
 #[test]
+fn every_mock_of_the_gallery_starts_and_says_what_it_offers() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap();
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<_> = files.filter(|path| path.to_string_lossy().ends_with(".mock.yaml")).collect();
+    assert!(files.len() >= 8, "{files:?}");
+    for file in files {
+        for protocol in ["auto", "2025-11-25"] {
+            let line = format!("rehearse list --protocol {protocol} -- rehearse mock {}", file.display());
+            let played = Stage::new().play(&line);
+            assert!(played.starts_with("exit: 0\n----- stdout -----\n"), "{}: {played}", file.display());
+        }
+    }
+}
+
+#[test]
+fn a_file_that_a_file_names_is_followed_too() {
+    let files = "resources: [{ uri: 'a://b', file: b.txt }]\n";
+    let stage = Stage::new().file("files.mock.yaml", files).file("b.txt", "before");
+    let mut mock = Listening::start(&stage, "files.mock.yaml --listen 0 --watch");
+    let read = format!("rehearse read a://b --url {}", mock.url);
+    assert_eq!(stage.play(&read), "exit: 0\n----- stdout -----\nbefore\n");
+    std::fs::write(stage.path().join("b.txt"), "after that").unwrap();
+    mock.hears("read again");
+    assert_eq!(stage.play(&read), "exit: 0\n----- stdout -----\nafter that\n");
+    // Gone, it is told about; back, it is used.
+    std::fs::remove_file(stage.path().join("b.txt")).unwrap();
+    mock.hears("still serving what was there before");
+    std::fs::write(stage.path().join("b.txt"), "back").unwrap();
+    mock.hears("read again");
+    assert_eq!(stage.play(&read), "exit: 0\n----- stdout -----\nback\n");
+}
+
+#[test]
 fn a_verbose_mock_says_which_rule_answered() {
     let stage = stage();
     let mut mock = Listening::start(&stage, "weather.mock.yaml --listen 0 --verbose");

@@ -158,3 +158,12 @@ tools:
     let expected = json!({"notes": [{"text": "a"}, {"text": "b", "n": [1]}], "fresh": [1, 2], "last": "b"});
     assert_eq!(result["structuredContent"], expected);
 }
+
+#[test]
+fn an_argument_may_be_called_like_an_operator() {
+    let mut stage = Stage::new(
+        "tools: [{ name: t, answers: [{ when: { matches: x, any_of: [1] }, text: these }, { text: others }] }]",
+    );
+    assert_eq!(stage.call("t", json!({"matches": "x", "any_of": [1]})), "these");
+    assert_eq!(stage.call("t", json!({"matches": "y", "any_of": [1]})), "others");
+}

@@ -94,6 +94,11 @@ pub(super) fn priming(id: EventId, retry: Option<Duration>) -> Bytes {
     sse::encode(&Event { event: None, data: Bytes::new(), id: Some(id.to_string()), retry })
 }
 
+/// How long a client should wait before it comes back; no event, so nobody takes it for a message.
+pub(super) fn retry(time: Duration) -> Bytes {
+    format!("retry: {}\n\n", time.as_millis()).into()
+}
+
 /// An event that no client takes for a message, for its id alone: before 2025-11-25 an empty one would be taken for one.
 pub(super) fn bookmark(id: EventId) -> Bytes {
     sse::encode(&Event {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use rehearsal_core::answer::fault::{Aftermath, Misdeed};
@@ -54,7 +55,11 @@ impl Sender for SessionSender {
     }
 
     fn close_channel(&self, channel: Channel) {
-        self.held.0.close_channel(channel);
+        self.held.0.close_channel(channel, None);
+    }
+
+    fn close_channel_for(&self, channel: Channel, retry: Duration) {
+        self.held.0.close_channel(channel, Some(retry));
     }
 
     fn abort(&self) {

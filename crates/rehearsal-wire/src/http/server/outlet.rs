@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
@@ -292,9 +293,13 @@ impl Outlet {
     }
 
     /// Ends the stream after what was said so far. What is said later waits for a client that comes back.
-    pub(super) fn cut(&self) {
+    pub(super) fn cut(&self, retry: Option<Duration>) {
         let mut flow = self.flow();
         if flow.stage != Stage::Detached && flow.life == Life::Open {
+            if let Some(retry) = retry.filter(|_| self.terms.answers != Answers::Json) {
+                let (position, bytes) = (flow.position, frame::retry(retry));
+                flow.queue.push_back(Frame { position, kind: Kind::Noise, bytes, misdeed: None });
+            }
             flow.cut = Some(flow.position);
         }
         flow.wake();

@@ -267,11 +267,12 @@ impl Session {
         }
     }
 
-    /// Closes the stream of a channel. In a session the channel goes on, and the client may come back for the rest.
-    pub(super) fn close_channel(&self, channel: Channel) {
+    /// Closes the stream of a channel. In a session the channel goes on, and the client may come back for the rest, after
+    /// as long as it is told.
+    pub(super) fn close_channel(&self, channel: Channel, retry: Option<Duration>) {
         let Some(outlet) = self.outlet(channel) else { return };
         match self.kind {
-            Kind::Session => outlet.cut(),
+            Kind::Session => outlet.cut(retry),
             Kind::TwoEndpoints => self.end(Ending::Closed),
             Kind::SharedLegacy | Kind::SharedModern => {
                 outlet.end();
@@ -346,7 +347,7 @@ impl Session {
     /// Closes what never ends by itself, because the server shuts down.
     pub(super) fn drain(&self) {
         match self.kind {
-            Kind::Session => self.close_channel(Channel::MAIN),
+            Kind::Session => self.close_channel(Channel::MAIN, None),
             Kind::TwoEndpoints => {
                 self.draining.store(true, Ordering::SeqCst);
                 self.end_if_drained();

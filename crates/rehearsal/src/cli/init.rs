@@ -1,0 +1,131 @@
+//! `rehearse init`
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use rehearsal::Client;
+use rehearsal::mock::{Surface, draft};
+
+use super::context::Context;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::generate::{GenerateError, put};
+use super::list::fetch_everything;
+use super::output::to_stdout;
+use super::server::{ServerError, ServerOptions};
+use crate::print::Lists;
+
+/// Write a mock file to begin with, from a live server if one is given
+#[derive(Args, Debug)]
+#[command(after_help = format!("{MORE}\n\n{}", Exit::help()), mut_arg("json", |arg| arg.hide(true)))]
+pub(super) struct Init {
+    /// The file to write; - is stdout
+    #[arg(short, long, value_name = "FILE", default_value = "server.mock.yaml", value_hint = clap::ValueHint::FilePath)]
+    output: PathBuf,
+
+    /// Write over a file that is there already
+    #[arg(long)]
+    force: bool,
+
+    #[command(flatten)]
+    pub(super) server: ServerOptions,
+}
+
+const MORE: &str = "\
+Of a live server the mock has the name, the capabilities, the instructions, and everything that is
+listed, byte for byte. Its resources are read and its prompts are asked for; its tools are never
+called: their answers are made up, to fit the output schema where there is one. Without a server the
+file has one example of everything.
+
+Examples:
+  rehearse init
+  rehearse init -o everything.mock.yaml -- npx -y @modelcontextprotocol/server-everything
+  rehearse init -o - --url http://127.0.0.1:3000/mcp | rehearse check -";
+
+/// A file to begin with where there is no server.
+const EXAMPLE: &str = include_str!("../../../../examples/start.mock.yaml");
+
+/// What stands above the mock of a live server.
+const COMMENT: &str = r#"
+An answer may say when it is given; the first that fits is given:
+
+  answers:
+    - when: { city: Oslo }                   # these arguments; `{ matches: "^B" }` and the like are matchers
+      text: Rain in Oslo
+    - times: 1                               # only once, then the next
+      error: { code: -32000, message: the upstream is down }
+    - text: "Sun in {{ arguments.city }}"    # no `when`: the default. Texts are templates
+
+`steps` are progress, log messages and questions before an answer, `fault` is what goes wrong with it.
+`rehearse check` says what is wrong with the file, `rehearse schema mock` is its schema for editors.
+"#;
+
+impl Init {
+    /// Finds out before a server is started whether there is a place for the file.
+    pub(super) fn check(&self) -> Result<(), GenerateError> {
+        let there = self.file().is_some_and(|path| path.exists() && (!self.force || path.is_dir()));
+        if there { Err(GenerateError::Exists { path: self.output.clone() }) } else { Ok(()) }
+    }
+
+    fn file(&self) -> Option<&Path> {
+        (self.output.as_os_str() != "-").then_some(&*self.output)
+    }
+
+    /// Whether there is no server to look at.
+    pub(super) fn names_no_server(&self, context: &Context) -> bool {
+        matches!(self.server.client(context), Err(ServerError::NoServer))
+    }
+
+    /// Writes the example.
+    pub(super) fn without_server(&self, context: &Context) -> Result<Exit, Failure> {
+        self.write(EXAMPLE, "an example", context)?;
+        Ok(Exit::Ok)
+    }
+
+    /// Writes a mock of the server.
+    pub(super) async fn run(&self, client: &Client, context: &Context) -> Result<Exit, Failure> {
+        let Lists { tools, resources, templates, prompts } = fetch_everything(client).await?;
+        let surface = Surface {
+            tools: tools.unwrap_or_default(),
+            resources: resources.unwrap_or_default(),
+            resource_templates: templates.unwrap_or_default(),
+            prompts: prompts.unwrap_or_default(),
+        };
+        let counts = [
+            (surface.tools.len(), "tool"),
+            (surface.resources.len(), "resource"),
+            (surface.resource_templates.len(), "resource template"),
+            (surface.prompts.len(), "prompt"),
+        ];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let counts: Vec<_> = counts.map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" })).collect();
+        let who = client.server_info().get("name").and_then(|name| name.as_str()).unwrap_or("a server");
+        let who: String = who.chars().filter(|c| !c.is_control()).collect();
+        let comment = format!("A mock of {who}, as it was when this was written.\n{COMMENT}");
+        match draft(client, surface, &comment).await {
+            Ok(drafted) => {
+                drafted.remarks.iter().for_each(|remark| context.talk.say(remark));
+                let what = if counts.is_empty() { "nothing is offered".to_owned() } else { counts.join(", ") };
+                self.write(&drafted.text, &what, context)?;
+                Ok(Exit::Ok)
+            }
+            // What a server lists can always be written; that it was not is no fault of the user.
+            Err(errors) => {
+                errors.iter().for_each(|error| context.talk.error(error));
+                Ok(Exit::ChecksFailed)
+            }
+        }
+    }
+
+    fn write(&self, text: &str, what: &str, context: &Context) -> Result<(), Failure> {
+        match self.file() {
+            None => to_stdout(|out| out.write_all(text.as_bytes())),
+            Some(path) => {
+                put(path, text)?;
+                context.talk.say(format_args!("wrote {}: {what}", path.display()));
+                context.talk.hint(format_args!("`rehearse mock {}` serves it", path.display()));
+                Ok(())
+            }
+        }
+    }
+}

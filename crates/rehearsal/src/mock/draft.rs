@@ -1,0 +1,243 @@
+//! A mock of a live server, as a file to begin with.
+//!
+//! What it lists is listed; its resources are read and its prompts are asked for, because that changes nothing. Its tools
+//! are never called: their answers are made up.
+
+use rehearsal_core::answer::faithful;
+use rehearsal_core::protocol::tool::PromptArgument;
+use rehearsal_core::protocol::{Era, Prompt, Resource, ResourceTemplate, Revision, Tool};
+use rehearsal_core::schema::example;
+use rehearsal_core::script::ScriptError;
+use rehearsal_core::script::mock::write::{Draft, DraftAnswer, Offer, Says, literal, with_expressions};
+use serde_json::{Map, Value, json};
+
+use crate::Client;
+
+/// How many resources are read, and how many prompts are asked for.
+const ASKED: usize = 200;
+/// How large the contents of a resource or a prompt may be.
+const CONTENTS: usize = 64 << 10;
+/// How large all of them may be together.
+const ALL_CONTENTS: usize = 1 << 20;
+
+/// What a server lists.
+#[derive(Clone, Debug, Default)]
+pub struct Surface {
+    /// What can be called.
+    pub tools: Vec<Tool>,
+    /// What can be read.
+    pub resources: Vec<Resource>,
+    /// What can be read by pattern.
+    pub resource_templates: Vec<ResourceTemplate>,
+    /// What can be asked to be phrased.
+    pub prompts: Vec<Prompt>,
+}
+
+/// A file, and what whoever gets it should know.
+#[derive(Clone, Debug)]
+pub struct Drafted {
+    /// The text of the mock file.
+    pub text: String,
+    /// What is not as the server has it, a line each.
+    pub remarks: Vec<String>,
+}
+
+/// Writes a mock that lists exactly what the server lists to a client of this version, under a comment.
+pub async fn draft(client: &Client, surface: Surface, comment: &str) -> Result<Drafted, Vec<ScriptError>> {
+    let mut asking = Asking { client, left: ASKED, room: ALL_CONTENTS, remarks: Vec::new() };
+    let Surface { tools, resources, resource_templates, prompts } = surface;
+    let tools = asking.once("tool", tools, |tool| &tool.name);
+    let resources = asking.once("resource", resources, |resource| &resource.uri);
+    let resource_templates = asking.once("resource template", resource_templates, |one| &one.uri_template);
+    let prompts = asking.once("prompt", prompts, |prompt| &prompt.name);
+    let mut draft = Draft {
+        comment: comment.to_owned(),
+        server: Some(client.server_info().clone()).filter(Value::is_object),
+        instructions: client.instructions().map(str::to_owned),
+        versions: versions(client.revision()),
+        tools: tools.into_iter().map(tool).collect(),
+        resource_templates: resource_templates.into_iter().map(resource_template).collect(),
+        ..Draft::default()
+    };
+    for resource in resources {
+        draft.resources.push(asking.resource(resource).await);
+    }
+    for prompt in prompts {
+        draft.prompts.push(asking.prompt(prompt).await);
+    }
+    let capabilities = client.server_capabilities().as_object().cloned().unwrap_or_default();
+    let faithful = faithful(draft, &capabilities, client.revision())?;
+    Ok(Drafted { text: faithful.written(), remarks: asking.remarks })
+}
+
+/// A server of the handshake era speaks what it agreed on and, as far as anybody knows, what came before. One of 2026-07-28
+/// may speak everything.
+fn versions(revision: Revision) -> Vec<Revision> {
+    match revision.era() {
+        Era::Legacy => Revision::ALL.into_iter().filter(|known| *known <= revision).collect(),
+        Era::Modern => Vec::new(),
+    }
+}
+
+fn tool(tool: Tool) -> Offer {
+    let made_up = tool.output_schema.as_ref().map(example);
+    let text = |text: String| json!({"content": [{"type": "text", "text": text}]});
+    let (says, comment) = match made_up {
+        Some(Some(value)) => (json!({"structuredContent": literal_of(&value)}), "Made up to fit the output schema"),
+        Some(None) => {
+            let mut failure = text(format!("{} has no answer yet", literal(&tool.name)));
+            failure["isError"] = true.into();
+            (failure, "Nothing could be made up that fits the output schema")
+        }
+        None => (text(format!("{} was called with {{{{ arguments | tojson }}}}", literal(&tool.name))), ""),
+    };
+    let answer = DraftAnswer { comment: comment.to_owned(), ..DraftAnswer::new(Says::Template(says)) };
+    Offer::new(tool.raw, vec![answer])
+}
+
+fn literal_of(value: &Value) -> Value {
+    rehearsal_core::script::mock::write::literal_value(value)
+}
+
+fn resource_template(template: ResourceTemplate) -> Offer {
+    let mut contents = json!({"text": "the contents of {{ uri }}"});
+    if let Some(mime_type) = template.raw.get("mimeType") {
+        contents["mimeType"] = mime_type.clone();
+    }
+    Offer::new(template.raw, vec![DraftAnswer::new(Says::Template(json!({"contents": [contents]})))])
+}
+
+/// Asks a server for what can be asked for without changing anything, within limits.
+struct Asking<'a> {
+    client: &'a Client,
+    left: usize,
+    room: usize,
+    remarks: Vec<String>,
+}
+
+impl Asking<'_> {
+    /// Each name once: a mock has no use for two.
+    fn once<T>(&mut self, what: &str, all: Vec<T>, name: impl Fn(&T) -> &String) -> Vec<T> {
+        let mut seen = std::collections::HashSet::new();
+        let mut is_first = |one: &T| {
+            let first = seen.insert(name(one).clone());
+            if !first {
+                self.remarks.push(format!("the {what} {} is listed twice; the file has the first", name(one)));
+            }
+            first
+        };
+        all.into_iter().filter(|one| is_first(one)).collect()
+    }
+
+    async fn resource(&mut self, resource: Resource) -> Offer {
+        let read = match self.may_ask() {
+            Ok(()) => self.client.read_resource(&resource.uri).await.map_err(|error| error.to_string()),
+            Err(why) => Err(why),
+        };
+        let result = read.and_then(|response| response.into_result().map_err(|error| error.to_string()));
+        let result = result.and_then(|result| self.fits(result));
+        let result = result.and_then(|result| match result.get("contents") {
+            Some(Value::Array(contents)) if !contents.is_empty() => Ok(result),
+            _ => Err("the server gave no contents".to_owned()),
+        });
+        match result {
+            Ok(result) => Offer::new(resource.raw, vec![DraftAnswer::new(Says::Result(result))]),
+            Err(why) => {
+                let uri = &resource.uri;
+                self.remarks.push(format!("the contents of {uri} are made up: {}", one_line(&why)));
+                let mut contents = json!({"uri": uri, "text": format!("the contents of {uri}")});
+                if let Some(mime_type) = resource.raw.get("mimeType") {
+                    contents["mimeType"] = mime_type.clone();
+                }
+                let answer = DraftAnswer::new(Says::Result(json!({"contents": [contents]})));
+                Offer { comment: format!("Made up: {}", one_line(&why)), ..Offer::new(resource.raw, vec![answer]) }
+            }
+        }
+    }
+
+    /// Asks for a prompt with a mark for each argument, and puts the argument where its mark comes back.
+    async fn prompt(&mut self, prompt: Prompt) -> Offer {
+        let mark = |name: &str| format!("rehearsal-{name}-argument");
+        let names = prompt.arguments.iter().map(|argument| &argument.name);
+        let arguments: Map<_, _> = names.map(|name| (name.clone(), mark(name).into())).collect();
+        let got = match self.may_ask() {
+            Ok(()) => self.client.get_prompt(&prompt.name, arguments).await.map_err(|error| error.to_string()),
+            Err(why) => Err(why),
+        };
+        let result = got.and_then(|response| response.into_result().map_err(|error| error.to_string()));
+        let result = result.and_then(|result| self.fits(result));
+        let result = result.and_then(|result| match result.get("messages") {
+            Some(Value::Array(_)) => Ok(result),
+            _ => Err("the server gave no messages".to_owned()),
+        });
+        let marks: Vec<_> = prompt.arguments.iter().map(|it| (mark(&it.name), expression(it))).collect();
+        match result {
+            Ok(mut result) => {
+                // What the list says about it goes without saying in the file.
+                if let (None, Some(description)) = (result.get("description"), prompt.raw.get("description")) {
+                    result["description"] = description.clone();
+                }
+                let says = Says::Template(marked(&result, &marks));
+                Offer::new(prompt.raw, vec![DraftAnswer::new(says)])
+            }
+            Err(why) => {
+                self.remarks.push(format!("the messages of {} are made up: {}", prompt.name, one_line(&why)));
+                let text = format!("{}: {{{{ arguments | tojson }}}}", literal(&prompt.name));
+                let mut said = json!({"messages": [{"role": "user", "content": {"type": "text", "text": text}}]});
+                if let Some(description) = prompt.raw.get("description") {
+                    said["description"] = description.clone();
+                }
+                let answer = DraftAnswer::new(Says::Template(said));
+                Offer { comment: format!("Made up: {}", one_line(&why)), ..Offer::new(prompt.raw, vec![answer]) }
+            }
+        }
+    }
+
+    fn may_ask(&mut self) -> Result<(), String> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| format!("more than {ASKED} would have to be asked for"))?;
+        Ok(())
+    }
+
+    /// What was said, without what a mock says about it by itself: what kind of result it is, how long it may be kept.
+    fn fits(&mut self, mut result: Value) -> Result<Value, String> {
+        if let Some(object) = result.as_object_mut() {
+            object.retain(|key, _| !["resultType", "ttlMs", "cacheScope"].contains(&key.as_str()));
+        }
+        let size = result.to_string().len();
+        if size > CONTENTS {
+            return Err(format!("{size} bytes are more than {CONTENTS}"));
+        }
+        self.room = self
+            .room
+            .checked_sub(size)
+            .ok_or_else(|| format!("everything together is more than {ALL_CONTENTS} bytes"))?;
+        Ok(result)
+    }
+}
+
+/// How a template reads an argument.
+fn expression(argument: &PromptArgument) -> String {
+    let name = argument.name.as_str();
+    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let read = if plain { format!("arguments.{name}") } else { format!("arguments[{}]", json!(name)) };
+    // Who may leave it out is not told that it is missing.
+    if argument.required { read } else { format!("{read} | default('')") }
+}
+
+/// All texts of a value as templates.
+fn marked(value: &Value, marks: &[(String, String)]) -> Value {
+    match value {
+        Value::String(text) => with_expressions(text, marks).into(),
+        Value::Array(elements) => elements.iter().map(|element| marked(element, marks)).collect(),
+        Value::Object(fields) => {
+            Value::Object(fields.iter().map(|(key, value)| (key.clone(), marked(value, marks))).collect())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    line.chars().filter(|c| !c.is_control()).take(200).collect()
+}

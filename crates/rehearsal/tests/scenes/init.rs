@@ -1,0 +1,237 @@
+//! `rehearse init`
+
+use crate::stage::{Stage, rehearse};
+
+#[test]
+fn without_a_server_there_is_an_example_of_everything() {
+    let stage = Stage::new();
+    rehearse!(stage, "rehearse init && rehearse check server.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    wrote server.mock.yaml: an example
+    hint: `rehearse mock server.mock.yaml` serves it
+    1 file checked, nothing wrong
+    ");
+    rehearse!(stage, "rehearse call get_forecast city=Oslo -- rehearse mock server.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+    Rain in Oslo
+    ");
+}
+
+#[test]
+fn a_file_that_is_there_is_written_over_only_by_force() {
+    let stage = Stage::new().file("mine.mock.yaml", "precious");
+    rehearse!(stage, "rehearse init -o mine.mock.yaml -- tiny-server; cat mine.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+    precious----- stderr -----
+    error: mine.mock.yaml is there already
+    hint: `--force` writes over it
+    ");
+    rehearse!(stage, "rehearse init -o mine.mock.yaml --force -- tiny-server && head -1 mine.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+    # A mock of tiny-server, as it was when this was written.
+    ----- stderr -----
+    wrote mine.mock.yaml: 10 tools, 2 resources, 1 resource template, 1 prompt
+    hint: `rehearse mock mine.mock.yaml` serves it
+    ");
+}
+
+#[test]
+fn a_mock_of_a_server_is_printed() {
+    rehearse!(Stage::new(), "rehearse init -o - -- tiny-server", @r#"
+    exit: 0
+    ----- stdout -----
+    # A mock of tiny-server, as it was when this was written.
+    #
+    # An answer may say when it is given; the first that fits is given:
+    #
+    #   answers:
+    #     - when: { city: Oslo }                   # these arguments; `{ matches: "^B" }` and the like are matchers
+    #       text: Rain in Oslo
+    #     - times: 1                               # only once, then the next
+    #       error: { code: -32000, message: the upstream is down }
+    #     - text: "Sun in {{ arguments.city }}"    # no `when`: the default. Texts are templates
+    #
+    # `steps` are progress, log messages and questions before an answer, `fault` is what goes wrong with it.
+    # `rehearse check` says what is wrong with the file, `rehearse schema mock` is its schema for editors.
+    server: { name: tiny-server, version: "[VERSION]", title: Tiny server }
+    instructions: "Try the tool `echo` first; `ask`, `sample` and `roots` ask you something in return."
+    capabilities:
+      tools: { listChanged: true }
+      resources: { subscribe: true }
+      prompts: {}
+      logging: {}
+      completions: {}
+    tools:
+      - name: echo
+        title: Echo
+        description: Says what you say
+        input_schema:
+          type: object
+          properties: { message: { type: string, description: What to say } }
+          required: [message]
+        annotations: { read_only_hint: true, open_world_hint: false }
+        answers:
+          - text: "echo was called with {{ arguments | tojson }}"
+      - name: add
+        title: Add
+        description: Adds two numbers
+        input_schema:
+          type: object
+          properties: { a: { type: number }, b: { type: number } }
+          required: [a, b]
+        output_schema: { type: object, properties: { sum: { type: number } }, required: [sum] }
+        annotations: { read_only_hint: true, open_world_hint: false }
+        answers:
+          # Made up to fit the output schema
+          - structured_content: { sum: 1 }
+      - name: slow
+        title: Slow
+        description: Takes its time and tells how far it is; can be cancelled
+        input_schema:
+          type: object
+          properties:
+            steps: { type: integer, minimum: 1, maximum: 100, description: How many steps }
+            delay_ms:
+              type: integer
+              minimum: 0
+              maximum: 10000
+              default: 100
+              description: How long a step takes
+          required: [steps]
+        annotations: { read_only_hint: true, open_world_hint: false }
+        answers:
+          - text: "slow was called with {{ arguments | tojson }}"
+      - name: log
+        title: Log
+        description: "Sends you a log message, if you want to hear messages of that level"
+        input_schema:
+          type: object
+          properties:
+            level:
+              type: string
+              enum: [debug, info, notice, warning, error, critical, alert, emergency]
+            message: { type: string }
+          required: [level, message]
+        annotations: { read_only_hint: true, open_world_hint: false }
+        answers:
+          - text: "log was called with {{ arguments | tojson }}"
+      - name: fail
+        title: Fail
+        description: "Fails, with your words"
+        input_schema:
+          type: object
+          properties: { message: { type: string, description: Why } }
+          required: [message]
+        annotations: { read_only_hint: true, open_world_hint: false }
+        answers:
+          - text: "fail was called with {{ arguments | tojson }}"
+      - name: ask
+        title: Ask
+        description: Asks the person at your end for a name (elicitation)
+        input_schema: { type: object, properties: { question: { type: string } }, required: [question] }
+        annotations: { read_only_hint: true, open_world_hint: true }
+        answers:
+          - text: "ask was called with {{ arguments | tojson }}"
+      - name: sample
+        title: Sample
+        description: Asks the model at your end (sampling)
+        input_schema: { type: object, properties: { prompt: { type: string } }, required: [prompt] }
+        annotations: { read_only_hint: true, open_world_hint: true }
+        answers:
+          - text: "sample was called with {{ arguments | tojson }}"
+      - name: roots
+        title: Roots
+        description: Asks which folders it may see (roots)
+        input_schema: { type: object, properties: {} }
+        annotations: { read_only_hint: true, open_world_hint: true }
+        answers:
+          - text: "roots was called with {{ arguments | tojson }}"
+      - name: picture
+        title: Picture
+        description: "Shows a picture, links to it, and embeds a text"
+        input_schema: { type: object, properties: {} }
+        annotations: { read_only_hint: true, open_world_hint: false }
+        answers:
+          - text: "picture was called with {{ arguments | tojson }}"
+      - name: touch
+        title: Touch
+        description: "Tells subscribers that tiny://greeting was updated and that the tools changed"
+        input_schema: { type: object, properties: {} }
+        annotations:
+          read_only_hint: false
+          destructive_hint: false
+          idempotent_hint: true
+          open_world_hint: false
+        answers:
+          - text: "touch was called with {{ arguments | tojson }}"
+    resources:
+      - uri: "tiny://greeting"
+        name: greeting
+        title: Greeting
+        description: A line of text
+        mime_type: text/plain
+        text: Hello from tiny-server
+      - uri: "tiny://pixel"
+        name: pixel
+        title: Pixel
+        description: A PNG of one green pixel
+        mime_type: image/png
+        blob: iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mPQ6w4HAAH7ARFK28dFAAAAAElFTkSuQmCC
+    resource_templates:
+      - uri_template: "tiny://greeting/{name}"
+        name: greeting for a name
+        title: Greeting for a name
+        description: A line of text for somebody
+        mime_type: text/plain
+        text: "the contents of {{ uri }}"
+    prompts:
+      - name: greet
+        title: Greet somebody
+        description: Says hello
+        arguments: [{ name: who, description: Whom to greet, required: true }]
+        messages: [{ role: user, content: { type: text, text: "Hello {{ arguments.who }}" } }]
+    "#);
+}
+
+#[test]
+fn what_is_printed_can_be_checked_and_lists_the_same() {
+    let line = "rehearse init -o - -- tiny-server | rehearse check - && rehearse init -- tiny-server && \
+                rehearse list --json -- tiny-server > real && \
+                rehearse list --json -- rehearse mock server.mock.yaml > mock && cmp real mock";
+    rehearse!(Stage::new(), line, @"
+    exit: 0
+    ----- stderr -----
+    1 file checked, nothing wrong
+    wrote server.mock.yaml: 10 tools, 2 resources, 1 resource template, 1 prompt
+    hint: `rehearse mock server.mock.yaml` serves it
+    ");
+}
+
+#[test]
+fn over_http_it_is_the_same() {
+    let stage = Stage::with_http_server();
+    let line = "rehearse init --url http://$ADDRESS/mcp 2>/dev/null && \
+                rehearse init -o sse.mock.yaml --url http://$ADDRESS/sse 2>/dev/null && \
+                rehearse list --json --url http://$ADDRESS/mcp > real && \
+                rehearse list --json -- rehearse mock server.mock.yaml > mock && cmp real mock && \
+                rehearse check sse.mock.yaml";
+    rehearse!(stage, line, @"
+    exit: 0
+    ----- stderr -----
+    1 file checked, nothing wrong
+    ");
+}
+
+#[test]
+fn a_server_that_cannot_be_started_leaves_no_file() {
+    rehearse!(Stage::new(), "rehearse init -- no-such-server; ls", @r#"
+    exit: 0
+    ----- stderr -----
+    error: the server could not be started: there is no program "no-such-server" in PATH
+    hint: check how it is spelled, and that its directory is in PATH
+    "#);
+}
