@@ -17,6 +17,7 @@ mod parsing;
 mod peer;
 mod proxy;
 mod record;
+mod replay;
 #[cfg(feature = "peers")]
 mod rmcp_echo;
 mod stdio;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Some(record::RECORDER) => record::record(arguments.get(1).map_or("trace.jsonl", String::as_str)),
         Some(mock::ARGUMENT) => mock::serve(arguments.get(1)),
         Some(mock::OVER_HTTP) => mock::serve_http(arguments.get(1)),
+        Some(replay::ARGUMENT) => replay::serve(arguments.get(1)),
         #[cfg(feature = "peers")]
         Some(rmcp_echo::ARGUMENT) => rmcp_echo::serve(),
         #[cfg(feature = "peers")]
@@ -82,6 +84,7 @@ fn bench(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     parsing::measure(&mut table);
     pairing::measure(&mut table);
     mock::measure(&mut table)?;
+    replay::measure(&mut table)?;
     if json {
         println!("{}", table.json())
     } else {

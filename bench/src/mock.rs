@@ -31,7 +31,7 @@ const CALLS: u32 = 10_000;
 const MANY: usize = 10_000;
 
 pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
-    let folder = Folder::new()?;
+    let folder = Folder::new("mock")?;
     let echo = folder.file("echo", "  - { name: echo, answers: [{ text: '{{ arguments.message }}' }] }\n")?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
     #[cfg(feature = "peers")]
@@ -77,7 +77,7 @@ pub(crate) async fn checked(client: Client) -> Result<Client, Box<dyn Error>> {
 }
 
 /// From starting a process until it has answered `initialize`.
-fn first_answer(words: &[&Path]) -> Result<Duration, Box<dyn Error>> {
+pub(crate) fn first_answer(words: &[&Path]) -> Result<Duration, Box<dyn Error>> {
     let client = json!({"name": "bench", "version": "1"});
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
     let request = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
@@ -131,16 +131,20 @@ fn runtime() -> io::Result<Runtime> {
 }
 
 /// A folder for the files of one run.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new() -> io::Result<Folder> {
-        let path = std::env::temp_dir().join(format!("rehearsal-bench-{}", std::process::id()));
+    pub(crate) fn new(name: &str) -> io::Result<Folder> {
+        let path = std::env::temp_dir().join(format!("rehearsal-bench-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path)?;
         Ok(Folder(path))
     }
 
-    fn file(&self, name: &str, tools: &str) -> io::Result<PathBuf> {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(crate) fn file(&self, name: &str, tools: &str) -> io::Result<PathBuf> {
         let path = self.0.join(format!("{}.mock.yaml", name.replace(' ', "-")));
         std::fs::write(&path, format!("server: {{ name: bench }}\ntools:\n{tools}"))?;
         Ok(path)

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use rehearsal_core::answer::{Answer, Called, Opening};
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::Revision;
 use rehearsal_core::trace::{Likeness, subject};
-use rehearsal_wire::http::server::Options as HttpOptions;
+use rehearsal_wire::http::server::{Answers as HttpAnswers, Options as HttpOptions};
 use serde_json::Value;
 
 use super::forward::Upstream;
@@ -128,7 +129,12 @@ impl Replay {
                 }
             }
         }
+        let known = (0..tape.index.sessions().min(CANDIDATES)).filter_map(|session| tape.index.facts(session).ok());
+        let known: Vec<Facts> = known.collect();
+        let only_streams = known.iter().all(|facts| facts.plain == 0) && known.iter().any(|facts| facts.streamed > 0);
         HttpOptions {
+            answers: if only_streams { HttpAnswers::Events } else { HttpAnswers::Lazy },
+            retry: known.iter().find_map(|facts| facts.retry).map(Duration::from_millis),
             revisions: Revision::ALL.to_vec(),
             tool_schema: Some(Arc::new(move |tool: &str| schemas.get(tool).cloned())),
             ..HttpOptions::default()

@@ -11,6 +11,8 @@ mod opening;
 mod play;
 mod recorded;
 mod score;
+#[cfg(test)]
+mod tests;
 mod unmatched;
 
 pub use adapt::adapted;

@@ -122,6 +122,11 @@ impl RecordedPlay {
                 Step::Wait(time) => self.paced(time),
                 Step::Turn(turn) => Some(Act::Turn(turn)),
                 Step::Notify { method, params } => self.notified(method, params),
+                // No other version has streams that are come back to.
+                Step::CloseStream if self.asked.terms.revision == Revision::V2025_11_25 => {
+                    Some(Act::CloseStream { retry: None })
+                }
+                Step::CloseStream => None,
                 Step::Ask(questions) => self.ask(at, questions, world),
                 Step::Reply(round) => Some(Act::Reply(self.reply(round))),
                 Step::KeepSilent => Some(Act::KeepSilent),
@@ -145,7 +150,12 @@ impl RecordedPlay {
                     Some(_) | None => self.notified(method, params),
                 },
                 Step::Ask(questions) if self.asked.terms.era() == Era::Legacy => self.possible(questions),
-                Step::Ask(_) | Step::Turn(_) | Step::Reply(_) | Step::KeepSilent | Step::Unanswered => None,
+                Step::CloseStream
+                | Step::Ask(_)
+                | Step::Turn(_)
+                | Step::Reply(_)
+                | Step::KeepSilent
+                | Step::Unanswered => None,
             };
             if act.is_some() {
                 return act;

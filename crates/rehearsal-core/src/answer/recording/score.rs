@@ -20,6 +20,8 @@ pub(super) enum Step {
     Turn(Turn),
     /// The server told something.
     Notify { method: Method, params: Value },
+    /// The server closed the stream, and the client came back.
+    CloseStream,
     /// The server asked.
     Ask(Vec<Question>),
     /// The server answered; which round.
@@ -88,6 +90,10 @@ impl Writing {
     }
 
     fn entry(&mut self, entry: &Entry, after: Option<u64>) {
+        if let What::ChannelEnded { .. } = &entry.what {
+            self.wait(entry.at);
+            return self.steps.push(Step::CloseStream);
+        }
         let What::Message { from: Side::Server, message, .. } = &entry.what else { return };
         let Some(notification) = message.as_notification() else { return };
         self.wait(entry.at);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Message, Method, Reply};
-use rehearsal_core::protocol::{Revision, meta};
+use rehearsal_core::protocol::{Revision, code, meta};
 use rehearsal_core::trace::{Call, Entry, Fate, Inside, Likeness, RequestKey, Span, Start, What, subject};
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ impl Collection {
     pub(super) fn start(&mut self, start: Start) -> Session {
         let first = u32::try_from(self.exchanges.len()).unwrap_or(NONE);
         let Start { session_id, server_info, metadata, .. } = start;
-        self.sessions.push(Facts { id: session_id, client: None, server_info, metadata, first });
+        self.sessions.push(Facts { id: session_id, server_info, metadata, first, ..Facts::default() });
         Session::default()
     }
 
@@ -89,6 +89,8 @@ impl Session {
         }
         if self.goes_on(all, key, params.as_ref(), number) {
             flags.add(Flags::ROUND);
+        } else if is_about_the_request_itself(call, params.as_ref()) {
+            flags.add(Flags::PROTOCOL);
         } else {
             all.keys.push((key.0, number));
         }
@@ -106,7 +108,10 @@ impl Session {
         }
         let mut things: Vec<ThingRecord> = Vec::new();
         for (thing, span) in inside {
-            match thing_record(&thing, span) {
+            if let Some(facts) = all.sessions.last_mut() {
+                transport(facts, &thing);
+            }
+            match closed_early(call, &thing, span).or_else(|| thing_record(&thing, span)) {
                 // What a subscriber is told belongs to whoever made it happen.
                 Some(record) if method == Method::SUBSCRIPTIONS_LISTEN => self.leave(record),
                 Some(record) => things.push(record),
@@ -231,6 +236,48 @@ impl Session {
             self.revision = version.and_then(|version| version.parse().ok());
         }
     }
+}
+
+/// Whether a request was refused for what its client claimed or sent as headers, which whoever serves finds out anew.
+fn is_about_the_request_itself(call: &Call, params: Option<&Value>) -> bool {
+    let response = call.response.as_ref().and_then(|answer| answer.message.as_response());
+    let Some(Reply::Error(error)) = response.map(|response| &response.reply) else { return false };
+    let claims = params.and_then(|params| params.get("_meta")).and_then(Value::as_object);
+    let has = |key: &str| claims.is_some_and(|claims| claims.contains_key(key));
+    let half = has(meta::PROTOCOL_VERSION) != has(meta::CLIENT_CAPABILITIES);
+    matches!(error.code, code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION)
+        || half && error.code == code::INVALID_PARAMS
+}
+
+/// Learns how HTTP was spoken.
+fn transport(facts: &mut Facts, thing: &Inside) {
+    let Inside::Entry(entry) = thing else { return };
+    match &entry.what {
+        What::Http { from: Side::Server, head, .. } if head.status == Some(200) => {
+            let kind = head.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+            match kind.map(|(_, value)| value.starts_with("text/event-stream")) {
+                Some(true) => facts.streamed += 1,
+                Some(false) => facts.plain += 1,
+                None => {}
+            }
+        }
+        What::Event { retry: Some(retry), .. } => facts.retry = Some(*retry),
+        What::Http { .. }
+        | What::Event { .. }
+        | What::Message { .. }
+        | What::ChannelEnded { .. }
+        | What::Stderr { .. }
+        | What::Piece { .. }
+        | What::Ended(_) => {}
+    }
+}
+
+/// The end of the stream of a request that was answered elsewhere, when its client came back.
+fn closed_early(call: &Call, thing: &Inside, span: Span) -> Option<ThingRecord> {
+    let Inside::Entry(Entry { seq, what: What::ChannelEnded { channel, .. }, .. }) = thing else { return None };
+    let answer = call.response.as_ref()?;
+    let early = *channel == call.channel() && answer.channel != *channel && *seq < answer.seq;
+    early.then_some(ThingRecord { span, seq: *seq, after: NOWHERE, is_call: false, is_late: false })
 }
 
 /// The text of a member of the result.

@@ -247,6 +247,12 @@ pub(in crate::replay) struct Facts {
     pub(in crate::replay) metadata: Map<String, Value>,
     /// Its first exchange.
     pub(in crate::replay) first: u32,
+    /// How many of its requests were answered by a stream of events, over HTTP.
+    pub(in crate::replay) streamed: u64,
+    /// How many by JSON.
+    pub(in crate::replay) plain: u64,
+    /// How long clients should wait before they come back to a closed stream, in milliseconds.
+    pub(in crate::replay) retry: Option<u64>,
 }
 
 /// Numbers taken from the front; 0 where there are none left.

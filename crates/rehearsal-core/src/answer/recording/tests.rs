@@ -1,0 +1,197 @@
+//! Recorded exchanges played for clients of other versions, as transcripts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Pace, Place, Recorded, RecordedPlay, Thing, adapted};
+use crate::answer::{Act, Asked, Handshake, Memory, Seal, Terms, World};
+use crate::exchange::{Channel, Side};
+use crate::message::{Message, Method, Reply};
+use crate::protocol::{Revision, meta};
+use crate::trace::{Call, Entry, Inside, Likeness, Placed, What};
+
+fn placed(seq: u64, text: &str) -> Placed {
+    Placed::new(seq, Duration::from_millis(seq * 10), Message::parse(text.to_owned()))
+}
+
+fn call(asker: Side, seqs: (u64, u64), method: &str, params: Value, result: Value) -> Call {
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+    let response = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string();
+    Call { asker, request: placed(seqs.0, &request), response: Some(placed(seqs.1, &response)) }
+}
+
+fn told(seq: u64, method: &str, params: Value) -> Thing {
+    let message = Message::notification(Method::from(method), Some(&params)).unwrap();
+    let what = What::Message { from: Side::Server, channel: Channel::MAIN, message, event_id: None };
+    let entry = Entry::new(seq, Duration::from_millis(seq * 10), what);
+    Thing { what: Inside::Entry(entry), place: Place::Before, after: None }
+}
+
+fn recorded(number: u32, call: Call, things: Vec<Thing>, revision: Revision) -> Arc<Recorded> {
+    Arc::new(Recorded {
+        number,
+        session: 0,
+        place: "session a, call 1".into(),
+        call,
+        things,
+        revision: Some(revision),
+        overlaps: false,
+        after: None,
+    })
+}
+
+/// A booking that tells how far it is and asks for a day, recorded with a handshake.
+fn legacy() -> Vec<Arc<Recorded>> {
+    let question = json!({"message": "Which day?", "requestedSchema": {"type": "object"}});
+    let asked = call(Side::Server, (3, 4), "elicitation/create", question, json!({"action": "accept"}));
+    let asked = Thing { what: Inside::Call(Box::new(asked)), place: Place::Before, after: None };
+    let progress = |seq, far| told(seq, "notifications/progress", json!({"progressToken": 7, "progress": far}));
+    let booked = json!({"content": [{"type": "text", "text": "booked"}]});
+    let call = call(Side::Client, (1, 6), "tools/call", json!({"name": "book"}), booked);
+    vec![recorded(5, call, vec![progress(2, 1), asked, progress(5, 2)], Revision::V2025_11_25)]
+}
+
+/// The same since 2026-07-28: two rounds.
+fn modern() -> Vec<Arc<Recorded>> {
+    let requests = json!({"day": {"method": "elicitation/create", "params": {"message": "Which day?"}}});
+    let wanted = json!({"resultType": "input_required", "inputRequests": requests, "requestState": "s"});
+    let booked = json!({
+        "resultType": "complete", "content": [{"type": "text", "text": "booked"}],
+        "_meta": {meta::SERVER_INFO: {"name": "s", "version": "1"}},
+    });
+    let first = call(Side::Client, (1, 2), "tools/call", json!({"name": "book"}), wanted);
+    let second = call(Side::Client, (3, 4), "tools/call", json!({"name": "book", "requestState": "s"}), booked);
+    let at = Revision::V2026_07_28;
+    vec![recorded(5, first, Vec::new(), at), recorded(6, second, Vec::new(), at)]
+}
+
+fn asked(revision: Revision, more: Value) -> Asked {
+    let mut params = json!({"name": "book", "_meta": {"progressToken": "mine"}});
+    let capabilities = json!({"elicitation": {}});
+    let mut memory = Memory::default();
+    if revision.has_handshake() {
+        let handshake = Handshake { revision, client: Arc::default(), capabilities: capabilities.into() };
+        memory.handshake = Some(handshake);
+    } else {
+        params["_meta"][meta::PROTOCOL_VERSION] = revision.as_str().into();
+        params["_meta"][meta::CLIENT_CAPABILITIES] = capabilities;
+    }
+    params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let terms = Terms::of(&Method::TOOLS_CALL, &params, &memory, &Revision::ALL).unwrap();
+    Asked::new(Method::TOOLS_CALL, params, terms)
+}
+
+/// Everything that happens until the answer, a line each, and the last result.
+fn played(rounds: Vec<Arc<Recorded>>, asked: Asked, pace: Pace) -> (Vec<String>, Value) {
+    let seal = Seal::new([7; 32]);
+    let world = World { now_ms: 1_000_000, seal: &seal };
+    let key = Likeness::default().key(&asked.method, Some(&asked.params));
+    let step = RecordedPlay::resumed(&asked, key, &world).unwrap().map_or(0, |(_, step)| step);
+    let mut play = RecordedPlay::new(rounds, asked, key, json!({"name": "s"}).into(), pace).from_step(step);
+    let mut lines = Vec::new();
+    loop {
+        match play.next(&world) {
+            Act::Wait(delay) => lines.push(format!("wait {:?}", delay.to)),
+            Act::Notify { method, params } => lines.push(format!("{method} {params}")),
+            Act::Ask(questions) => {
+                for question in questions {
+                    lines.push(format!("ask {} {}", question.method, question.params));
+                    play.answered(&question.name, Ok(json!({"action": "decline"})));
+                }
+            }
+            Act::Reply(answer) => {
+                let Reply::Result(result) = answer.reply else { panic!("{:?}", answer.reply) };
+                return (lines, result.value().unwrap());
+            }
+            act => lines.push(format!("{act:?}")),
+        }
+    }
+}
+
+#[test]
+fn notifications_and_questions_come_before_the_answer_with_the_tokens_of_this_client() {
+    let (lines, result) = played(legacy(), asked(Revision::V2025_06_18, json!({})), Pace::None);
+    assert_eq!(
+        lines,
+        [
+            r#"notifications/progress {"progressToken":"mine","progress":1}"#,
+            r#"ask elicitation/create {"message":"Which day?","requestedSchema":{"type":"object"}}"#,
+            r#"notifications/progress {"progressToken":"mine","progress":2}"#,
+        ]
+    );
+    assert_eq!(result, json!({"content": [{"type": "text", "text": "booked"}]}));
+}
+
+#[test]
+fn the_time_between_messages_is_kept_but_not_that_of_the_client() {
+    let (lines, _) = played(legacy(), asked(Revision::V2025_11_25, json!({})), Pace::Times(2.0));
+    let waits: Vec<_> = lines.iter().filter(|line| line.starts_with("wait")).collect();
+    assert_eq!(waits, ["wait 20ms", "wait 20ms", "wait 20ms", "wait 20ms"]);
+}
+
+#[test]
+fn a_question_of_the_handshake_era_is_a_round_for_a_client_of_today() {
+    let (lines, first) = played(legacy(), asked(Revision::V2026_07_28, json!({})), Pace::None);
+    assert_eq!(lines, [r#"notifications/progress {"progressToken":"mine","progress":1}"#]);
+    assert_eq!(first["resultType"], "input_required");
+    assert_eq!(first["inputRequests"]["question-1"]["method"], "elicitation/create");
+    let again = json!({"requestState": first["requestState"], "inputResponses": {"question-1": {"action": "accept"}}});
+    let (lines, last) = played(legacy(), asked(Revision::V2026_07_28, again), Pace::None);
+    assert_eq!(lines, [r#"notifications/progress {"progressToken":"mine","progress":2}"#]);
+    assert_eq!((&last["resultType"], &last["content"][0]["text"]), (&json!("complete"), &json!("booked")));
+    let nothing = json!({"requestState": first["requestState"], "inputResponses": {}});
+    let (_, asked_again) = played(legacy(), asked(Revision::V2026_07_28, nothing), Pace::None);
+    assert_eq!(asked_again["resultType"], "input_required");
+}
+
+#[test]
+fn rounds_are_one_operation_for_a_client_of_the_handshake_era() {
+    let (lines, result) = played(modern(), asked(Revision::V2025_11_25, json!({})), Pace::None);
+    assert_eq!(lines, [r#"ask elicitation/create {"message":"Which day?"}"#]);
+    assert_eq!(result, json!({"content": [{"type": "text", "text": "booked"}]}));
+}
+
+#[test]
+fn rounds_are_rounds_for_a_client_of_today() {
+    let (_, first) = played(modern(), asked(Revision::V2026_07_28, json!({})), Pace::None);
+    assert_eq!(first["inputRequests"]["day"]["params"]["message"], "Which day?");
+    let again = json!({"requestState": first["requestState"], "inputResponses": {"day": {"action": "accept"}}});
+    let (_, last) = played(modern(), asked(Revision::V2026_07_28, again), Pace::None);
+    assert_eq!(last, modern()[1].reply().map(|reply| value(reply)).unwrap());
+}
+
+#[test]
+fn state_that_we_did_not_give_is_refused() {
+    let asked = asked(Revision::V2026_07_28, json!({"requestState": "s"}));
+    let key = Likeness::default().key(&asked.method, Some(&asked.params));
+    let seal = Seal::new([7; 32]);
+    assert!(RecordedPlay::resumed(&asked, key, &World { now_ms: 0, seal: &seal }).is_err());
+}
+
+fn value(reply: &Reply) -> Value {
+    match reply {
+        Reply::Result(result) => result.value().unwrap(),
+        Reply::Error(error) => json!({"code": error.code}),
+    }
+}
+
+#[test]
+fn an_answer_is_said_in_the_version_of_the_client() {
+    let info = json!({"name": "s", "version": "1"});
+    let newest =
+        json!({"tools": [{"name": "t", "title": "T", "inputSchema": {}}], "resultType": "complete", "ttlMs": 5});
+    let reply = Reply::Result(crate::json::RawJson::from_value(&newest));
+    let to = |revision| value(&adapted(&reply, &Method::TOOLS_LIST, Some(Revision::V2026_07_28), revision, &info));
+    assert_eq!(to(Revision::V2026_07_28), newest);
+    assert_eq!(to(Revision::V2025_06_18), json!({"tools": [{"name": "t", "title": "T", "inputSchema": {}}]}));
+    assert_eq!(to(Revision::V2024_11_05), json!({"tools": [{"name": "t", "inputSchema": {}}]}));
+    let old = Reply::Result(crate::json::RawJson::from_value(&json!({"tools": []})));
+    let new = value(&adapted(&old, &Method::TOOLS_LIST, Some(Revision::V2024_11_05), Revision::V2026_07_28, &info));
+    assert_eq!((&new["resultType"], &new["cacheScope"]), (&json!("complete"), &json!("private")));
+    let missing = Reply::Error(crate::message::ErrorReply::new(-32002, "no").with_data(&json!({"uri": "a:b"})));
+    let code = |from, to| value(&adapted(&missing, &Method::RESOURCES_READ, Some(from), to, &info))["code"].clone();
+    assert_eq!(code(Revision::V2025_11_25, Revision::V2026_07_28), -32602);
+    assert_eq!(code(Revision::V2025_11_25, Revision::V2025_06_18), -32002);
+}
