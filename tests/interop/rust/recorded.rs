@@ -33,7 +33,7 @@ const TINY: &str = env!("CARGO_BIN_EXE_tiny");
 const TEE: &str = r#"name=$1; shift; tee "$name.in" | "$@" | tee "$name.out""#;
 
 /// `rehearse`, built where it is not there yet.
-fn rehearse() -> &'static Path {
+pub(crate) fn rehearse() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let mut build = std::process::Command::new(env!("CARGO"));

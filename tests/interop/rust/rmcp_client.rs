@@ -155,6 +155,36 @@ impl RustClient {
         result.map(text).map_err(|error| error.to_string())
     }
 
+    /// What any request is answered with: `{"result": …}` or `{"error": …}`.
+    pub(crate) async fn answer(&self, method: &str, params: &Value) -> Value {
+        let said = timeout(TIMEOUT, self.said(method, params)).await.expect("the request hangs");
+        match said {
+            Ok(result) => json!({"result": result}),
+            Err(ServiceError::McpError(error)) => json!({"error": {"code": error.code.0, "message": error.message}}),
+            Err(other) => panic!("{method}: {other}"),
+        }
+    }
+
+    async fn said(&self, method: &str, params: &Value) -> Result<Value, ServiceError> {
+        let named = |key: &str| params[key].as_str().unwrap_or_default().to_owned();
+        let arguments = || params.get("arguments").cloned().unwrap_or_else(|| json!({}));
+        Ok(match method {
+            "tools/list" => json!(self.service.list_tools(None).await?),
+            "resources/list" => json!(self.service.list_resources(None).await?),
+            "prompts/list" => json!(self.service.list_prompts(None).await?),
+            "tools/call" => json!(self.service.call_tool(request(&named("name"), arguments())).await?),
+            "resources/read" => {
+                json!(self.service.read_resource(ReadResourceRequestParams::new(named("uri"))).await?)
+            }
+            "prompts/get" => {
+                let mut asked = GetPromptRequestParams::new(named("name"));
+                asked.arguments = Some(serde_json::from_value(arguments()).unwrap());
+                json!(self.service.get_prompt(asked).await?)
+            }
+            other => panic!("no method {other}"),
+        })
+    }
+
     /// Calls `add` that many times at once.
     pub(crate) async fn adds_many_numbers(&self, count: u64) {
         let mut calls = JoinSet::new();
