@@ -65,6 +65,7 @@ impl Trace {
             _ => None,
         });
         let asked = ["tools/list", "resources/list", "prompts/list", "tools/call", "resources/read", "prompts/get"];
+        let calls = calls.filter(|call| call.response.is_some());
         calls.filter(|call| asked.contains(&call.request.message.method().unwrap().as_str())).collect()
     }
 
@@ -96,9 +97,9 @@ fn built(project: &Path) -> PathBuf {
     }
     let workspace = folder().join("../..");
     std::fs::copy(workspace.join("Cargo.lock"), project.join("Cargo.lock")).unwrap();
-    let target = Path::new(TINY).parent().unwrap().join("generated");
+    let target = Path::new(TINY).parent().unwrap().parent().unwrap();
     let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "--quiet", "--offline", "--target-dir"]).arg(&target).current_dir(project);
+    build.args(["build", "--quiet", "--offline", "--target-dir"]).arg(target).current_dir(project);
     let ran = build.stdin(Stdio::null()).output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let manifest = std::fs::read_to_string(project.join("Cargo.toml")).unwrap();
@@ -342,10 +343,11 @@ async fn a_mock_made_from_a_recording_asks_and_tells_like_the_real_server() {
     for era in ["legacy", "modern"] {
         let trace = Trace::new();
         let server: [OsString; 3] = [python("python").into(), script.clone().into(), "stdio".into()];
+        // The client's own command line takes no `--`, and the server says on stderr that it is there.
         let recorder = trace.recorder(server);
-        let recorder: Vec<&str> = recorder.iter().map(|word| word.to_str().unwrap()).collect();
-        let mut words = vec!["--stdio"];
-        words.extend(recorder);
+        let quoted: Vec<_> = recorder.iter().map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+        std::fs::write(trace.path("record.sh"), format!("exec {} 2>/dev/null\n", quoted.join(" "))).unwrap();
+        let words = ["--stdio", "/bin/sh", &trace.name("record.sh")];
         let mut expected = run_script(&python("python"), "python_client.py", era, &words).await;
         let mock = trace.generate("mock");
         // How an unknown tool is refused is the mock's own; so is the version.

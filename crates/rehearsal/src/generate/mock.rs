@@ -16,7 +16,7 @@ use super::rule_name::RuleNames;
 
 /// Writes the mock that answers like the recording; `source` is what to call the recording.
 pub fn generate_mock(learned: &Learned, source: &str) -> Generated {
-    let mut writer = Writer { learned, left_out: learned.left_out.clone() };
+    let mut writer = Writer { learned, invented: invented_templates(learned), left_out: learned.left_out.clone() };
     let file = writer.file();
     let source = source.replace(char::is_control, "?");
     let head = format!(
@@ -29,6 +29,8 @@ pub fn generate_mock(learned: &Learned, source: &str) -> Generated {
 
 struct Writer<'a> {
     learned: &'a Learned,
+    /// Patterns for what was read though the server did not list it.
+    invented: Vec<Value>,
     left_out: Vec<String>,
 }
 
@@ -172,7 +174,7 @@ impl Writer<'_> {
     }
 
     fn templates(&self) -> Vec<UriTemplate> {
-        let written = self.learned.resource_templates.items.iter();
+        let written = self.learned.resource_templates.items.iter().chain(&self.invented);
         written.filter_map(|it| UriTemplate::read(it.get("uriTemplate")?.as_str()?).ok()).collect()
     }
 
@@ -180,7 +182,8 @@ impl Writer<'_> {
         let mut templates = Vec::new();
         let mut taken: BTreeSet<&str> = BTreeSet::new();
         let learned = self.learned;
-        for listed in &learned.resource_templates.items {
+        let invented = self.invented.clone();
+        for listed in learned.resource_templates.items.iter().chain(&invented) {
             let (Some(written), Some(listed)) = (listed.get("uriTemplate").and_then(Value::as_str), listed.as_object())
             else {
                 continue;
@@ -345,6 +348,28 @@ impl Writer<'_> {
         }
         rules.into()
     }
+}
+
+/// Patterns for resources that were read, but are in no list: a mock lists all resources that it has.
+fn invented_templates(learned: &Learned) -> Vec<Value> {
+    let known: Vec<_> =
+        learned.resource_templates.items.iter().filter_map(|it| it.get("uriTemplate")?.as_str()).collect();
+    let known: Vec<_> = known.into_iter().filter_map(|written| UriTemplate::read(written).ok()).collect();
+    let mut invented: Vec<Value> = Vec::new();
+    for request in learned.requests_of(&Method::RESOURCES_READ).filter(|request| request.succeeded()) {
+        let Some(uri) = request.subject() else { continue };
+        let listed = learned.resources.find("uri", uri).is_some() || known.iter().any(|it| it.matches(uri).is_some());
+        let Some((folder, _)) = uri.rsplit_once('/').filter(|_| learned.resources.was_asked && !listed) else {
+            continue;
+        };
+        let written = format!("{}/{{name}}", folder);
+        let fits = UriTemplate::read(&written).is_ok_and(|pattern| pattern.matches(uri).is_some());
+        let template = json!({"uriTemplate": written, "name": written});
+        if fits && !invented.contains(&template) {
+            invented.push(template);
+        }
+    }
+    invented
 }
 
 /// Equal answers that follow each other are one, given more often.
