@@ -40,6 +40,10 @@ impl FromStr for Pace {
     }
 }
 
+/// How long is paused after a notification, however fast things are to be: some clients hear the answer first where
+/// both come at once, and the notification never.
+const BREATH: Duration = Duration::from_millis(5);
+
 /// One request on its way to an answer that was recorded.
 #[derive(Debug)]
 pub struct RecordedPlay {
@@ -53,6 +57,8 @@ pub struct RecordedPlay {
     next: usize,
     /// Answers that came with the request or since.
     offered: Map<String, Value>,
+    /// Whether the last thing that was said is a notification.
+    told: bool,
     remarks: Vec<String>,
 }
 
@@ -68,7 +74,19 @@ impl RecordedPlay {
         let (steps, after) = score(&rounds);
         let offered = asked.params.get("inputResponses").and_then(Value::as_object).cloned().unwrap_or_default();
         let after = after.into_iter();
-        RecordedPlay { rounds, asked, key, info, pace, steps, after, next: 0, offered, remarks: Vec::new() }
+        RecordedPlay {
+            rounds,
+            asked,
+            key,
+            info,
+            pace,
+            steps,
+            after,
+            next: 0,
+            offered,
+            told: false,
+            remarks: Vec::new(),
+        }
     }
 
     /// The same play, from a step on.
@@ -172,14 +190,18 @@ impl RecordedPlay {
         self.rounds.first().map_or_else(|| "an empty recording".into(), |round| Arc::clone(&round.place))
     }
 
-    fn paced(&self, time: Duration) -> Option<Act> {
-        let Pace::Times(factor) = self.pace else { return None };
-        let time = Duration::try_from_secs_f64(time.as_secs_f64() * factor).ok()?;
+    fn paced(&mut self, time: Duration) -> Option<Act> {
+        let told = std::mem::take(&mut self.told);
+        let time = match self.pace {
+            Pace::Times(factor) => Duration::try_from_secs_f64(time.as_secs_f64() * factor).ok()?,
+            Pace::None if told => time.min(BREATH),
+            Pace::None => return None,
+        };
         Some(Act::Wait(Delay { from: time, to: time }))
     }
 
     /// A notification for this client, if it wants it.
-    fn notified(&self, method: Method, mut params: Value) -> Option<Act> {
+    fn notified(&mut self, method: Method, mut params: Value) -> Option<Act> {
         let terms = &self.asked.terms;
         if method == Method::PROGRESS {
             let token = self.asked.meta().get(meta::PROGRESS_TOKEN)?;
@@ -197,6 +219,7 @@ impl RecordedPlay {
         {
             return Some(Act::Tell(change));
         }
+        self.told = true;
         Some(Act::Notify { method, params })
     }
 
