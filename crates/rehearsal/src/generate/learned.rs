@@ -145,8 +145,9 @@ impl Request {
         self.params.get("arguments")?.as_object()
     }
 
-    /// Whether some answer is a result.
+    /// Whether some answer is a result, and not that a tool failed: some servers say so of a tool that they do not have.
     pub fn succeeded(&self) -> bool {
-        self.answers.iter().any(|answer| matches!(answer.said, Said::Result(_)))
+        let failed = |result: &Map<String, Value>| result.get("isError").is_some_and(|failed| failed == true);
+        self.answers.iter().any(|answer| matches!(&answer.said, Said::Result(result) if !failed(result)))
     }
 }
