@@ -253,7 +253,7 @@ fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
             let said =
-                fields.iter().filter(|(key, value)| !value.is_null() && !(*key == "required" && **value == false));
+                fields.iter().filter(|(key, value)| !(value.is_null() || *key == "required" && **value == false));
             said.map(|(key, value)| (key.clone(), without_nulls(value))).collect()
         }
         Value::Array(items) => items.iter().map(without_nulls).collect(),

@@ -8,7 +8,7 @@
 //!                            └─ state, tasks, journal, changes: shared by all conversations
 //! ```
 //!
-//! What a request is answered from is a [`Source`](source::Source): a mock, or whatever else [`Answers`], such as a
+//! What a request is answered from is a `Source`: a mock, or whatever else `Answers`, such as a
 //! recording. The loop, the transports and the acts are the same.
 //!
 //! Faults are carried out by [`Sender::misbehave`](rehearsal_wire::Sender::misbehave); over HTTP there are paths to control a
