@@ -16,7 +16,11 @@ pub(super) fn answer(
     left_out: &mut Vec<String>,
 ) -> Map<String, Value> {
     let mut rule = Map::new();
-    let steps: Vec<Value> = answered.before.iter().filter_map(|before| step(before, left_out)).collect();
+    let mut steps: Vec<Value> = answered.before.iter().filter_map(|before| step(before, left_out)).collect();
+    if let Some(Before::Told { .. }) = answered.before.last() {
+        // Some clients hear the answer first where both come at once, and the notification never.
+        steps.push(json!({"wait": "5ms"}));
+    }
     if !steps.is_empty() {
         rule.insert("steps".to_owned(), steps.into());
     }
