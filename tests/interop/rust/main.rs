@@ -19,6 +19,7 @@ mod misbehaving;
 mod mocked;
 mod recorded;
 mod recorded_http;
+mod replayed;
 mod rmcp_client;
 mod servers;
 mod test_file;

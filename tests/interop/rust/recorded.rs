@@ -9,7 +9,6 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::OnceLock;
 
 use rehearsal::Client;
 use rehearsal::client::{Answers, ClientBuilder};
@@ -24,6 +23,7 @@ use tokio::process::Command;
 
 use crate::clients::{self, Era};
 use crate::installed::{TIMEOUT, folder, node, npm_server, python};
+pub(crate) use crate::mocked::rehearse;
 use crate::rmcp_client;
 
 /// The program of `examples/tiny-server`.
@@ -31,21 +31,6 @@ const TINY: &str = env!("CARGO_BIN_EXE_tiny");
 
 /// Writes down what passes in both directions: `sh -c TEE sh NAME COMMAND…`.
 const TEE: &str = r#"name=$1; shift; tee "$name.in" | "$@" | tee "$name.out""#;
-
-/// `rehearse`, built where it is not there yet.
-pub(crate) fn rehearse() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let mut build = std::process::Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--package", "rehearsal", "--bin", "rehearse"]);
-        let programs = Path::new(TINY).parent().unwrap();
-        if programs.ends_with("release") {
-            build.arg("--release");
-        }
-        assert!(build.status().unwrap().success(), "rehearse could not be built");
-        programs.join("rehearse")
-    })
-}
 
 /// A server that is recorded, with witnesses on both sides.
 struct Recorded {

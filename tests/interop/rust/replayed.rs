@@ -1,0 +1,244 @@
+//! Real servers, recorded with one client and replayed to others, in other versions and on other transports.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use rehearsal::Client;
+use rehearsal::client::{Answers, ClientBuilder};
+use rehearsal::core::protocol::Revision;
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::clients::{Era, everything, run_script};
+use crate::installed::{HttpServer, TIMEOUT, folder, listening, node, npm_server, python};
+use crate::mocked::rehearse;
+use crate::rmcp_client;
+
+/// The program of `examples/tiny-server`.
+const TINY: &str = env!("CARGO_BIN_EXE_tiny");
+
+/// A recording that is about to be made and replayed.
+struct Tape(tempfile::TempDir);
+
+impl Tape {
+    fn new() -> Tape {
+        Tape(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("trace.jsonl")
+    }
+
+    /// The words that record a server.
+    fn recording<'a>(&self, server: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+        let trace = self.path().display().to_string();
+        let words = [rehearse().to_str().unwrap(), "record", "-q", "-o", &trace, "--"];
+        words.into_iter().map(str::to_owned).chain(server.into_iter().map(str::to_owned)).collect()
+    }
+
+    fn replay(&self) -> Command {
+        let mut command = Command::new(rehearse());
+        command.arg("replay").arg(self.path()).arg("-q");
+        command
+    }
+
+    async fn over_http(&self) -> HttpServer {
+        listening(self.replay().args(["--listen", "0"])).await
+    }
+
+    /// Waits until a recorder that was told to end has written everything.
+    async fn written(&self) {
+        let done = async {
+            loop {
+                let journals = std::fs::read_dir(self.0.path()).unwrap();
+                let open = journals
+                    .filter(|it| it.as_ref().is_ok_and(|it| it.path().extension().is_some_and(|it| it == "journal")));
+                if self.path().exists() && open.count() == 0 {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(TIMEOUT, done).await.expect("the recorder never ends");
+    }
+}
+
+/// What a client sees that was recorded with another: the same, but for the version.
+async fn tours(tape: &Tape, program: &Path, script: &str, eras: &[(&str, &str)]) {
+    let server = tape.over_http().await;
+    let sse = server.url.replace("/mcp", "/sse");
+    let (rehearse, trace) = (rehearse().to_str().unwrap(), tape.path().display().to_string());
+    let transports: [&[&str]; 3] = [
+        &["--stdio", rehearse, "replay", "-q", &trace],
+        &["--url", &server.url],
+        &["--transport", "sse", "--url", &sse],
+    ];
+    for transport in transports {
+        for (era, version) in eras {
+            let seen = run_script(program, script, era, transport).await;
+            assert_eq!(seen, everything(version), "{script} {transport:?}, era {era}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_the_python_sdk_heard_in_2026_the_other_sdks_hear_in_both_eras() {
+    let tape = Tape::new();
+    // Its own command line would take `--` for itself.
+    let start = tape.0.path().join("start.sh");
+    std::fs::write(&start, format!("exec {}\n", tape.recording([TINY]).join(" "))).unwrap();
+    let transport = ["--stdio", "sh", start.to_str().unwrap()];
+    let seen = run_script(&python("python"), "python_client.py", "modern", &transport).await;
+    assert_eq!(seen, everything("2026-07-28"));
+    tape.written().await;
+    tours(&tape, &node(), "typescript_client.mjs", &[("v1", "2025-11-25"), ("modern", "2026-07-28")]).await;
+    tours(&tape, &python("python"), "python_client.py", &[("legacy", "2025-11-25")]).await;
+}
+
+/// What a client hears of a call: every progress, and the answer without what depends on the version.
+async fn heard(client: &Client, tool: &str, arguments: Value) -> (Vec<(f64, Option<f64>)>, Value) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let see = Arc::clone(&seen);
+    let call = client.call(tool).arguments(arguments);
+    let call = call.on_progress(move |it| see.lock().unwrap().push((it.progress, it.total)));
+    let response = call.await.unwrap();
+    let mut result = match response.error() {
+        Some(error) => json!({"code": error.code, "message": error.message}),
+        None => response.result().clone(),
+    };
+    for key in ["resultType", "_meta"] {
+        result.as_object_mut().unwrap().shift_remove(key);
+    }
+    let seen = seen.lock().unwrap().clone();
+    (seen, result)
+}
+
+/// Everything that is asked of server-everything, one after the other and at once.
+async fn tour(client: &Client) -> Value {
+    let mut tools: Vec<String> = Vec::new();
+    // The server offers more once it has asked what the client can do.
+    while !tools.iter().any(|tool| tool == "trigger-sampling-request") {
+        tools = client.list_tools().await.unwrap().iter().map(|tool| tool.name.clone()).collect();
+    }
+    let mut all = vec![json!(tools)];
+    for (tool, arguments) in [
+        ("get-tiny-image", json!({})),
+        ("trigger-long-running-operation", json!({"duration": 0.2, "steps": 2})),
+        ("trigger-sampling-request", json!({"prompt": "hi", "maxTokens": 10})),
+        ("trigger-elicitation-request", json!({})),
+        ("get-structured-content", json!({"location": "Chicago"})),
+        ("no-such-tool", json!({})),
+        ("get-sum", json!({"a": 1, "b": 2})),
+        ("get-sum", json!({"a": 1, "b": 2})),
+    ] {
+        all.push(json!(heard(client, tool, arguments).await));
+    }
+    let contents = client.read_resource("demo://resource/dynamic/text/1").await.unwrap();
+    all.push(json!(contents.result()["contents"][0]["uri"]));
+    // The slow one is asked first and answered last.
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let one = |tool: &'static str, arguments: Value| {
+        let (client, order) = (client.clone(), Arc::clone(&order));
+        async move {
+            let answered = heard(&client, tool, arguments).await;
+            order.lock().unwrap().push(tool);
+            answered
+        }
+    };
+    let slow = one("trigger-long-running-operation", json!({"duration": 0.5, "steps": 1}));
+    let quick = one("get-sum", json!({"a": 3, "b": 4}));
+    let (slow, quick) = tokio::join!(slow, quick);
+    all.push(json!([slow, quick]));
+    all.push(json!(*order.lock().unwrap()));
+    Value::Array(all)
+}
+
+fn answers() -> Answers {
+    Answers::new()
+        .roots([("file:///tmp/interop", "interop")])
+        .sampling_text("sampled")
+        .elicitation_accept(json!({"name": "Ada", "check": true}))
+}
+
+#[tokio::test]
+async fn what_the_rust_sdk_heard_with_a_handshake_it_hears_in_both_eras() {
+    let tape = Tape::new();
+    let words = tape.recording([TINY]);
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    let client = rmcp_client::over_stdio(command, Era::Legacy, None).await;
+    assert_eq!(rmcp_client::tour(client).await, everything("2025-11-25"));
+    tape.written().await;
+    for era in Era::ALL {
+        let replayed = rmcp_client::over_stdio(tape.replay(), era, None).await;
+        assert_eq!(rmcp_client::tour(replayed).await, everything(era.version()), "era {era:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_server_everything_said_is_said_again_in_every_version_on_every_transport() {
+    let tape = Tape::new();
+    let (node, script) = (node(), npm_server("server-everything"));
+    let words = tape.recording([node.to_str().unwrap(), script.to_str().unwrap(), "stdio"]);
+    let recorded = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT);
+    let client = recorded.answers(answers()).connect().await.unwrap();
+    let expected = tour(&client).await;
+    client.close().await;
+    tape.written().await;
+    assert_eq!(expected.as_array().unwrap().last().unwrap(), &json!(["get-sum", "trigger-long-running-operation"]));
+    let server = tape.over_http().await;
+    let stdio = || Client::command(rehearse()).arguments(["replay", "-q"]).arguments([tape.path()]);
+    let http = || Client::url(server.url.as_str());
+    let with = |builder: ClientBuilder| builder.answers(answers()).timeout(TIMEOUT);
+    for revision in [Revision::V2025_11_25, Revision::V2025_06_18] {
+        for builder in [stdio(), http()] {
+            let client = with(builder).legacy(revision).connect().await.unwrap();
+            assert_eq!(client.revision(), revision);
+            assert_eq!(tour(&client).await, expected, "{revision}");
+            client.close().await;
+        }
+    }
+    for builder in [stdio(), http()] {
+        let client = with(builder).modern().connect().await.unwrap();
+        assert_eq!(tour(&client).await, expected);
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn what_python_servers_said_in_one_era_is_said_again_in_the_other() {
+    let fastmcp = folder().join("servers/fastmcp_server.py");
+    let (interpreter, time) = (python("python"), python("mcp-server-time"));
+    let arguments = json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"});
+    for modern in [true, false] {
+        let tape = Tape::new();
+        let words = tape.recording([time.to_str().unwrap()]);
+        let builder = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT);
+        let builder = if modern { builder.modern() } else { builder.legacy(Revision::LATEST_LEGACY) };
+        let client = builder.connect().await.unwrap();
+        let expected = heard(&client, "convert_time", arguments.clone()).await;
+        let tools = client.list_tools().await.unwrap().len();
+        client.close().await;
+        tape.written().await;
+        for revision in [Revision::V2025_06_18, Revision::V2026_07_28] {
+            let builder = Client::command(rehearse()).arguments(["replay", "-q"]).arguments([tape.path()]);
+            let builder = if revision.has_handshake() { builder.legacy(revision) } else { builder.modern() };
+            let client = builder.timeout(TIMEOUT).connect().await.unwrap();
+            assert_eq!(client.server_info()["name"], "mcp-time");
+            assert_eq!(client.list_tools().await.unwrap().len(), tools);
+            assert_eq!(heard(&client, "convert_time", arguments.clone()).await, expected, "{revision}");
+            client.close().await;
+        }
+    }
+    let tape = Tape::new();
+    let words = tape.recording([interpreter.to_str().unwrap(), fastmcp.to_str().unwrap(), "stdio"]);
+    let client = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT).connect().await.unwrap();
+    let tools: Vec<String> = client.list_tools().await.unwrap().iter().map(|tool| tool.name.clone()).collect();
+    client.close().await;
+    tape.written().await;
+    let server = tape.over_http().await;
+    let client = Client::url(server.url.as_str()).timeout(TIMEOUT).connect().await.unwrap();
+    let again: Vec<String> = client.list_tools().await.unwrap().iter().map(|tool| tool.name.clone()).collect();
+    assert_eq!(again, tools);
+    client.close().await;
+}
