@@ -1,4 +1,4 @@
-//! How a conversation begins: the scenario server-initialize and its like.
+//! How a conversation begins.
 
 use rehearsal::core::protocol::Revision;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
-//! The behaviours that the official conformance suite asks for over Streamable HTTP, over stdio and HTTP+SSE.
+//! Everything that `examples/conformance.mock.yaml` can do, over stdio and HTTP+SSE.
 //!
-//! Each play has the name of the scenario that asks for the same.
+//! Each play is named after what it shows.
 
 use rehearsal::core::protocol::Revision;
 use rehearsal::core::shape::Versions;
@@ -22,7 +22,7 @@ const MODERN: Versions = Versions { since: Revision::V2026_07_28, until: Revisio
 /// The image of the mock.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 
-/// The name of the scenario, who has it, and what is said.
+/// Its name, who has it, and what is said.
 const PLAYS: &[(&str, Versions, &str)] = &[
     ("ping", LEGACY, "> ping\n< {}"),
     ("logging-set-level", LEGACY, "> logging/setLevel {\"level\":\"info\"}\n< {}"),
@@ -307,7 +307,7 @@ async fn all(transport: Transport, revision: Revision) {
     peer.end().await;
 }
 
-/// The scenarios tools-list, resources-list and prompts-list: what is listed has names, and stands in the same order twice.
+/// What is listed has names, and stands in the same order twice.
 async fn lists(peer: &mut Peer) {
     for (method, key, first) in [
         ("tools/list", "tools", "test_simple_text"),

@@ -1,4 +1,4 @@
-//! The scenarios of 2026-07-28, over stdio. HTTP+SSE has no such era.
+//! The same in 2026-07-28, over stdio. HTTP+SSE has no such era.
 
 use rehearsal::core::exchange::Side;
 use rehearsal::core::protocol::Revision;
@@ -218,7 +218,7 @@ const PLAYS: &[(&str, &str)] = &[
 ];
 
 #[tokio::test]
-async fn every_scenario_over_stdio() {
+async fn every_play_over_stdio() {
     let mut peer = Peer::ready(&example("conformance.mock.yaml"), Transport::Stdio, Revision::V2026_07_28).await;
     for (name, lines) in PLAYS {
         play(&mut peer, name, &lines.replace("NO_CAPABILITIES", NO_CAPABILITIES)).await;
