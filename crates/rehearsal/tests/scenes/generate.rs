@@ -55,7 +55,7 @@ fn a_recording_becomes_a_mock_that_answers_like_it() {
           - { name: Oslo (then always), when: { city: Oslo }, text: Sun }
           - name: Bergen
             when: { city: Bergen }
-            steps: [{ progress: { progress: 1, total: 2 } }]
+            steps: [{ progress: { progress: 1, total: 2 } }, { wait: "5ms" }]
             error: { code: -32000, message: upstream is down }
           - name: no arguments
             when: { city: { present: false } }
