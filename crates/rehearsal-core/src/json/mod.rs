@@ -7,6 +7,7 @@ mod number;
 mod path;
 mod places;
 mod raw;
+mod special;
 mod unescape;
 
 pub use canonical::canonical;
@@ -16,4 +17,5 @@ pub use number::compare;
 pub use path::{Path, PathError, Segment};
 pub use places::Places;
 pub use raw::RawJson;
+pub(crate) use special::{eight, special};
 pub(crate) use unescape::Unescaped;

@@ -9,6 +9,7 @@
 //! deep nesting, and all that is not JSON. `serde_json` is the judge of those. What is found here is what it would find.
 
 use super::envelope::{Envelope, Key};
+use crate::json::{eight, special};
 
 /// The envelope of `bytes`, which are JSON if they are UTF-8; `None` where `serde_json` should look at them.
 pub(super) fn envelope(bytes: &[u8]) -> Option<(Envelope<'_>, Letters)> {
@@ -54,11 +55,6 @@ pub(super) enum Letters {
 enum Escapes {
     Skip,
     GiveUp,
-}
-
-/// The same byte eight times.
-const fn eight(byte: u8) -> u64 {
-    u64::from_ne_bytes([byte; 8])
 }
 
 /// Every function takes the place where it begins, and gives the one behind what it found.
@@ -163,10 +159,7 @@ impl Scan<'_> {
             while let Some(chunk) = self.bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
                 let chunk = u64::from_le_bytes(*chunk);
                 self.beyond |= chunk;
-                let zero = |bytes: u64| bytes.wrapping_sub(eight(1)) & !bytes;
-                let control = chunk.wrapping_sub(eight(b' ')) & !chunk;
-                // The lowest bit is right; those above it may be set by a borrow.
-                let special = (zero(chunk ^ eight(b'"')) | zero(chunk ^ eight(b'\\')) | control) & eight(0x80);
+                let special = special(chunk);
                 if special != 0 {
                     at += special.trailing_zeros() as usize / 8;
                     break;

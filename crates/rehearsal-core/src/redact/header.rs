@@ -37,15 +37,14 @@ pub(super) fn is_clean(rules: &Rules, head: &HttpHead) -> bool {
     if head.target.as_ref().is_some_and(|target| target.contains(['?', '#', ';', '@'])) {
         return false;
     }
-    let is_one_of = |names: &[&str], name: &str| names.iter().any(|other| other.eq_ignore_ascii_case(name));
     // Names as a JSON text has them, because some are so short that only the quotes make names of them.
     let mut text = Vec::with_capacity(512);
     text.extend_from_slice(head.target.as_deref().unwrap_or_default().as_bytes());
     for (name, value) in &head.headers {
-        if is_one_of(&KEPT, name) || is_one_of(&PLAIN, name) {
+        if is_one_of(name, &KEPT) || is_one_of(name, &PLAIN) {
             continue;
         }
-        if is_one_of(CREDENTIALS, name) || value.starts_with(['/', '?']) || value.starts_with("=?") {
+        if is_one_of(name, CREDENTIALS) || value.starts_with(['/', '?']) || value.starts_with("=?") {
             return false;
         }
         text.extend_from_slice(b"\n\"");
@@ -58,9 +57,8 @@ pub(super) fn is_clean(rules: &Rules, head: &HttpHead) -> bool {
 
 /// The value of a header without its secrets; `None` where there are none.
 pub(super) fn header(rules: &Rules, name: &str, value: &str, hits: &mut Vec<Hit>) -> Option<String> {
-    let is_one_of = |names: &[&str]| names.iter().any(|other| other.eq_ignore_ascii_case(name));
     let by_user = !rules.places.is_empty() || !rules.patterns.is_empty();
-    if is_one_of(&KEPT) || (!by_user && is_one_of(&PLAIN)) {
+    if is_one_of(name, &KEPT) || (!by_user && is_one_of(name, &PLAIN)) {
         return None;
     }
     let lower = name.to_ascii_lowercase();
@@ -90,6 +88,10 @@ pub(super) fn header(rules: &Rules, name: &str, value: &str, hits: &mut Vec<Hit>
     hits.append(&mut scan.hits);
     let clean = String::from_utf8(apply(text.as_bytes(), scan.edits)).expect("pieces of text replaced by text");
     Some(if decoded.is_some() { encode(&clean).into_owned() } else { clean })
+}
+
+fn is_one_of(name: &str, names: &[&str]) -> bool {
+    names.iter().any(|other| other.eq_ignore_ascii_case(name))
 }
 
 impl Scan<'_> {

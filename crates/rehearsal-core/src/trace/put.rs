@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::json::special;
+
 /// A number.
 pub(super) fn put_number(out: &mut Vec<u8>, number: u64) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
@@ -23,15 +25,7 @@ fn is_plain(text: &[u8]) -> bool {
     let (words, rest) = text.as_chunks::<8>();
     let mut last = [b' '; 8];
     last[..rest.len()].copy_from_slice(rest);
-    let eight = |byte: u8| u64::from_ne_bytes([byte; 8]);
-    let special = |word: &[u8; 8]| {
-        let word = u64::from_ne_bytes(*word);
-        let zero = |bytes: u64| bytes.wrapping_sub(eight(1)) & !bytes;
-        let control = word.wrapping_sub(eight(b' ')) & !word;
-        // A borrow may set bits above one that is right, never without one.
-        (zero(word ^ eight(b'"')) | zero(word ^ eight(b'\\')) | control) & eight(0x80)
-    };
-    words.iter().chain([&last]).fold(0, |seen, word| seen | special(word)) == 0
+    words.iter().chain([&last]).all(|word| special(u64::from_ne_bytes(*word)) == 0)
 }
 
 /// Anything that serde can always write.
