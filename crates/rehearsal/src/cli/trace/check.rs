@@ -1,12 +1,13 @@
 //! `rehearse trace check`
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use rehearsal::core::exchange::Side;
 use rehearsal::core::report::Severity;
 use rehearsal::core::shape::Conversation;
 use rehearsal::core::trace::Moment;
 use rehearsal::store::Input;
 
+use super::from::From;
 use super::reading::{Reading, input, stdin_once};
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
@@ -45,12 +46,6 @@ pub(super) struct Check {
 
     #[command(flatten)]
     reading: Reading,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum From {
-    Client,
-    Server,
 }
 
 const MORE: &str = "\
@@ -108,10 +103,6 @@ impl Check {
     }
 
     fn wants(&self, from: Side) -> bool {
-        match self.from {
-            None => true,
-            Some(From::Client) => from == Side::Client,
-            Some(From::Server) => from == Side::Server,
-        }
+        self.from.is_none_or(|wanted| wanted.side() == from)
     }
 }

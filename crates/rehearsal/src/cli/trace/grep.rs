@@ -1,12 +1,12 @@
 //! `rehearse trace grep`
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use regex::bytes::{Regex, RegexBuilder};
-use rehearsal::core::exchange::Side;
 use rehearsal::core::trace::{Call, Entry, Inside, Moment, Start, What};
 use rehearsal::store::Input;
 
 use super::TraceError;
+use super::from::From;
 use super::reading::{Reading, input, stdin_once};
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
@@ -62,12 +62,6 @@ pub(super) struct Grep {
 
     #[command(flatten)]
     reading: Reading,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum From {
-    Client,
-    Server,
 }
 
 const MORE: &str = "\
@@ -166,11 +160,7 @@ impl Grep {
         let is_one_of = |wanted: &[String], found: &Option<String>| {
             wanted.is_empty() || found.as_ref().is_some_and(|found| wanted.contains(found))
         };
-        let side = match self.from {
-            None => true,
-            Some(From::Client) => row.from == Some(Side::Client),
-            Some(From::Server) => row.from == Some(Side::Server),
-        };
+        let side = self.from.is_none_or(|wanted| row.from == Some(wanted.side()));
         let tool = self.tool.is_empty() || row.method.as_deref() == Some("tools/call");
         side && tool
             && is_one_of(&self.method, &row.method)

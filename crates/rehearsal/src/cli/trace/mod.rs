@@ -9,6 +9,7 @@ mod check;
 mod convert;
 mod diff;
 mod error;
+mod from;
 mod grep;
 mod merge;
 mod output;
