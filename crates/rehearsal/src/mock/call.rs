@@ -42,12 +42,20 @@ impl Call {
         self.session.notify(self.channel, method, params).await;
     }
 
+    /// Returns once the client wants no answer any more.
+    pub(super) async fn cancelled(&self) {
+        let mut cancelled = self.cancelled.clone();
+        if cancelled.wait_for(|cancelled| *cancelled).await.is_err() {
+            // Nobody is left who could cancel.
+            std::future::pending().await
+        }
+    }
+
     /// Returns once there is no point in going on.
     pub(super) async fn stopped(&self) -> Stop {
-        let mut cancelled = self.cancelled.clone();
         tokio::select! {
             biased;
-            _ = cancelled.wait_for(|cancelled| *cancelled) => Stop::Cancelled,
+            () = self.cancelled() => Stop::Cancelled,
             () = self.session.closing() => Stop::Closing,
         }
     }

@@ -8,7 +8,7 @@ use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Message, Method};
 use rehearsal_core::protocol::Era;
 
-use super::call::Call;
+use super::call::{Call, Stop};
 use super::server::{News, Shared, within};
 use super::session::Session;
 use super::turns::Playing;
@@ -61,7 +61,12 @@ async fn until_answer<'a>(
 ) -> Option<End> {
     loop {
         match act {
-            Act::Wait(delay) => call.pause(within(delay)).await.ok()?,
+            Act::Wait(delay) => match call.pause(within(delay)).await {
+                Ok(()) => {}
+                // What was recorded is known already: whoever asked and then closed its end is still told.
+                Err(Stop::Closing) if matches!(play, Performance::Recording(_)) => {}
+                Err(Stop::Closing | Stop::Cancelled) => return None,
+            },
             Act::Notify { method, params } => call.notify(method, &params).await,
             Act::Tell(change) => server.tell(News::Changed(change)),
             Act::Ask(questions) => {
@@ -75,7 +80,11 @@ async fn until_answer<'a>(
                 let playing = playing.get_or_insert_with(|| server.turns.enter(turn));
                 tokio::select! {
                     biased;
-                    _ = call.stopped() => return None,
+                    stop = call.stopped() => match stop {
+                        Stop::Cancelled => return None,
+                        // Nobody will ask anything more that could come first.
+                        Stop::Closing => {}
+                    },
                     () = playing.take_turn(turn) => {}
                 }
             }

@@ -204,9 +204,10 @@ fn take_up(
 
 /// What the real server says, now that nobody else knows.
 async fn forwarded(call: &Call, asked: &Asked, forwards: &dyn Forwards) -> Option<Answer> {
+    // Whoever closes its end still hears what it asked for, in the time of the farewell.
     tokio::select! {
         biased;
-        _ = call.stopped() => None,
+        () = call.cancelled() => None,
         answer = forwards.forward(Live { call, asked }) => Some(answer),
     }
 }

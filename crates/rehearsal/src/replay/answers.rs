@@ -8,7 +8,7 @@ use rehearsal_core::answer::{
 };
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
-use rehearsal_core::protocol::{Era, code};
+use rehearsal_core::protocol::{Era, code, meta};
 use rehearsal_core::script::mock::LogLevel;
 use rehearsal_core::trace::{Likeness, RequestKey, subject};
 use serde_json::{Value, json};
@@ -200,9 +200,7 @@ impl Shared {
                 return Ok(true);
             }
             let session = self.tape.index.exchange(number)?.session;
-            let facts = || self.tape.facts(session);
-            let is_theirs = client.is_none() || facts()?.client.as_deref() == client;
-            Ok(is_theirs && self.is_selected(session))
+            Ok(self.is_selected(session) && (client.is_none() || self.asker(number, session)?.as_deref() == client))
         };
         let member = |at| self.tape.index.member(group, at);
         let mut progress = self.progress();
@@ -213,6 +211,17 @@ impl Shared {
             taken = progress.take(group, None, repeat, member, |number| suits(None, number))?;
         }
         Ok(Some(taken))
+    }
+
+    /// The name of the client that asked: since 2026-07-28 each request has one, and several clients may share a session.
+    fn asker(&self, number: u32, session: u32) -> io::Result<Option<String>> {
+        let recorded = self.tape.recorded(number)?;
+        let params = request(&recorded).params();
+        let named = params.and_then(|params| params.at(&["_meta", meta::CLIENT_INFO, "name"]));
+        match named.and_then(|name| name.text()) {
+            Some(name) => Ok(Some(name)),
+            None => Ok(self.tape.facts(session)?.client.clone()),
+        }
     }
 
     /// The key of a request without its secrets, where it has some.

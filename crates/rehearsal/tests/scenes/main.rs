@@ -23,6 +23,7 @@ mod read;
 mod record;
 mod record_http;
 mod replay;
+mod replay_choice;
 mod request;
 mod save;
 mod server_failures;

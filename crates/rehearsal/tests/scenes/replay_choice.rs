@@ -1,0 +1,166 @@
+//! Which recording `rehearse replay` answers from, and where its index is.
+
+use crate::stage::{Stage, rehearse};
+
+/// A conversation of a client: its handshake, and what it asks.
+fn conversation(client: &str, calls: &[&str]) -> String {
+    let hello = format!(
+        r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"2025-11-25","capabilities":{{}},"clientInfo":{{"name":"{client}","version":"1"}}}}}}"#
+    );
+    let calls = calls.iter().enumerate().map(|(at, city)| {
+        let id = at + 1;
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"rain","arguments":{{"city":"{city}"}}}}}}"#
+        )
+    });
+    std::iter::once(hello).chain(calls).map(|line| line + "\n").collect()
+}
+
+/// The same since 2026-07-28, without a handshake.
+fn stateless(client: &str, cities: &[&str]) -> String {
+    let calls = cities.iter().enumerate().map(|(id, city)| {
+        let meta = format!(
+            r#"{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"{client}","version":"1"}}}}"#
+        );
+        format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"rain\",\"arguments\":{{\"city\":\"{city}\"}},\"_meta\":{meta}}}}}\n"
+        )
+    });
+    calls.collect()
+}
+
+/// What two clients of different names heard, each from a server of its own that counts.
+fn recorded() -> Stage {
+    let mut stage = Stage::new();
+    for client in ["desktop", "phone"] {
+        let mock = format!(
+            "server: {{ name: weather }}\ntools: [{{ name: rain, answers: [{{ text: '{client} {{{{ call }}}}' }}] }}]\n"
+        );
+        stage = stage.file("weather.mock.yaml", &mock).file("calls", &conversation(client, &["Oslo", "Oslo"]));
+        let record = format!("rehearse record -q --metadata house={client} -- rehearse mock weather.mock.yaml < calls");
+        stage.play(&record);
+    }
+    let trace = std::fs::read_to_string(stage.path().join("trace.jsonl")).unwrap();
+    let named = trace.lines().zip(["desktop", "phone"]).map(|(line, name)| {
+        let id = line.split("\"session_id\":\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+        line.replace(id, name) + "\n"
+    });
+    let named: String = named.collect();
+    stage.file("trace.jsonl", &named)
+}
+
+/// The id and the text of each answer, in the order of the requests: they are all made at once.
+const TEXTS: &str = "sed -n 's/.*\"id\":\\([0-9]*\\).*\"text\":\"\\([^\"]*\\)\".*/\\1 \\2/p' | sort";
+
+#[test]
+fn all_sessions_are_one_pool_in_order() {
+    let stage = recorded().file("calls", &conversation("phone", &["Oslo"; 6]));
+    rehearse!(stage, &format!("rehearse replay trace.jsonl < calls | {TEXTS}"), @"
+    exit: 0
+    ----- stdout -----
+    1 desktop 1
+    2 desktop 2
+    3 phone 1
+    4 phone 2
+    5 phone 2
+    6 phone 2
+    ----- stderr -----
+    6 matched, 2 repeated, 0 unmatched, 0 unused
+    ");
+}
+
+#[test]
+fn answers_begin_anew_where_that_is_wanted() {
+    let stage = recorded().file("calls", &conversation("phone", &["Oslo"; 6]));
+    rehearse!(stage, &format!("rehearse replay trace.jsonl --repeat cycle < calls | {TEXTS}"), @"
+    exit: 0
+    ----- stdout -----
+    1 desktop 1
+    2 desktop 2
+    3 phone 1
+    4 phone 2
+    5 desktop 1
+    6 desktop 2
+    ----- stderr -----
+    6 matched, 2 repeated, 0 unmatched, 0 unused
+    ");
+    rehearse!(stage, &format!("rehearse replay trace.jsonl --repeat cycle --metadata house=phone < calls | {TEXTS}"), @"
+    exit: 0
+    ----- stdout -----
+    1 phone 1
+    2 phone 2
+    3 phone 1
+    4 phone 2
+    5 phone 1
+    6 phone 2
+    ----- stderr -----
+    6 matched, 4 repeated, 0 unmatched, 0 unused
+    ");
+}
+
+#[test]
+fn each_client_hears_what_clients_of_its_name_heard() {
+    let stage = recorded();
+    let stage = stage.file("phone", &conversation("phone", &["Oslo"; 3]));
+    rehearse!(stage, &format!("rehearse replay trace.jsonl --by-client < phone | {TEXTS}"), @"
+    exit: 0
+    ----- stdout -----
+    1 phone 1
+    2 phone 2
+    3 phone 2
+    ----- stderr -----
+    3 matched, 1 repeated, 0 unmatched, 2 unused
+      unused: session desktop, call 2: tools/call rain
+      unused: session desktop, call 3: tools/call rain
+    ");
+    let stage = stage.file("phone", &stateless("phone", &["Oslo"; 3]));
+    rehearse!(stage, &format!("rehearse replay trace.jsonl --by-client --repeat cycle -q < phone | {TEXTS}"), @"
+    exit: 0
+    ----- stdout -----
+    0 phone 1
+    1 phone 2
+    2 phone 1
+    ");
+    let stage = stage.file("fridge", &conversation("fridge", &["Oslo"; 3]));
+    rehearse!(stage, &format!("rehearse replay trace.jsonl --by-client -q < fridge | {TEXTS}"), @"
+    exit: 0
+    ----- stdout -----
+    1 desktop 1
+    2 desktop 2
+    3 phone 1
+    ");
+}
+
+#[test]
+fn clients_that_share_a_session_without_a_handshake_are_told_apart() {
+    let mock = "server: { name: weather }\ntools: [{ name: rain, answers: [{ text: 'call {{ call }}' }] }]\n";
+    let both = stateless("desktop", &["Oslo"]) + &stateless("phone", &["Oslo"]).replace("\"id\":0", "\"id\":9");
+    let stage = Stage::new().file("weather.mock.yaml", mock).file("calls", &both);
+    stage.play("rehearse record -q -- rehearse mock weather.mock.yaml < calls");
+    let stage = stage.file("phone", &stateless("phone", &["Oslo"]));
+    rehearse!(stage, &format!("rehearse replay trace.jsonl --by-client -q < phone | {TEXTS}"), @"
+    exit: 0
+    ----- stdout -----
+    0 call 2
+    ");
+}
+
+#[test]
+fn where_nothing_can_be_written_the_index_is_elsewhere() {
+    let stage = recorded().file("calls", &conversation("phone", &["Oslo"]));
+    // Not even the superuser can write a file there.
+    rehearse!(stage, &format!("rehearse replay /dev/fd/3 -q < calls 3< trace.jsonl | {TEXTS}; ls"), @"
+    exit: 0
+    ----- stdout -----
+    1 desktop 1
+    calls
+    trace.jsonl
+    weather.mock.yaml
+    ");
+    let locked = "mkdir locked; cp trace.jsonl locked; chmod 555 locked";
+    rehearse!(stage, &format!("{locked}; rehearse replay locked/trace.jsonl -q < calls | {TEXTS}; chmod 755 locked"), @"
+    exit: 0
+    ----- stdout -----
+    1 desktop 1
+    ");
+}
