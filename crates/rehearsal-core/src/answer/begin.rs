@@ -8,7 +8,6 @@ use super::act::{Act, World};
 use super::asked::Facts;
 use super::harness::{self, Harness, Said};
 use super::listing::{List, is_offered, list};
-use super::mock::Otherwise;
 use super::play::{Cast, Play};
 use super::provenance::{Answer, Provenance};
 use super::recording::RecordedPlay;
@@ -21,7 +20,7 @@ use super::{Asked, Mock, complete, fill, refusal, task};
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Reply};
 use crate::protocol::{Era, Revision, code};
-use crate::script::mock::{LogLevel, Validate};
+use crate::script::mock::{LogLevel, Otherwise, Validate};
 use crate::suggest::closest;
 
 /// What becomes of a request at first.
@@ -203,7 +202,7 @@ impl Mock {
         task::task_support(&asked, tool.task_support, self.has_tasks)?;
         let mut remarks = Vec::new();
         if tool.validate != Validate::Off {
-            let wrong = tool.input.check(&arguments);
+            let wrong = tool.input.as_ref().map(|schema| schema.objections(&arguments)).unwrap_or_default();
             if !wrong.is_empty() {
                 let said = format!("invalid arguments for {}:\n{}", tool.name, wrong.join("\n"));
                 if tool.validate == Validate::Strict {

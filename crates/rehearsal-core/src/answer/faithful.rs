@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::{Mock, Otherwise, Source};
+use super::{Mock, Source};
 use crate::protocol::Revision;
 use crate::script::ScriptError;
-use crate::script::mock::parse;
 use crate::script::mock::write::{Draft, Offer};
+use crate::script::mock::{Otherwise, parse};
 
 /// The same draft, but a mock of it lists for clients of this version exactly what is in it, byte for byte, and says that
 /// it can do what `capabilities` say.
@@ -54,7 +54,7 @@ fn lists(draft: &mut Draft) -> [(&'static str, &mut Vec<Offer>); 4] {
 }
 
 fn compiled(draft: &Draft) -> Result<Mock, Vec<ScriptError>> {
-    let file = parse("the draft", &draft.written()).map_err(|error| vec![error])?;
+    let file = parse("the draft", &draft.written(), Otherwise::Refuse).map_err(|error| vec![error])?;
     let no_files = |_: &str, _: &str| Err("a draft has no files".to_owned());
     Mock::compile(&[Source { file: "the draft", mock: &file }], Otherwise::Refuse, &no_files)
 }

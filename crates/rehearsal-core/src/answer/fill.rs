@@ -16,7 +16,7 @@ pub(super) fn filled(mock: &Mock, target: Target, asked: &Asked) -> Option<RawJs
     let made_up = format!("made up: the mock declares no answer for {}", target.name(mock));
     let mut result = match target {
         Target::Tool(at) => match &mock.tools[at].output {
-            Some(output) => json!({"structuredContent": example(output.written())?}),
+            Some(output) => json!({"structuredContent": example(output.as_value())?}),
             None => json!({"content": [{"type": "text", "text": made_up}]}),
         },
         Target::Prompt(_) => json!({"messages": [{"role": "user", "content": {"type": "text", "text": made_up}}]}),

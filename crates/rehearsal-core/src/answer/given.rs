@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::asked::Facts;
 use crate::matcher::{Matcher, Mismatch};
-use crate::script::{Located, Problem, mock};
+use crate::script::{Located, Meaning, Meant, Problem, When, mock};
 
 /// Matchers for everything but the arguments.
 #[derive(Clone, Debug, Default)]
@@ -52,7 +52,7 @@ impl Given {
             (Fact::State, &written.state),
         ];
         let wanted = all.into_iter().filter_map(|(fact, written)| {
-            let matcher = matcher(written.as_ref()?, problems)?;
+            let matcher = meant(written.as_ref()?, problems)?;
             Some((fact, matcher))
         });
         Given { wanted: wanted.collect() }
@@ -108,27 +108,18 @@ fn look<T>(fact: Fact, facts: &Facts<'_>, judge: impl FnOnce(Option<&Value>) -> 
     }
 }
 
-/// The matcher of a `when`: its first keys are names of arguments, or of questions, and never operators.
-pub(super) fn when(written: &Located<Value>, problems: &mut Vec<Problem>) -> Option<Matcher> {
-    match &written.value {
-        Value::Object(fields) => match Matcher::parse_fields(fields) {
-            Ok(matcher) => Some(matcher),
-            Err(error) => {
-                problems.push(Problem::new(written.at, error.to_string()));
-                None
-            }
-        },
-        _ => matcher(written, problems),
-    }
-}
-
-/// A matcher as somebody wrote it; what is wrong with it goes to the list.
-pub(super) fn matcher(written: &Located<Value>, problems: &mut Vec<Problem>) -> Option<Matcher> {
-    match Matcher::parse(&written.value) {
-        Ok(matcher) => Some(matcher),
+/// What something that was written means; why it means nothing goes to the list.
+pub(super) fn meant<T: Meaning + Clone>(written: &Located<Meant<T>>, problems: &mut Vec<Problem>) -> Option<T> {
+    match written.meaning() {
+        Ok(meaning) => Some(meaning.clone()),
         Err(error) => {
             problems.push(Problem::new(written.at, error.to_string()));
             None
         }
     }
+}
+
+/// The matcher of a `when`.
+pub(super) fn when(written: Option<&Located<Meant<When>>>, problems: &mut Vec<Problem>) -> Option<Matcher> {
+    meant(written?, problems).map(|When(matcher)| matcher)
 }

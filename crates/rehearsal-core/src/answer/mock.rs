@@ -14,11 +14,11 @@ use super::listing::Listing;
 use super::offer::{Numbers, Prompt, Resource, ResourceTemplate, Tool, unique};
 use super::rule::{Rule, Rules};
 use super::scene::{Scene, Step};
-use super::schema::LazySchema;
 use super::shape;
 use super::template::Templates;
+use crate::matcher::Schema;
 use crate::protocol::{Revision, meta};
-use crate::script::mock::{FaultKind, Implementation, MockFile};
+use crate::script::mock::{FaultKind, Implementation, MockFile, Otherwise};
 use crate::script::{InOrder, Located, Problem, ScriptError};
 
 /// A mock file that was read.
@@ -32,16 +32,6 @@ pub struct Source<'a> {
 
 /// Reads a file that a mock file names: the mock file, and what it says.
 pub type ReadBeside<'a> = &'a dyn Fn(&str, &str) -> Result<Vec<u8>, String>;
-
-/// What is said when nothing declares an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Otherwise {
-    /// That nothing fits, and what came closest.
-    #[default]
-    Refuse,
-    /// A value that fits the output schema.
-    FillFromSchema,
-}
 
 /// A mock, ready to answer. It never changes; what changes is in [`State`](super::State).
 #[derive(Debug)]
@@ -195,18 +185,13 @@ impl Mock {
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
             }
         }
-        let all = self.tools.iter().map(|tool| (tool.name.as_str(), tool.input.written()));
+        let all = self.tools.iter().filter_map(|tool| Some((tool.name.as_str(), tool.input.as_ref()?.as_value())));
         all.filter(|(_, schema)| mentions(schema))
-    }
-
-    /// The input schema of a tool.
-    pub fn input_schema(&self, tool: &str) -> Option<&Value> {
-        self.tools_by_name.get(tool).map(|at| self.tools[*at].input.written())
     }
 
     /// The output schema of a tool.
     pub fn output_schema(&self, tool: &str) -> Option<&Value> {
-        self.tools_by_name.get(tool).and_then(|at| self.tools[*at].output.as_ref()).map(LazySchema::written)
+        self.tools_by_name.get(tool).and_then(|at| self.tools[*at].output.as_ref()).map(Schema::as_value)
     }
 
     /// The same mock, with a universal test tool that answers from queues. Its file is [`harness::MOCK_FILE`].
@@ -258,6 +243,11 @@ impl Mock {
     /// Whether any answer depends on HTTP headers; if not, nobody needs to collect them.
     pub fn reads_headers(&self) -> bool {
         self.reads_headers
+    }
+
+    /// What is said when nothing declares an answer.
+    pub fn otherwise(&self) -> Otherwise {
+        self.otherwise
     }
 
     /// Who the server says it is.

@@ -6,10 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::content::{Fields, Workshop, annotations, icons, ordered, tool_annotations};
 use super::fault::Faults;
-use super::given::{Given, matcher, when};
+use super::given::{Given, meant, when};
 use super::rule::{Rule, Rules};
 use super::scene::{Kind, Owner, Scene, rule_name};
-use super::schema::LazySchema;
 use super::template::Draft;
 use super::uri_template::UriTemplate;
 use crate::matcher::{Matcher, Schema};
@@ -25,8 +24,9 @@ pub(super) struct Tool {
     /// Its number among everything that can be asked for.
     pub(super) number: usize,
     pub(super) listed: Listed,
-    pub(super) input: LazySchema,
-    pub(super) output: Option<LazySchema>,
+    /// Any object will do where there is none.
+    pub(super) input: Option<Schema>,
+    pub(super) output: Option<Schema>,
     pub(super) validate: Validate,
     pub(super) needs: Option<Matcher>,
     pub(super) task_support: Option<TaskSupport>,
@@ -132,7 +132,7 @@ fn rules(
 ) -> Rules {
     let mut rules = Vec::with_capacity(written.len() + 1);
     for (at, rule) in written.iter().enumerate() {
-        let when = rule.when.as_ref().and_then(|written| when(written, shop.problems));
+        let when = when(rule.when.as_ref(), shop.problems);
         let given = Given::compile(rule.given.as_ref(), shop.problems);
         let name = rule_name(rule, when.as_ref(), &given, at);
         let times = rule.times.as_ref().map(|times| times.value);
@@ -162,20 +162,18 @@ impl Tool {
     ) -> Tool {
         let name = written.name.value.clone();
         // What is listed exactly need not be usable: nobody who wrote it here has made its schemas.
-        let exactly = |key: &str| {
-            let schema = written.listed.as_ref()?.get(key)?;
-            Schema::compile(schema).is_ok().then(|| schema.clone())
-        };
-        let input = written.input_schema.as_ref().map(|schema| schema.value.clone()).or_else(|| exactly("inputSchema"));
-        let input = input.unwrap_or_else(|| json!({"type": "object"}));
-        let output = written.output_schema.as_ref().map(|schema| schema.value.clone());
+        let exactly = |key: &str| Schema::compile(written.listed.as_ref()?.get(key)?).ok();
+        let input = written.input_schema.as_ref().and_then(|schema| meant(schema, shop.problems));
+        let input = input.or_else(|| exactly("inputSchema"));
+        let output = written.output_schema.as_ref().and_then(|schema| meant(schema, shop.problems));
         let output = output.or_else(|| exactly("outputSchema"));
         let mut listed = Map::new();
         listed.insert("name".to_owned(), name.as_str().into());
         insert(&mut listed, "title", written.title.as_deref());
         insert(&mut listed, "description", written.description.as_deref());
-        listed.insert("inputSchema".to_owned(), input.clone());
-        insert(&mut listed, "outputSchema", output.clone());
+        let any_object = || json!({"type": "object"});
+        listed.insert("inputSchema".to_owned(), input.as_ref().map_or_else(any_object, |it| it.as_value().clone()));
+        insert(&mut listed, "outputSchema", output.as_ref().map(|schema| schema.as_value().clone()));
         insert(&mut listed, "annotations", written.annotations.as_ref().map(tool_annotations));
         insert(&mut listed, "icons", icons(&written.icons));
         insert(&mut listed, "_meta", written.meta.clone());
@@ -192,10 +190,10 @@ impl Tool {
             name,
             number: numbers.target(),
             listed: Listed::new(written, listed, &written.listed),
-            input: LazySchema::new(input),
-            output: output.map(LazySchema::new),
+            input,
+            output,
             validate: written.validate.unwrap_or(validate),
-            needs: written.needs.as_ref().and_then(|needs| matcher(needs, shop.problems)),
+            needs: written.needs.as_ref().and_then(|needs| meant(needs, shop.problems)),
             task_support: written.task_support,
             rules,
             faults: numbers.faults(&written.faults, shop),

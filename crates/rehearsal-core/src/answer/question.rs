@@ -4,8 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::Terms;
 use super::content::{Fields, Workshop};
-use super::schema::LazySchema;
+use super::given::meant;
 use super::template::{Draft, Scope, Templates};
+use crate::matcher::Schema;
 use crate::message::{ErrorReply, Method};
 use crate::protocol::{Era, Revision, code};
 use crate::script::Span;
@@ -36,7 +37,7 @@ pub(super) struct QuestionDraft {
     asks: Asks,
     params: Draft,
     /// What the content of an accepted form must be.
-    form: Option<LazySchema>,
+    form: Option<Schema>,
     elicitation_id: Option<String>,
     /// The first version that has such a question.
     since: Revision,
@@ -56,7 +57,7 @@ impl QuestionDraft {
         let (mut form, mut elicitation_id) = (None, None);
         let asks = match ask {
             Ask::Elicitation(written) => {
-                form = written.requested_schema.as_ref().map(|schema| LazySchema::new(schema.value.clone()));
+                form = written.requested_schema.as_ref().and_then(|schema| meant(schema, shop.problems));
                 elicitation_id = written.elicitation_id.clone();
                 elicitation(written, &mut fields, at, shop)
             }
@@ -67,7 +68,7 @@ impl QuestionDraft {
             Ask::Roots => Asks::Roots,
         };
         let schema = match ask {
-            Ask::Elicitation(written) => written.requested_schema.as_ref().map(|schema| &schema.value),
+            Ask::Elicitation(written) => written.requested_schema.as_ref().map(|schema| &schema.written),
             Ask::Sampling(_) | Ask::Roots => None,
         };
         let since = asks.since(schema);
@@ -99,7 +100,7 @@ impl QuestionDraft {
             Asks::Form => match answer.get("action").and_then(Value::as_str) {
                 Some("accept") => {
                     let content = answer.get("content").filter(|content| content.is_object());
-                    let fits = |content: &Value| self.form.as_ref().is_none_or(|form| form.accepts(content));
+                    let fits = |content: &Value| self.form.as_ref().is_none_or(|form| form.is_valid(content));
                     content.map_or(self.form.is_none(), fits)
                 }
                 Some("decline" | "cancel") => true,
@@ -211,7 +212,7 @@ fn elicitation(written: &Elicitation, fields: &mut Fields, at: Span, shop: &mut 
         None => {
             fields.draft("message", message);
             let empty = || json!({"type": "object", "properties": {}});
-            let schema = written.requested_schema.as_ref().map_or_else(empty, |schema| schema.value.clone());
+            let schema = written.requested_schema.as_ref().map_or_else(empty, |schema| schema.written.clone());
             fields.fixed("requestedSchema", schema);
             Asks::Form
         }

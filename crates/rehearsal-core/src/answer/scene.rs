@@ -151,7 +151,7 @@ impl Outcome {
 }
 
 fn compile_choice(at: usize, written: &AnswerRule, owner: &Owner<'_>, shop: &mut Workshop<'_>) -> Choice {
-    let when = written.when.as_ref().and_then(|written| when(written, shop.problems));
+    let when = when(written.when.as_ref(), shop.problems);
     let given = Given::compile(written.given.as_ref(), shop.problems);
     let name = rule_name(written, when.as_ref(), &given, at);
     Choice { name, when, given, scene: Scene::compile(written, owner, shop) }

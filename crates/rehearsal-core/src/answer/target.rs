@@ -58,7 +58,7 @@ impl Target {
         let Some(structured) = result.get("structuredContent") else {
             return Err("the answer has no structured_content, but the tool has an output_schema".to_owned());
         };
-        let wrong = output.check(structured);
+        let wrong = output.objections(structured);
         if wrong.is_empty() {
             return Ok(());
         }

@@ -68,6 +68,11 @@ impl Schema {
         self.validator.is_valid(actual)
     }
 
+    /// What is wrong with a value, a line each; quick where nothing is.
+    pub fn objections(&self, actual: &Value) -> Vec<String> {
+        if self.is_valid(actual) { Vec::new() } else { self.check(actual).iter().map(ToString::to_string).collect() }
+    }
+
     /// Every way in which the schema does not accept a value.
     pub fn check(&self, actual: &Value) -> Vec<Mismatch> {
         let errors = self.validator.iter_errors(actual);

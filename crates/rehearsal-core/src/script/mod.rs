@@ -6,6 +6,7 @@
 
 mod in_order;
 mod located;
+mod meant;
 pub mod mock;
 mod page;
 mod problem;
@@ -14,5 +15,6 @@ mod tree;
 
 pub use in_order::InOrder;
 pub use located::Located;
+pub use meant::{Meaning, Meant, When};
 pub use problem::{Problem, ScriptError, Span};
 pub use read::read;

@@ -4,12 +4,14 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 
 use clap::Args;
-use rehearsal::core::script::{ScriptError, mock};
+use rehearsal::core::script::Problem;
+use rehearsal::mock::check;
 use serde_json::json;
 
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
+use super::mock::otherwise;
 use super::output::to_stdout;
 
 /// Check mock files without starting them
@@ -20,6 +22,10 @@ pub(super) struct Check {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
+    /// As for `rehearse mock --schema-fill`: what has no answer gets one made up
+    #[arg(long)]
+    schema_fill: bool,
+
     /// Print what is wrong as JSON, one problem a line
     #[arg(long)]
     json: bool,
@@ -27,7 +33,8 @@ pub(super) struct Check {
 
 const MORE: &str = "\
 Everything that is wrong with a file is told at once, each with its line and, where it can be
-guessed, what to write instead. Nothing is started and no server is reached.
+guessed, what to write instead. Each file is a mock of its own here; files that it names, such as
+pictures, must be there. Nothing is started and no server is reached.
 
 Examples:
   rehearse check weather.mock.yaml
@@ -40,12 +47,12 @@ impl Check {
         for path in &self.files {
             let text = text(path)?;
             let file = path.display().to_string();
-            let Err(error) = mock::parse(&file, &text) else { continue };
-            wrong += error.problems.len();
+            let problems = check(&file, &text, otherwise(self.schema_fill));
+            wrong += problems.len();
             if self.json {
-                to_stdout(|out| as_json(&error, out))?;
+                to_stdout(|out| as_json(&file, &problems, out))?;
             } else {
-                error.problems.iter().for_each(|problem| context.talk.problem(&file, &text, problem));
+                problems.iter().for_each(|problem| context.talk.problem(&file, &text, problem));
             }
         }
         let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
@@ -70,10 +77,11 @@ fn text(path: &PathBuf) -> Result<String, Failure> {
     read.map_err(|cause| Failure::Unreadable { path: path.clone(), cause })
 }
 
-fn as_json(error: &ScriptError, out: &mut dyn Write) -> std::io::Result<()> {
-    for problem in &error.problems {
+fn as_json(file: &str, problems: &[Problem], out: &mut dyn Write) -> std::io::Result<()> {
+    for problem in problems {
         let (line, column) = (problem.at.line, problem.at.column);
-        let row = json!({"file": error.file, "line": line, "column": column, "message": problem.message, "hint": problem.hint});
+        let row =
+            json!({"file": file, "line": line, "column": column, "message": problem.message, "hint": problem.hint});
         writeln!(out, "{row}")?;
     }
     Ok(())

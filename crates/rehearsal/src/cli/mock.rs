@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use rehearsal::core::answer::Answer;
 use rehearsal::core::answer::harness::Harness;
-use rehearsal::core::answer::{Answer, Otherwise};
-use rehearsal::mock::{Called, Files, LoadError, Reload, Server, http_options, watch};
+use rehearsal::mock::{Called, Files, LoadError, Otherwise, Reload, Server, http_options, watch};
 use rehearsal::wire::http::server::{BindError, HttpServer};
 
 use super::context::Context;
@@ -42,7 +42,7 @@ pub(super) struct Mock {
     #[arg(long)]
     watch: bool,
 
-    /// Answer what nothing declares with a value that fits the output schema
+    /// Answer what nothing declares with a value that fits the output schema; nothing needs `answers` then
     #[arg(long)]
     schema_fill: bool,
 
@@ -103,9 +103,8 @@ impl Mock {
             (None, Some(Transport::Http)) => Some((Ipv4Addr::LOCALHOST, 0).into()),
             (None, Some(Transport::Stdio) | None) => None,
         };
-        let otherwise = if self.schema_fill { Otherwise::FillFromSchema } else { Otherwise::Refuse };
         let harness = self.harness.then(|| Arc::new(Harness::default()));
-        let files = Files { paths: self.files.clone(), otherwise, harness };
+        let files = Files { paths: self.files.clone(), otherwise: otherwise(self.schema_fill), harness };
         let mock = match files.load() {
             Ok(mock) => mock,
             Err(error @ LoadError::Unreadable { .. }) => return Err(MockFailure::Load(error).into()),
@@ -162,6 +161,11 @@ impl Mock {
         };
         watch(files, server.clone(), tell).await;
     }
+}
+
+/// What `--schema-fill` says.
+pub(super) fn otherwise(schema_fill: bool) -> Otherwise {
+    if schema_fill { Otherwise::FillFromSchema } else { Otherwise::Refuse }
 }
 
 /// Says what whoever wrote the mock should know, and everything else to whoever wants to know.

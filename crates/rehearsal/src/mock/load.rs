@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rehearsal_core::answer::harness::{Harness, MOCK_FILE};
-use rehearsal_core::answer::{Mock, Otherwise, Source};
-use rehearsal_core::script::{ScriptError, mock};
+use rehearsal_core::answer::{Mock, Source};
+use rehearsal_core::script::mock::{self, Otherwise};
+use rehearsal_core::script::{Problem, ScriptError};
 
 /// Which files make a mock, and how they are read.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +44,13 @@ pub enum LoadError {
 impl Files {
     /// These files.
     pub fn new(paths: impl IntoIterator<Item = impl Into<PathBuf>>) -> Files {
-        Files { paths: paths.into_iter().map(Into::into).collect(), otherwise: Otherwise::default(), harness: None }
+        Files { paths: paths.into_iter().map(Into::into).collect(), ..Files::default() }
+    }
+
+    /// The same, and what nothing declares is answered with a value that fits the output schema.
+    #[must_use]
+    pub fn schema_fill(self) -> Files {
+        Files { otherwise: Otherwise::FillFromSchema, ..self }
     }
 
     /// Reads and compiles them.
@@ -70,6 +77,15 @@ impl Files {
     }
 }
 
+/// What is wrong with the text of a file, in the order of the file: everything that would keep it from being served, the
+/// files that it names included.
+pub fn check(file: &str, text: &str, otherwise: Otherwise) -> Vec<Problem> {
+    match compile(&[(file.to_owned(), text.to_owned())], otherwise) {
+        Ok(_) | Err(LoadError::Unreadable { .. }) => Vec::new(),
+        Err(LoadError::Wrong { errors }) => errors.into_iter().flat_map(|(error, _)| error.problems).collect(),
+    }
+}
+
 /// Compiles texts under the names of their files.
 pub(super) fn compile(texts: &[(String, String)], otherwise: Otherwise) -> Result<Mock, LoadError> {
     compile_noting(texts, otherwise, &mut Vec::new())
@@ -87,7 +103,7 @@ fn compile_noting(
     };
     let (mut parsed, mut errors) = (Vec::new(), Vec::new());
     for (file, text) in texts {
-        match mock::parse(file, text) {
+        match mock::parse(file, text, otherwise) {
             Ok(mock) => parsed.push((file, mock)),
             Err(error) => errors.push(error),
         }

@@ -8,8 +8,9 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rehearsal_core::answer::{Mock, Otherwise};
+use rehearsal_core::answer::Mock;
 use rehearsal_core::message::Method;
+use rehearsal_core::script::mock::Otherwise;
 use rehearsal_wire::http::server::{BindError, Handle, HttpServer};
 use rehearsal_wire::{Connection, memory};
 use serde_json::Value;
@@ -160,6 +161,8 @@ impl MockServer {
     pub fn stdio(&self, rehearse: impl Into<String>) -> Parameters {
         let mut args = vec!["mock".to_owned()];
         args.extend(self.server.harness().map(|_| "--harness".to_owned()));
+        let fills = self.server.mock().is_some_and(|mock| mock.otherwise() == Otherwise::FillFromSchema);
+        args.extend(fills.then(|| "--schema-fill".to_owned()));
         args.extend(self.files.iter().map(|file| file.display().to_string()));
         Parameters { command: rehearse.into(), args, env: BTreeMap::new() }
     }

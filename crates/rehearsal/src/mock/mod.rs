@@ -39,9 +39,10 @@ mod wrong;
 
 pub use draft::{Drafted, Surface, draft};
 pub use http::http_options;
-pub use load::{Files, LoadError};
+pub use load::{Files, LoadError, check};
 pub use mock_server::{MockError, MockServer, Parameters, Times};
 pub use rehearsal_core::answer::{CallOutcome, Called, ExpectedCall, UnmetCall};
+pub use rehearsal_core::script::mock::Otherwise;
 pub use server::Server;
 pub(crate) use source::{Answers, Forwards, Live};
 pub use watch::{Reload, watch};

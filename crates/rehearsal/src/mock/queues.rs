@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use rehearsal_core::answer::ExpectedCall;
 use rehearsal_core::answer::harness::{Harness, HarnessError, QueueView};
-use rehearsal_core::answer::{ExpectedCall, Otherwise};
 use serde_json::Value;
 
 use super::load::Files;
@@ -14,7 +14,7 @@ impl MockServer {
     /// The universal test server: one tool, `get_data`, whose answers come with the question or are loaded before.
     pub fn harness() -> Result<MockServer, MockError> {
         let harness = Some(Arc::new(Harness::default()));
-        MockServer::start_files(Files { paths: Vec::new(), otherwise: Otherwise::Refuse, harness })
+        MockServer::start_files(Files { harness, ..Files::default() })
     }
 
     /// Loads the responses of a test case, a JSON list, in place of what it had.

@@ -226,7 +226,7 @@ mod tests {
     use super::*;
     use crate::mock::load::compile;
     use crate::mock::server::Server;
-    use rehearsal_core::answer::Otherwise;
+    use rehearsal_core::script::mock::Otherwise;
     use rehearsal_wire::memory;
 
     fn session() -> Session {

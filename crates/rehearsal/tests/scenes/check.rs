@@ -34,7 +34,7 @@ fn a_file_without_mistakes_is_only_counted() {
     rehearse!(stage, "rehearse check --json one.mock.yaml two.mock.yaml", @r#"
     exit: 2
     ----- stdout -----
-    {"file":"two.mock.yaml","line":1,"column":17,"message":"the tool `x` has no answer","hint":"add `answers: [{ text: … }]`"}
+    {"file":"two.mock.yaml","line":1,"column":17,"message":"the tool `x` has no answer","hint":"add `answers: [{ text: … }]`, or have answers made up with --schema-fill"}
     ----- stderr -----
     2 files checked, 1 problem found
     "#);
@@ -57,6 +57,35 @@ fn a_file_without_mistakes_is_only_counted() {
     Usage: rehearse check <FILE>...
 
     For more information, try '--help'.
+    ");
+}
+
+/// What only shows when a file is made ready is found as well.
+#[test]
+fn templates_and_the_files_that_are_named_are_checked() {
+    let mock = "tools:\n  - name: a\n    answers: [{ text: \"{{ arguments.city \" }]\n\
+                resources: [{ uri: \"notes://today\", file: notes.md }]\n";
+    let stage = Stage::new().file("m.yaml", mock);
+    rehearse!(stage, "rehearse check m.yaml", @r#"
+    exit: 2
+    ----- stderr -----
+    error: syntax error: unexpected end of input, expected end of variable block
+     --> m.yaml:3:23
+      |
+    3 |     answers: [{ text: "{{ arguments.city " }]
+      |                       ^^^^^^^^^^^^^^^^^^^^
+    error: cannot read notes.md: No such file or directory (os error 2)
+     --> m.yaml:4:43
+      |
+    4 | resources: [{ uri: "notes://today", file: notes.md }]
+      |                                           ^^^^^^^^
+    1 file checked, 2 problems found
+    "#);
+    let stage = Stage::new().file("m.yaml", &mock.replace("city ", "city }}")).file("notes.md", "# Notes");
+    rehearse!(stage, "rehearse check m.yaml", @"
+    exit: 0
+    ----- stderr -----
+    1 file checked, nothing wrong
     ");
 }
 

@@ -117,6 +117,74 @@ fn what_nothing_declares_can_be_made_up_from_the_schema() {
     "#);
 }
 
+#[test]
+fn with_schema_fill_nothing_needs_an_answer_of_its_own() {
+    let stage = Stage::new().file(
+        "m.yaml",
+        "tools: [{ name: add, output_schema: { type: object, properties: { sum: { type: integer, minimum: 7 } } } }]\n\
+         resources: [{ uri: \"notes://today\", mime_type: text/markdown }]\n\
+         resource_templates: [{ uri_template: \"notes://{day}\" }]\nprompts: [{ name: greet }]\n",
+    );
+    rehearse!(stage, "rehearse call add -- rehearse mock m.yaml --schema-fill", @r#"
+    exit: 0
+    ----- stdout -----
+    {"sum":7}
+    "#);
+    rehearse!(stage, "rehearse read notes://today -- rehearse mock m.yaml --schema-fill", @"
+    exit: 0
+    ----- stdout -----
+    made up: the mock declares no answer for resource notes://today
+    ");
+    rehearse!(stage, "rehearse read notes://monday -- rehearse mock m.yaml --schema-fill", @"
+    exit: 0
+    ----- stdout -----
+    made up: the mock declares no answer for resource template notes://{day}
+    ");
+    rehearse!(stage, "rehearse prompt greet -- rehearse mock m.yaml --schema-fill", @"
+    exit: 0
+    ----- stdout -----
+    user:
+    made up: the mock declares no answer for prompt greet
+    ");
+    rehearse!(stage, "rehearse mock m.yaml", @r#"
+    exit: 2
+    ----- stderr -----
+    error: the tool `add` has no answer
+     --> m.yaml:1:17
+      |
+    1 | tools: [{ name: add, output_schema: { type: object, properties: { sum: { type: integer, minimum: 7 } } } }]
+      |                 ^^^
+      |
+      = help: add `answers: [{ text: … }]`, or have answers made up with --schema-fill
+    error: nothing says what this answers
+     --> m.yaml:2:20
+      |
+    2 | resources: [{ uri: "notes://today", mime_type: text/markdown }]
+      |                    ^^^^^^^^^^^^^^^
+      |
+      = help: add `text`, `blob`, `file` or `answers`, or have answers made up with --schema-fill
+    error: nothing says what this answers
+     --> m.yaml:3:38
+      |
+    3 | resource_templates: [{ uri_template: "notes://{day}" }]
+      |                                      ^^^^^^^^^^^^^^^
+      |
+      = help: add `text`, `blob` or `answers`, or have answers made up with --schema-fill
+    error: nothing says what this answers
+     --> m.yaml:4:19
+      |
+    4 | prompts: [{ name: greet }]
+      |                   ^^^^^
+      |
+      = help: add `messages` or `answers`, or have answers made up with --schema-fill
+    "#);
+    rehearse!(stage, "rehearse check m.yaml --schema-fill", @"
+    exit: 0
+    ----- stderr -----
+    1 file checked, nothing wrong
+    ");
+}
+
 /// A mock that listens, and what it says.
 struct Listening {
     child: Child,

@@ -1,11 +1,9 @@
 //! Which fault happens to which request.
 
-use serde_json::Value;
-
 use super::chance::happens;
-use crate::matcher::{Matcher, MatcherError};
+use crate::matcher::Matcher;
 use crate::script::mock::{FaultKind, FaultRule};
-use crate::script::{Located, Problem};
+use crate::script::{Located, Meant, Problem};
 
 /// What goes wrong, and when: ready to be asked for each request.
 #[derive(Clone, Debug, Default)]
@@ -62,12 +60,12 @@ impl Faults {
 
 impl Fault {
     fn compile(rule: &FaultRule, number: usize) -> Result<Fault, Problem> {
-        let matcher = |written: &Option<Located<Value>>| match written {
+        let matcher = |written: &Option<Located<Meant<Matcher>>>| match written {
             None => Ok(None),
-            Some(written) => {
-                let wrong = |error: MatcherError| Problem::new(written.at, error.to_string());
-                Matcher::parse(written).map(Some).map_err(wrong)
-            }
+            Some(written) => match written.meaning() {
+                Ok(matcher) => Ok(Some(matcher.clone())),
+                Err(error) => Err(Problem::new(written.at, error.to_string())),
+            },
         };
         let probability = match &rule.probability {
             None => 1.0,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::message::{Method, Reply};
 use crate::protocol::{Revision, meta};
-use crate::script::mock::MockFile;
+use crate::script::mock::{MockFile, Otherwise};
 use crate::script::read;
 
 fn mock(text: &str) -> Arc<Mock> {

@@ -75,7 +75,7 @@ fn whatever_is_listed_is_listed_again_byte_for_byte() {
             assert_eq!(mock.listed(key, revision), expected, "{revision}\n{}", faithful.written());
         }
         assert_eq!(mock.capabilities(revision).to_string(), capabilities.to_string(), "{revision}");
-        crate::script::mock::parse("m.yaml", &faithful.written()).unwrap();
+        crate::script::mock::parse("m.yaml", &faithful.written(), Otherwise::Refuse).unwrap();
     }
 }
 
@@ -157,7 +157,7 @@ fn everything_that_an_answer_can_have_is_written() {
     };
     let file = draft.written();
     insta::assert_snapshot!(file);
-    crate::script::mock::parse("m.yaml", &file).unwrap();
+    crate::script::mock::parse("m.yaml", &file, Otherwise::Refuse).unwrap();
     let mut stage = Stage::legacy(&file, Revision::V2025_11_25);
     let call = json!({"name": "t", "arguments": {"city": "Oslo"}, "_meta": {"progressToken": 7}});
     assert_eq!(stage.ask("tools/call", call.clone(), &json!({})), ["-32000: no"]);

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 use std::time::Duration;
 
 use super::{ContentBlock, Contents, FaultKind, PromptMessage, Step, TaskAnswer};
-use crate::script::Located;
+use crate::matcher::Matcher;
+use crate::script::{Located, Meant, When};
 
 /// One answer and when it is given.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -15,7 +16,7 @@ pub struct AnswerRule {
     /// What to call it in reports; made up from `when` unless given.
     pub name: Option<Located<String>>,
     /// A matcher for the arguments; without one, whatever is asked fits.
-    pub when: Option<Located<Value>>,
+    pub when: Option<Located<Meant<When>>>,
     /// Matchers for everything but the arguments.
     pub given: Option<Given>,
     /// How often it is given before the next rule has its turn; for ever unless said.
@@ -58,19 +59,19 @@ pub struct AnswerRule {
 #[serde(deny_unknown_fields)]
 pub struct Given {
     /// HTTP headers, by their names in lower case; none over stdio.
-    pub headers: Option<Located<Value>>,
+    pub headers: Option<Located<Meant<Matcher>>>,
     /// `name` and `version` of the client.
-    pub client: Option<Located<Value>>,
+    pub client: Option<Located<Meant<Matcher>>>,
     /// What the client declared, as it stands on the wire.
-    pub capabilities: Option<Located<Value>>,
+    pub capabilities: Option<Located<Meant<Matcher>>>,
     /// `_meta` of the request.
-    pub meta: Option<Located<Value>>,
+    pub meta: Option<Located<Meant<Matcher>>>,
     /// How often this tool, prompt or resource has been asked for, from 1.
-    pub call: Option<Located<Value>>,
+    pub call: Option<Located<Meant<Matcher>>>,
     /// The protocol version.
-    pub version: Option<Located<Value>>,
+    pub version: Option<Located<Meant<Matcher>>>,
     /// The state.
-    pub state: Option<Located<Value>>,
+    pub state: Option<Located<Meant<Matcher>>>,
 }
 
 /// A JSON-RPC error.

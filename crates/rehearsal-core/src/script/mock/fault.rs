@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use super::Delay;
-use crate::script::Located;
+use crate::matcher::Matcher;
+use crate::script::{Located, Meant};
 
 /// A fault and when it happens.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -16,9 +16,9 @@ pub struct FaultRule {
     /// What goes wrong.
     pub fault: Located<FaultKind>,
     /// A matcher for the method; any request unless given.
-    pub method: Option<Located<Value>>,
+    pub method: Option<Located<Meant<Matcher>>>,
     /// A matcher for the number of the request, from 1.
-    pub call: Option<Located<Value>>,
+    pub call: Option<Located<Meant<Matcher>>>,
     /// How likely, from 0 to 1; certain unless given.
     pub probability: Option<Located<f64>>,
     /// What the chance depends on; the same seed gives the same faults.

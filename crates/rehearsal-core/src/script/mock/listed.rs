@@ -5,7 +5,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Annotations, AnswerRule, FaultRule, Icon, PromptMessage, Validate};
-use crate::script::{InOrder, Located};
+use crate::matcher::{Matcher, Schema};
+use crate::script::{InOrder, Located, Meant};
 
 /// Something that can be called.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -18,9 +19,9 @@ pub struct Tool {
     /// For the model.
     pub description: Option<String>,
     /// What arguments it takes: any JSON Schema; any object unless given.
-    pub input_schema: Option<Located<Value>>,
+    pub input_schema: Option<Located<Meant<Schema>>>,
     /// What structured content it gives: any JSON Schema.
-    pub output_schema: Option<Located<Value>>,
+    pub output_schema: Option<Located<Meant<Schema>>>,
     /// Hints about what it does.
     pub annotations: Option<InOrder<ToolAnnotations>>,
     /// Pictures.
@@ -33,7 +34,7 @@ pub struct Tool {
     /// Whether it may run as a task (2025-11-25).
     pub task_support: Option<TaskSupport>,
     /// Listed only for clients that declared these capabilities.
-    pub needs: Option<Located<Value>>,
+    pub needs: Option<Located<Meant<Matcher>>>,
     /// Overrides the `validate` of the file.
     pub validate: Option<Validate>,
     /// What it answers: the first that fits.

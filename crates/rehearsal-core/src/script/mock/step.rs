@@ -5,7 +5,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Delay;
-use crate::script::Located;
+use crate::matcher::Schema;
+use crate::script::{Located, Meant};
 
 /// One thing that is done before the answer.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -150,7 +151,7 @@ pub struct Elicitation {
     /// In words; a template.
     pub message: Located<String>,
     /// The form, as JSON Schema.
-    pub requested_schema: Option<Located<Value>>,
+    pub requested_schema: Option<Located<Meant<Schema>>>,
     /// Instead of a form: where to go.
     pub url: Option<String>,
     /// Of a URL (2025-11-25).

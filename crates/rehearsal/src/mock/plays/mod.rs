@@ -18,8 +18,8 @@ mod modern;
 use std::time::Duration;
 
 use bytes::Bytes;
-use rehearsal_core::answer::Otherwise;
 use rehearsal_core::exchange::Channel;
+use rehearsal_core::script::mock::Otherwise;
 use rehearsal_wire::{Connection, Ending, Event, memory};
 use serde_json::Value;
 

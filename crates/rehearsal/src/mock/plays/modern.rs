@@ -2,7 +2,7 @@
 
 use super::{play, play_with, server};
 use crate::mock::load::compile;
-use rehearsal_core::answer::Otherwise;
+use rehearsal_core::script::mock::Otherwise;
 
 const SLOW: &str = r#"
 tools:

@@ -5,11 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use crate::json::Path;
-use crate::matcher::{Matcher, MatcherError, Schema};
+use crate::matcher::MatcherError;
 use crate::protocol::Revision;
 use crate::script::mock::write::is_tool_name;
-use crate::script::mock::{AnswerRule, Ask, FaultKind, FaultRule, MockFile, Prompt, Resource, Step, Tool};
-use crate::script::{Located, Problem, Span};
+use crate::script::mock::{AnswerRule, Ask, FaultKind, FaultRule, MockFile, Otherwise, Prompt, Resource, Step, Tool};
+use crate::script::{Located, Meaning, Meant, Problem, Span, When};
+
+/// What else can be done about something without an answer.
+const OR_MADE_UP: &str = "or have answers made up with --schema-fill";
 
 /// A problem whose place is a path inside a located value.
 #[derive(Debug)]
@@ -19,14 +22,15 @@ pub(crate) struct Inner {
 }
 
 /// Collects what is wrong.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Checker {
-    pub(crate) found: Vec<Inner>,
+    otherwise: Otherwise,
+    found: Vec<Inner>,
 }
 
-/// Everything that is wrong with a mock.
-pub(crate) fn check(mock: &MockFile) -> Vec<Inner> {
-    let mut checker = Checker::default();
+/// Everything that is wrong with a mock that is used like this.
+pub(crate) fn check(mock: &MockFile, otherwise: Otherwise) -> Vec<Inner> {
+    let mut checker = Checker { otherwise, found: Vec::new() };
     checker.file(mock);
     checker.found
 }
@@ -107,19 +111,19 @@ impl Checker {
         }
         self.listed("name", &tool.name, tool.listed.as_ref());
         for schema in [&tool.input_schema, &tool.output_schema].into_iter().flatten() {
-            self.schema(schema);
+            self.meant(schema);
         }
         if let Some(schema) = &tool.input_schema
-            && schema.get("type").is_some_and(|kind| kind != "object")
+            && schema.written.get("type").is_some_and(|kind| kind != "object")
         {
             self.advise(schema.at, "the arguments of a tool are an object", "write `type: object`");
         }
         if let Some(needs) = &tool.needs {
-            self.matcher(needs);
+            self.meant(needs);
         }
-        if tool.answers.is_empty() {
+        if tool.answers.is_empty() && self.otherwise == Otherwise::Refuse {
             let message = format!("the tool `{}` has no answer", tool.name.value);
-            self.advise(tool.name.at, message, "add `answers: [{ text: … }]`");
+            self.advise(tool.name.at, message, format!("add `answers: [{{ text: … }}]`, {OR_MADE_UP}"));
         }
         self.answers(&tool.answers, Kind::Tool);
         tool.faults.iter().for_each(|fault| self.fault(fault));
@@ -150,10 +154,14 @@ impl Checker {
     }
 
     fn one_source(&mut self, at: Span, sources: &[bool], names: &str) {
-        match sources.iter().filter(|given| **given).count() {
-            1 => {}
-            0 => self.advise(at, "nothing says what this answers", format!("add {names}")),
-            _ => self.advise(at, "several things say what this answers", format!("keep one of {names}")),
+        match (sources.iter().filter(|given| **given).count(), self.otherwise) {
+            (1, _) | (0, Otherwise::FillFromSchema) => {}
+            (0, Otherwise::Refuse) => {
+                self.advise(at, "nothing says what this answers", format!("add {names}, {OR_MADE_UP}"));
+            }
+            (_, Otherwise::Refuse | Otherwise::FillFromSchema) => {
+                self.advise(at, "several things say what this answers", format!("keep one of {names}"));
+            }
         }
     }
 
@@ -225,7 +233,7 @@ impl Checker {
             self.say(times.at, "`times: 0` is never given");
         }
         if let Some(when) = &answer.when {
-            self.matcher_of_fields(when);
+            self.when(when);
         }
         if let Some(given) = &answer.given {
             let matchers = [
@@ -237,7 +245,7 @@ impl Checker {
                 &given.version,
                 &given.state,
             ];
-            matchers.into_iter().flatten().for_each(|matcher| self.matcher(matcher));
+            matchers.into_iter().flatten().for_each(|matcher| self.meant(matcher));
         }
         answer.content.iter().flat_map(|content| &content.value).for_each(|block| self.content(block));
         answer.messages.iter().flat_map(|messages| &messages.value).for_each(|message| self.content(&message.content));
@@ -261,7 +269,7 @@ impl Checker {
                     match question {
                         Ask::Elicitation(form) => {
                             match (&form.requested_schema, &form.url) {
-                                (Some(schema), None) => self.schema(schema),
+                                (Some(schema), None) => self.meant(schema),
                                 (None, Some(_)) => {}
                                 (None, None) | (Some(_), Some(_)) => {
                                     self.say(form.message.at, "an elicitation has `requested_schema` or `url`");
@@ -292,7 +300,7 @@ impl Checker {
 
     fn fault(&mut self, rule: &FaultRule) {
         for matcher in [&rule.method, &rule.call].into_iter().flatten() {
-            self.matcher(matcher);
+            self.meant(matcher);
         }
         if let Some(probability) = &rule.probability
             && !(0.0..=1.0).contains(&probability.value)
@@ -308,27 +316,17 @@ impl Checker {
         }
     }
 
-    fn schema(&mut self, schema: &Located<Value>) {
-        if let Err(error) = Schema::compile(&schema.value) {
-            self.inner(schema.at, error);
+    fn meant<T: Meaning>(&mut self, written: &Located<Meant<T>>) {
+        if let Err(error) = written.meaning() {
+            self.inner(written.at, error.clone());
         }
     }
 
-    fn matcher(&mut self, written: &Located<Value>) {
-        if let Err(error) = Matcher::parse(&written.value) {
-            self.inner(written.at, error);
-        }
-    }
-
-    /// `when` speaks of arguments, so its first keys are names and never operators.
-    fn matcher_of_fields(&mut self, written: &Located<Value>) {
-        match &written.value {
-            Value::Object(fields) => {
-                if let Err(error) = Matcher::parse_fields(fields) {
-                    self.inner(written.at, error);
-                }
-            }
-            _ => self.advise(written.at, "`when` has a key for each argument", "write `when: { city: Oslo }`"),
+    fn when(&mut self, written: &Located<Meant<When>>) {
+        if written.written.is_object() {
+            self.meant(written);
+        } else {
+            self.advise(written.at, "`when` has a key for each argument", "write `when: { city: Oslo }`");
         }
     }
 

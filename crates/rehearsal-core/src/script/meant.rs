@@ -1,0 +1,115 @@
+//! Values that stand for something else.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use schemars::{JsonSchema, Schema as EditorSchema, SchemaGenerator};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use crate::matcher::{Matcher, MatcherError, Schema};
+
+/// A value as it was written, and what it means. That is worked out once: whoever checks the file and whoever uses it
+/// look at the same.
+#[derive(Clone, Debug)]
+pub struct Meant<T> {
+    /// The value.
+    pub written: Value,
+    meaning: OnceLock<Result<T, Box<MatcherError>>>,
+}
+
+impl<T: Meaning> Meant<T> {
+    /// What it means, or why it means nothing.
+    pub fn meaning(&self) -> Result<&T, &MatcherError> {
+        let meaning = self.meaning.get_or_init(|| T::of(&self.written).map_err(Box::new));
+        meaning.as_ref().map_err(|error| &**error)
+    }
+}
+
+/// What a value can be meant as.
+pub trait Meaning: Sized {
+    /// What a value means.
+    fn of(written: &Value) -> Result<Self, MatcherError>;
+}
+
+impl Meaning for Matcher {
+    fn of(written: &Value) -> Result<Matcher, MatcherError> {
+        Matcher::parse(written)
+    }
+}
+
+impl Meaning for Schema {
+    fn of(written: &Value) -> Result<Schema, MatcherError> {
+        Schema::compile(written)
+    }
+}
+
+/// A matcher for arguments, or for answers by the names of questions: its first keys are names and never operators.
+#[derive(Clone, Debug)]
+pub struct When(pub Matcher);
+
+impl Meaning for When {
+    fn of(written: &Value) -> Result<When, MatcherError> {
+        match written {
+            Value::Object(fields) => Matcher::parse_fields(fields).map(When),
+            _ => Matcher::parse(written).map(When),
+        }
+    }
+}
+
+impl<'de, T: Meaning> Deserialize<'de> for Meant<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Meant<T>, D::Error> {
+        Ok(Meant { written: Value::deserialize(deserializer)?, meaning: OnceLock::new() })
+    }
+}
+
+/// To an editor it is any value.
+impl<T> JsonSchema for Meant<T> {
+    fn inline_schema() -> bool {
+        Value::inline_schema()
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        Value::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        Value::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> EditorSchema {
+        Value::json_schema(generator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::script::read;
+
+    thread_local! {
+        static WORKED_OUT: Cell<usize> = const { Cell::new(0) };
+    }
+
+    #[derive(Debug)]
+    struct Counted;
+
+    impl Meaning for Counted {
+        fn of(_: &Value) -> Result<Counted, MatcherError> {
+            WORKED_OUT.set(WORKED_OUT.get() + 1);
+            Ok(Counted)
+        }
+    }
+
+    #[test]
+    fn what_a_value_means_is_worked_out_once_and_not_while_the_file_is_read() {
+        let meant: Vec<Meant<Counted>> = read("m.yaml", "[{ a: 1 }, 2]").unwrap();
+        assert_eq!((WORKED_OUT.get(), &meant[1].written), (0, &2.into()));
+        for _ in 0..3 {
+            assert!(meant.iter().all(|it| it.meaning().is_ok()));
+        }
+        assert_eq!(WORKED_OUT.get(), 2);
+    }
+}
