@@ -7,7 +7,7 @@ use super::format::FORMAT;
 use super::members::{id_text, put_message};
 use super::put::{put_milliseconds, put_number, put_value};
 use super::write::{put_channel, put_entry, put_event_id, put_start, put_time};
-use super::{Call, End, Part, Placed};
+use super::{Call, End, Part, Placed, Start};
 use crate::exchange::Side;
 use crate::message::{Body, Reply};
 
@@ -40,9 +40,7 @@ impl<W: Write, S: Read + Write + Seek> TraceWriter<W, S> {
                     self.finish_session(None, None)?;
                 }
                 self.buffer.clear();
-                self.buffer.push(b'{');
-                put_start(&mut self.buffer, start, FORMAT);
-                self.buffer.extend_from_slice(b",\"calls\":[");
+                put_beginning(&mut self.buffer, start);
                 self.open = Some(b"");
                 self.out.write_all(&self.buffer)
             }
@@ -74,7 +72,7 @@ impl<W: Write, S: Read + Write + Seek> TraceWriter<W, S> {
     }
 
     fn finish_session(&mut self, ended_at: Option<jiff::Timestamp>, end: Option<&End>) -> io::Result<()> {
-        self.out.write_all(b"],\"messages\":[")?;
+        self.out.write_all(BETWEEN)?;
         if self.waiting > 0 {
             self.side.flush()?;
             self.side.seek(SeekFrom::Start(0))?;
@@ -85,11 +83,8 @@ impl<W: Write, S: Read + Write + Seek> TraceWriter<W, S> {
             self.waiting = 0;
         }
         self.buffer.clear();
-        self.buffer.extend_from_slice(b"],\"ended_at\":");
-        put_time(&mut self.buffer, ended_at);
-        self.buffer.extend_from_slice(b",\"end\":");
-        put_value(&mut self.buffer, &end.map(EndFields::from));
-        self.buffer.extend_from_slice(b"}\n");
+        put_ending(&mut self.buffer, ended_at, end);
+        self.buffer.push(b'\n');
         self.open = None;
         self.out.write_all(&self.buffer)
     }
@@ -108,8 +103,27 @@ fn not_begun() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "a call or an entry outside of a session")
 }
 
+/// A session up to its calls.
+pub(super) fn put_beginning(out: &mut Vec<u8>, start: &Start) {
+    out.push(b'{');
+    put_start(out, start, FORMAT);
+    out.extend_from_slice(b",\"calls\":[");
+}
+
+/// What stands between the calls of a session and its other messages.
+pub(super) const BETWEEN: &[u8] = b"],\"messages\":[";
+
+/// A session from the end of its messages on.
+pub(super) fn put_ending(out: &mut Vec<u8>, ended_at: Option<jiff::Timestamp>, end: Option<&End>) {
+    out.extend_from_slice(b"],\"ended_at\":");
+    put_time(out, ended_at);
+    out.extend_from_slice(b",\"end\":");
+    put_value(out, &end.map(EndFields::from));
+    out.push(b'}');
+}
+
 /// A call as it stands in a trace.
-fn put_call(out: &mut Vec<u8>, call: &Call) {
+pub(super) fn put_call(out: &mut Vec<u8>, call: &Call) {
     let Call { asker, request, response } = call;
     out.extend_from_slice(b"{\"request\":{");
     put_place(out, request);

@@ -1,5 +1,9 @@
 //! `rehearse trace convert`
 
+use std::fmt::Write as _;
+use std::io::Read;
+use std::process::{Command, Stdio};
+
 use crate::stage::{Stage, rehearse};
 
 fn fixture(name: &str) -> String {
@@ -97,4 +101,44 @@ fn what_does_not_fit_a_format_is_told() {
     error: notes.txt, line 1, column 1: expected `{`
     hint: `--skip-bad` goes on with the next line
     ");
+}
+
+/// One session of 24 MB.
+fn long_session() -> String {
+    let (mut text, filler) = (String::new(), "x".repeat(2000));
+    text.push_str(r#"{"format":1,"session_id":"long","started_at":"2026-07-28T12:00:00Z","calls":["#);
+    for id in 0..10_000 {
+        let separator = if id == 0 { "" } else { "," };
+        let request =
+            format!(r#"{{"seq":{},"at_ms":{id},"id":{id},"method":"tools/call","params":{{"name":"t"}}}}"#, id * 2);
+        let result = format!(r#"{{"content":[{{"type":"text","text":"{filler}"}}],"list":[1,2,3,4,5,6,7,8,9,10]}}"#);
+        let response = format!(r#"{{"seq":{},"at_ms":{id},"success":true,"result":{result}}}"#, id * 2 + 1);
+        write!(text, r#"{separator}{{"request":{request},"response":{response},"duration_ms":0}}"#).unwrap();
+    }
+    text.push_str("],\"messages\":[],\"ended_at\":null,\"end\":null}\n");
+    text
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_long_session_is_never_in_memory_whatever_it_becomes() {
+    let stage = Stage::new().file("long.jsonl", &long_session());
+    for format in ["python", "mcp-cassette"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_rehearse"))
+            .args(["trace", "convert", "long.jsonl", "--to", format])
+            .current_dir(stage.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = child.stdout.take().unwrap();
+        // It writes when it has read everything, and waits for us then.
+        out.read_exact(&mut [0; 1 << 20]).unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+        let written = std::io::copy(&mut out, &mut std::io::sink()).unwrap();
+        assert!(child.wait().unwrap().success());
+        assert!(written > 20 << 20, "{format}: {written}");
+        assert!(peak < 100 << 10, "{format}: {peak} kB");
+    }
 }

@@ -93,7 +93,7 @@ fn start(head: &Tree) -> Start {
 }
 
 fn head_of(session: &Session) -> Tree {
-    let greeting = session.greeting().unwrap_or_else(Tree::null);
+    let greeting = session.greeting.clone().unwrap_or_else(Tree::null);
     let url = session.info("url").map_or_else(Tree::null, Tree::string);
     let http = !url.is_null();
     let info = greeting.get("serverInfo").filter(|info| info.get("name").is_some() && info.get("version").is_some());
@@ -143,12 +143,12 @@ fn message_of(said: &Said<'_>) -> Tree {
     ])
 }
 
-/// The cassette of a session.
-pub(super) fn write(session: &Session) -> Tree {
+/// The cassette of a session without its messages.
+pub(super) fn head(session: &Session) -> Tree {
     let mut head = match session.imported(NAME) {
+        // As it was when it came, and so without what the greeting tells.
         Some(patch) => {
-            let bare = Session { calls: Vec::new(), ..session.clone() };
-            let mut head = head_of(&bare);
+            let mut head = head_of(&Session { greeting: None, ..session.clone() });
             patch::apply(&mut head, &patch);
             head
         }
@@ -158,18 +158,21 @@ pub(super) fn write(session: &Session) -> Tree {
         // Its reader insists on a time.
         head.set("recorded_at", Tree::string("1970-01-01T00:00:00Z"));
     }
-    let (said, ours) = (session.said(), session.imported(NAME).is_none());
-    let messages = said.iter().enumerate().map(|(at, said)| {
-        let mut message = message_of(said);
-        if let Some(patch) = message_patch(said.message, NAME) {
-            patch::apply(&mut message, &patch);
-        }
-        if ours {
-            // Sequence numbers without gaps, as its reader wants them.
-            message.set("seq", Tree::from(at as u64));
-        }
-        message
-    });
-    head.set("messages", Tree::List(messages.collect()));
     head
+}
+
+/// What was said, with what else its file said.
+pub(super) fn message(said: &Said<'_>) -> Tree {
+    let mut message = message_of(said);
+    if let Some(patch) = message_patch(said.message, NAME) {
+        patch::apply(&mut message, &patch);
+    }
+    message
+}
+
+/// Sequence numbers without gaps, as its reader wants them, for what did not come from there.
+pub(super) fn number(message: &mut Tree, at: u64, session: &Session) {
+    if session.imported(NAME).is_none() {
+        message.set("seq", Tree::from(at));
+    }
 }

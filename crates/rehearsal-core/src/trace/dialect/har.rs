@@ -1,77 +1,233 @@
 //! HTTP archives: what a browser shows of its requests. They are only written.
+//!
+//! Each exchange is written as it is found, and what is known only after its bodies (their sizes, how long all took) stands
+//! after them; so no body is in memory.
 
-use std::collections::BTreeMap;
+use std::io::{self, Read, Seek, Write};
 use std::time::Duration;
 
-use super::super::{HttpHead, What};
+use super::super::{Entry, HttpHead, Part, What};
 use super::python_time::in_milliseconds;
-use super::session::{Said, Session, message_tree};
+use super::session::{Session, message_tree, said};
+use super::sorter::{Key, Sorted, Sorter};
 use super::tree::Tree;
-use crate::exchange::{Channel, Side};
+use crate::exchange::Side;
 
-/// What one channel carried.
-#[derive(Default)]
-struct Exchange<'s> {
-    request: Option<(Duration, &'s HttpHead)>,
-    response: Option<(Duration, &'s HttpHead)>,
-    sent: Vec<Said<'s>>,
-    received: Vec<Said<'s>>,
+/// What an exchange consists of, in the order in which it is wanted.
+const ASKED: u64 = 0;
+const ANSWERED: u64 = 1;
+const SENT: u64 = 2;
+const RECEIVED: u64 = 3;
+
+/// Stands where something is written later. No text has it in it, because there it is escaped.
+const LATER: char = '\0';
+
+/// An archive that is being written.
+#[derive(Debug, Default)]
+pub(super) struct Archive {
+    /// Whether anything of this session was over HTTP.
+    http: bool,
+    /// Whether there is an entry.
+    begun: bool,
 }
 
-/// The entries of a session; `None` where it was not over HTTP.
-pub(super) fn entries(session: &Session) -> Option<Vec<Tree>> {
-    let mut exchanges: BTreeMap<Channel, Exchange<'_>> = BTreeMap::new();
-    for entry in &session.entries {
-        if let What::Http { from, channel, head } = &entry.what {
-            let exchange = exchanges.entry(*channel).or_default();
-            match from {
-                Side::Client => exchange.request = Some((entry.at, head)),
-                Side::Server => exchange.response = Some((entry.at, head)),
+impl Archive {
+    /// Puts the pieces of a part aside, by the channel that carried them.
+    pub(super) fn part<S: Read + Write + Seek>(&mut self, part: &Part, pieces: &mut Sorter<S>) -> io::Result<()> {
+        if let Part::Entry(Entry { at, what: What::Http { from, channel, head }, .. }) = part {
+            self.http = true;
+            let kind = match from {
+                Side::Client => ASKED,
+                Side::Server => ANSWERED,
+            };
+            pieces.push([channel.0, kind, 0, 0], timed(*at, &head_tree(head).to_string()))?;
+        }
+        for said in said(part) {
+            let kind = match said.from {
+                Side::Client => SENT,
+                Side::Server => RECEIVED,
+            };
+            let text = match message_tree(said.message) {
+                tree @ (Tree::Object(_) | Tree::List(_)) => tree.to_string(),
+                Tree::Leaf(_) => said.message.text().into_owned(),
+            };
+            let [seq, item, ..] = said.key();
+            pieces.push([said.channel.0, kind, seq, item], timed(said.at, &text))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the entries of a session; `false` where it was not over HTTP.
+    pub(super) fn write<S: Read + Seek>(
+        &mut self,
+        session: &Session,
+        mut pieces: Sorted<'_, S>,
+        out: &mut impl Write,
+    ) -> io::Result<bool> {
+        if !std::mem::take(&mut self.http) {
+            return Ok(false);
+        }
+        while let Some([channel, ..]) = pieces.peek() {
+            let mut carried = Carried { channel, pieces: &mut pieces };
+            let (asked, answered) = (carried.head(ASKED)?, carried.head(ANSWERED)?);
+            if let Some(asked) = asked {
+                let before = if std::mem::replace(&mut self.begun, true) { "," } else { &frame().0 };
+                out.write_all(before.as_bytes())?;
+                entry(session, &asked, answered.as_ref(), &mut carried, out)?;
             }
+            // Of what is left, nobody knows what carried it.
+            while pieces.next_if(|[next, ..]| next == channel)?.is_some() {}
         }
+        Ok(true)
     }
-    if exchanges.is_empty() {
-        return None;
-    }
-    for said in session.said() {
-        let exchange = exchanges.entry(said.channel).or_default();
-        match said.from {
-            Side::Client => exchange.sent.push(said),
-            Side::Server => exchange.received.push(said),
+
+    /// Ends the archive.
+    pub(super) fn finish(&self, out: &mut impl Write) -> io::Result<()> {
+        let (before, after) = frame();
+        if !self.begun {
+            out.write_all(before.as_bytes())?;
         }
+        out.write_all(after.as_bytes())
     }
-    let found = exchanges.values().filter_map(|exchange| entry(session, exchange));
-    Some(found.collect())
 }
 
-/// The whole archive.
-pub(super) fn archive(entries: Vec<Tree>) -> Tree {
+/// What stands before and after the entries.
+fn frame() -> (String, String) {
     let creator =
         Tree::object([("name", Tree::string("rehearse")), ("version", Tree::string(env!("CARGO_PKG_VERSION")))]);
-    let log = [("version", Tree::string("1.2")), ("creator", creator), ("entries", Tree::List(entries))];
-    Tree::object([("log", Tree::object(log))])
+    let log = [("version", Tree::string("1.2")), ("creator", creator), ("entries", Tree::List(vec![later()]))];
+    let mut text = String::new();
+    Tree::object([("log", Tree::object(log))]).pretty(&mut text, 0);
+    let (before, after) = text.split_once(LATER).unwrap_or_default();
+    (before.trim_end().to_owned(), format!("{after}\n"))
 }
 
-fn entry(session: &Session, exchange: &Exchange<'_>) -> Option<Tree> {
-    let (at, request) = exchange.request?;
-    let last = exchange.received.iter().map(|said| said.at).chain(exchange.response.map(|(at, _)| at)).max();
-    let first = exchange.response.map_or(at, |(at, _)| at);
-    let wait = in_milliseconds(first.saturating_sub(at));
-    let receive = in_milliseconds(last.unwrap_or(first).saturating_sub(first));
-    let zero = || Tree::from(0);
-    let timings = [("send", zero()), ("wait", wait), ("receive", receive)];
-    Some(Tree::object([
-        ("startedDateTime", session.time(at)),
-        ("time", in_milliseconds(last.unwrap_or(at).saturating_sub(at))),
-        ("request", request_of(session, request, &exchange.sent)),
-        ("response", response_of(exchange.response.map(|(_, head)| head), &exchange.received)),
+fn later() -> Tree {
+    Tree::Leaf(LATER.to_string())
+}
+
+/// A head and when it came.
+struct Head {
+    at: Duration,
+    tree: Tree,
+}
+
+/// What one channel carried.
+struct Carried<'c, 's, S> {
+    channel: u64,
+    pieces: &'c mut Sorted<'s, S>,
+}
+
+impl<S: Read + Seek> Carried<'_, '_, S> {
+    /// The last head of a kind; others, such as `100 Continue`, may have come before it.
+    fn head(&mut self, kind: u64) -> io::Result<Option<Head>> {
+        let mut head = None;
+        while let Some((at, text)) = self.next(kind)? {
+            head = Some(Head { at, tree: Tree::known(&text) });
+        }
+        Ok(head)
+    }
+
+    /// Whether more of this kind comes.
+    fn has(&self, kind: u64) -> bool {
+        self.pieces.peek().is_some_and(|key| self.is(key, kind))
+    }
+
+    fn is(&self, key: Key, kind: u64) -> bool {
+        key[..2] == [self.channel, kind]
+    }
+
+    fn next(&mut self, kind: u64) -> io::Result<Option<(Duration, String)>> {
+        if !self.has(kind) {
+            return Ok(None);
+        }
+        let piece = self.pieces.next()?;
+        Ok(piece.map(|piece| {
+            let (at, text) = piece.text.split_first_chunk().unwrap_or((&[0; 8], &piece.text));
+            (Duration::from_micros(u64::from_le_bytes(*at)), String::from_utf8_lossy(text).into_owned())
+        }))
+    }
+
+    /// Writes the messages of a kind as they must have stood in the body, as the inside of a string of JSON; says how long it
+    /// is, and when the last of them came.
+    fn body(&mut self, kind: u64, events: bool, out: &mut impl Write) -> io::Result<(u64, Option<Duration>)> {
+        let (mut bytes, mut last, mut first) = (0, None, true);
+        let mut put = |text: &str| {
+            bytes += text.len() as u64;
+            let quoted = Tree::string(text).to_string();
+            out.write_all(&quoted.as_bytes()[1..quoted.len() - 1])
+        };
+        let mut batch = false;
+        while let Some((at, text)) = self.next(kind)? {
+            last = last.max(Some(at));
+            if events {
+                put(&format!("event: message\ndata: {text}\n\n"))?;
+                continue;
+            }
+            // Several in one body are a batch.
+            batch |= self.has(kind);
+            if batch {
+                put(if first { "[" } else { "," })?;
+            }
+            first = false;
+            put(&text)?;
+        }
+        if batch {
+            put("]")?;
+        }
+        Ok((bytes, last))
+    }
+}
+
+/// Writes one entry.
+fn entry<S: Read + Seek>(
+    session: &Session,
+    asked: &Head,
+    answered: Option<&Head>,
+    carried: &mut Carried<'_, '_, S>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let first = answered.map_or(asked.at, |head| head.at);
+    let wait = in_milliseconds(first.saturating_sub(asked.at));
+    let kind = answered.and_then(|head| header(&head.tree, "content-type")).unwrap_or("application/json".to_owned());
+    let sends = carried.has(SENT);
+    let entry = Tree::object([
+        ("startedDateTime", session.time(asked.at)),
+        ("request", request_of(session, &asked.tree, sends)),
+        ("response", response_of(answered.map(|head| &head.tree), &kind)),
         ("cache", Tree::Object(Vec::new())),
-        ("timings", Tree::object(timings)),
-    ]))
+        ("timings", Tree::object([("send", Tree::from(0)), ("wait", wait), ("receive", later())])),
+        ("time", later()),
+    ]);
+    let mut text = String::from("\n      ");
+    entry.pretty(&mut text, 6);
+    let mut texts = text.split(LATER);
+    let mut rest =
+        |out: &mut _| -> io::Result<()> { Write::write_all(out, texts.next().unwrap_or_default().as_bytes()) };
+    rest(out)?;
+    let mut size = 0;
+    if sends {
+        (size, _) = carried.body(SENT, false, out)?;
+        rest(out)?;
+    }
+    write!(out, "{size}")?;
+    rest(out)?;
+    let (size, last) = carried.body(RECEIVED, kind.starts_with("text/event-stream"), out)?;
+    rest(out)?;
+    write!(out, "{size}")?;
+    rest(out)?;
+    write!(out, "{size}")?;
+    rest(out)?;
+    let last = last.max(answered.map(|head| head.at));
+    write!(out, "{}", in_milliseconds(last.unwrap_or(first).saturating_sub(first)))?;
+    rest(out)?;
+    write!(out, "{}", in_milliseconds(last.unwrap_or(asked.at).saturating_sub(asked.at)))?;
+    rest(out)
 }
 
-fn request_of(session: &Session, head: &HttpHead, sent: &[Said<'_>]) -> Tree {
-    let target = head.target.as_deref().unwrap_or("/");
+/// The request; its body and the size of it are for later.
+fn request_of(session: &Session, head: &Tree, sends: bool) -> Tree {
+    let target = head.get("target").and_then(Tree::text).unwrap_or_else(|| "/".to_owned());
     let origin = session.info("url").map(origin).unwrap_or_default();
     let url = format!("{origin}{target}");
     let query = target.split_once('?').map(|(_, query)| query).unwrap_or_default();
@@ -79,67 +235,68 @@ fn request_of(session: &Session, head: &HttpHead, sent: &[Said<'_>]) -> Tree {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         pair_of(name, value)
     });
-    let body = body(sent, false);
-    let size = Tree::from(body.len() as u64);
     let mut request = Tree::object([
-        ("method", Tree::string(head.method.as_deref().unwrap_or("POST"))),
+        ("method", head.some("method").cloned().unwrap_or_else(|| Tree::string("POST"))),
         ("url", Tree::string(&url)),
         ("httpVersion", Tree::string("HTTP/1.1")),
         ("cookies", Tree::List(Vec::new())),
-        ("headers", headers(head)),
+        ("headers", head.get("headers").cloned().unwrap_or_else(|| Tree::List(Vec::new()))),
         ("queryString", Tree::List(pairs.collect())),
         ("headersSize", Tree::Leaf("-1".to_owned())),
-        ("bodySize", size),
     ]);
-    if !sent.is_empty() {
-        let kind = header(head, "content-type").unwrap_or("application/json");
-        request.set("postData", Tree::object([("mimeType", Tree::string(kind)), ("text", Tree::string(&body))]));
+    if sends {
+        let kind = header(head, "content-type").unwrap_or_else(|| "application/json".to_owned());
+        let text = Tree::Leaf(format!("\"{LATER}\""));
+        request.set("postData", Tree::object([("mimeType", Tree::string(&kind)), ("text", text)]));
     }
+    request.set("bodySize", later());
     request
 }
 
-fn response_of(head: Option<&HttpHead>, received: &[Said<'_>]) -> Tree {
-    let kind = head.and_then(|head| header(head, "content-type")).unwrap_or("application/json");
-    let body = body(received, kind.starts_with("text/event-stream"));
-    let size = Tree::from(body.len() as u64);
-    let content = [("size", size.clone()), ("mimeType", Tree::string(kind)), ("text", Tree::string(&body))];
+/// The response; its body and the sizes of it are for later.
+fn response_of(head: Option<&Tree>, kind: &str) -> Tree {
+    let text = Tree::Leaf(format!("\"{LATER}\""));
+    let member = |key: &str| head.and_then(|head| head.some(key)).cloned();
     Tree::object([
-        ("status", Tree::from(head.and_then(|head| head.status).map_or(0, u64::from))),
+        ("status", member("status").unwrap_or_else(|| Tree::from(0))),
         ("statusText", Tree::string("")),
         ("httpVersion", Tree::string("HTTP/1.1")),
         ("cookies", Tree::List(Vec::new())),
-        ("headers", head.map_or_else(|| Tree::List(Vec::new()), headers)),
-        ("content", Tree::object(content)),
+        ("headers", member("headers").unwrap_or_else(|| Tree::List(Vec::new()))),
+        ("content", Tree::object([("mimeType", Tree::string(kind)), ("text", text), ("size", later())])),
         ("redirectURL", Tree::string("")),
         ("headersSize", Tree::Leaf("-1".to_owned())),
-        ("bodySize", size),
+        ("bodySize", later()),
     ])
 }
 
-/// The messages as they must have stood in the body.
-fn body(said: &[Said<'_>], events: bool) -> String {
-    let texts = said.iter().map(|said| match message_tree(said.message) {
-        tree @ (Tree::Object(_) | Tree::List(_)) => tree.to_string(),
-        Tree::Leaf(_) => said.message.text().into_owned(),
-    });
-    match (events, said.len()) {
-        (true, _) => texts.map(|text| format!("event: message\ndata: {text}\n\n")).collect(),
-        (false, 0 | 1) => texts.collect(),
-        // Several in one body are a batch.
-        (false, _) => format!("[{}]", texts.collect::<Vec<_>>().join(",")),
-    }
+/// A time and a text, as they are put aside.
+fn timed(at: Duration, text: &str) -> Vec<u8> {
+    let micros = u64::try_from(at.as_micros()).unwrap_or(u64::MAX);
+    [&micros.to_le_bytes(), text.as_bytes()].concat()
 }
 
-fn headers(head: &HttpHead) -> Tree {
-    Tree::List(head.headers.iter().map(|(name, value)| pair_of(name, value)).collect())
+/// A head with its headers as an archive has them.
+fn head_tree(head: &HttpHead) -> Tree {
+    let text = |text: &Option<String>| text.as_deref().map_or_else(Tree::null, Tree::string);
+    let headers = head.headers.iter().map(|(name, value)| pair_of(name, value));
+    Tree::object([
+        ("method", text(&head.method)),
+        ("target", text(&head.target)),
+        ("status", head.status.map_or_else(Tree::null, |status| Tree::from(u64::from(status)))),
+        ("headers", Tree::List(headers.collect())),
+    ])
 }
 
 fn pair_of(name: &str, value: &str) -> Tree {
     Tree::object([("name", Tree::string(name)), ("value", Tree::string(value))])
 }
 
-fn header<'h>(head: &'h HttpHead, name: &str) -> Option<&'h str> {
-    head.headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+fn header(head: &Tree, name: &str) -> Option<String> {
+    let headers = head.get("headers").map(Tree::elements).unwrap_or_default();
+    let named =
+        |pair: &&Tree| pair.get("name").and_then(Tree::text).is_some_and(|found| found.eq_ignore_ascii_case(name));
+    headers.iter().find(named)?.get("value")?.text()
 }
 
 /// `https://example.com` of `https://example.com/mcp`.
@@ -150,12 +307,42 @@ fn origin(url: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Call, Entry, Placed, Start};
+    use super::super::super::{Call, Format, Placed, Start};
+    use super::super::Writer;
     use super::*;
+    use crate::exchange::Channel;
     use crate::message::Message;
+    use std::io::Cursor;
 
-    #[test]
-    fn an_exchange_over_http_is_an_entry_with_its_bodies() {
+    fn head(from: Side, seq: u64, at: u64, method: Option<&str>, status: Option<u16>) -> Part {
+        let kind = if from == Side::Client { "application/json" } else { "text/event-stream" };
+        let head = HttpHead {
+            method: method.map(str::to_owned),
+            target: method.map(|_| "/mcp?page=2".to_owned()),
+            status,
+            headers: vec![("Content-Type".to_owned(), kind.to_owned())],
+        };
+        let what = What::Http { from, channel: Channel(1), head };
+        Part::Entry(Entry::new(seq, Duration::from_millis(at), what))
+    }
+
+    fn call(seq: u64, at: u64, id: u64) -> Part {
+        let placed = |seq, at, text: String| Placed {
+            channel: Channel(1),
+            ..Placed::new(seq, Duration::from_millis(at), Message::parse(text))
+        };
+        Part::Call(Box::new(Call {
+            asker: Side::Client,
+            request: placed(seq, at, format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#)),
+            response: Some(placed(
+                seq + 2,
+                at + 20,
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"text":"\"\n"}}}}"#),
+            )),
+        }))
+    }
+
+    fn archive(parts: &[Part]) -> serde_json::Value {
         let server_info = serde_json::json!({"url": "https://example.com/mcp"});
         let start = Start {
             session_id: "s".to_owned(),
@@ -163,40 +350,58 @@ mod tests {
             started_at: Some("2026-07-28T12:00:00Z".parse().unwrap()),
             metadata: serde_json::Map::new(),
         };
-        let mut session = Session::new(start);
-        assert!(entries(&session).is_none(), "nothing was over HTTP");
-        let placed = |seq, at, text: &str| Placed {
-            channel: Channel(1),
-            ..Placed::new(seq, Duration::from_millis(at), Message::parse(text.to_owned()))
-        };
-        let head = |from, seq, at, method: Option<&str>, status| {
-            let kind = if from == Side::Client { "application/json" } else { "text/event-stream" };
-            let head = HttpHead {
-                method: method.map(str::to_owned),
-                target: method.map(|_| "/mcp?page=2".to_owned()),
-                status,
-                headers: vec![("Content-Type".to_owned(), kind.to_owned())],
-            };
-            Entry::new(seq, Duration::from_millis(at), What::Http { from, channel: Channel(1), head })
-        };
-        session.entries =
-            vec![head(Side::Client, 0, 5, Some("POST"), None), head(Side::Server, 2, 10, None, Some(200))];
-        session.calls = vec![Call {
-            asker: Side::Client,
-            request: placed(1, 5, r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#),
-            response: Some(placed(3, 25, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#)),
-        }];
-        let entries = entries(&session).unwrap();
-        let entry = entries[0].value();
+        let mut writer = Writer::new(Format::Har, Vec::new(), Cursor::new(Vec::new()));
+        writer.part(&Part::Start(start)).unwrap();
+        parts.iter().for_each(|part| writer.part(part).unwrap());
+        writer.part(&Part::Finish { ended_at: None, end: None }).unwrap();
+        let text = String::from_utf8(writer.finish().unwrap()).unwrap();
+        let archive: serde_json::Value = serde_json::from_str(&text).unwrap();
+        // It is laid out as everything else is that people may look at.
+        let mut pretty = String::new();
+        Tree::known(&text).pretty(&mut pretty, 0);
+        assert_eq!(text, format!("{pretty}\n"));
+        archive
+    }
+
+    #[test]
+    fn an_exchange_over_http_is_an_entry_with_its_bodies() {
+        let archive = archive(&[
+            call(1, 5, 1),
+            head(Side::Client, 0, 5, Some("POST"), None),
+            head(Side::Server, 2, 10, None, Some(200)),
+        ]);
+        assert_eq!(archive["log"]["version"], "1.2");
+        let entry = &archive["log"]["entries"][0];
         assert_eq!(entry["startedDateTime"], "2026-07-28T12:00:00.005Z");
         assert_eq!(entry["time"], 20);
         assert_eq!(entry["request"]["url"], "https://example.com/mcp?page=2");
         assert_eq!(entry["request"]["queryString"][0]["value"], "2");
-        assert_eq!(entry["request"]["postData"]["text"], r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+        let asked = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        assert_eq!(entry["request"]["postData"]["text"], asked);
+        assert_eq!(entry["request"]["bodySize"], asked.len());
         assert_eq!(entry["response"]["status"], 200);
-        let body = "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n";
+        let body = "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"text\":\"\\\"\\n\"}}\n\n";
         assert_eq!(entry["response"]["content"]["text"], body);
+        assert_eq!(entry["response"]["content"]["size"], body.len());
         assert_eq!(entry["timings"], serde_json::json!({"send": 0, "wait": 5, "receive": 15}));
-        assert_eq!(archive(entries).value()["log"]["version"], "1.2");
+    }
+
+    #[test]
+    fn several_messages_in_one_body_are_a_batch() {
+        let archive = archive(&[call(2, 5, 2), call(1, 5, 1), head(Side::Client, 0, 5, Some("POST"), None)]);
+        let entry = &archive["log"]["entries"][0];
+        let asked: serde_json::Value =
+            serde_json::from_str(entry["request"]["postData"]["text"].as_str().unwrap()).unwrap();
+        assert_eq!((&asked[0]["id"], &asked[1]["id"]), (&1.into(), &2.into()));
+        assert_eq!(entry["response"]["status"], 0);
+        assert_eq!(archive["log"]["entries"].as_array().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn an_exchange_without_bodies_has_none() {
+        let archive = archive(&[head(Side::Client, 0, 5, Some("GET"), None)]);
+        let request = &archive["log"]["entries"][0]["request"];
+        assert!(request.get("postData").is_none());
+        assert_eq!(request["bodySize"], 0);
     }
 }

@@ -1,5 +1,6 @@
 //! Recordings of `mcporter`: one message a line, with who said it in `_meta`; several servers may share a file.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -9,7 +10,7 @@ use super::patch;
 use super::python_time::{self, Clock};
 use super::reader::{Dialect, Parts};
 use super::records::Record;
-use super::session::{Session, message_patch, message_tree, with_patch};
+use super::session::{Said, Session, message_patch, message_tree, with_patch};
 use super::tree::Tree;
 use crate::exchange::{Channel, Side};
 use crate::message::Message;
@@ -17,19 +18,22 @@ use crate::message::Message;
 const NAME: &str = "mcporter";
 
 /// Reads a recording: a session for each server, from its `$transport/start` to its `$transport/close`.
+///
+/// Sessions come one after the other, though their lines may be mixed: the first is given as it is read, and what is
+/// complete of the others waits.
 #[derive(Debug, Default)]
 pub(super) struct Mcporter {
-    open: Vec<Open>,
+    sessions: VecDeque<Reading>,
     count: u64,
 }
 
 #[derive(Debug)]
-struct Open {
+struct Reading {
     server: String,
     clock: Clock,
-    fold: Fold,
+    /// `None` where it was closed.
+    fold: Option<Fold>,
     seq: u64,
-    /// What is complete of it. Sessions come one after the other, though their lines may be mixed.
     parts: Vec<Part>,
 }
 
@@ -43,68 +47,86 @@ impl Dialect for Mcporter {
         let server = meta.get("server").and_then(Tree::text).unwrap_or_default();
         let direction = meta.get("dir").and_then(Tree::text).unwrap_or_default();
         let method = line.get("method").and_then(Tree::text).unwrap_or_default();
-        let at = match self.open.iter().position(|open| open.server == server) {
+        let known = self.sessions.iter().position(|session| session.fold.is_some() && session.server == server);
+        let at = match known {
             Some(at) if method != "$transport/start" => at,
             known => {
-                if let Some(at) = known {
-                    self.close(at, out);
+                if let Some(session) = known.and_then(|at| self.sessions.get_mut(at)) {
+                    session.close();
                 }
                 self.count += 1;
-                self.open.push(begin(server, &meta, self.count));
-                self.open.len() - 1
+                self.sessions.push_back(begin(server, &meta, self.count));
+                self.sessions.len() - 1
             }
         };
-        let open = &mut self.open[at];
-        let time = open.clock.at(meta.get("ts"));
-        let from = match direction.as_str() {
+        let taken = self.sessions[at].line(line, meta, &direction, &method);
+        self.give(out);
+        taken
+    }
+
+    fn finish(&mut self, out: &mut Parts) {
+        self.sessions.iter_mut().for_each(Reading::close);
+        self.give(out);
+    }
+}
+
+impl Mcporter {
+    /// Gives what is complete of the first session, and the next one once it is closed.
+    fn give(&mut self, out: &mut Parts) {
+        while let Some(first) = self.sessions.front_mut() {
+            out.extend(first.parts.drain(..));
+            if first.fold.is_some() {
+                break;
+            }
+            self.sessions.pop_front();
+        }
+    }
+}
+
+impl Reading {
+    fn line(&mut self, mut line: Tree, meta: Tree, direction: &str, method: &str) -> Result<(), String> {
+        let Some(fold) = &mut self.fold else { return Ok(()) };
+        let (seq, time) = (self.seq, self.clock.at(meta.get("ts")));
+        let from = match direction {
             "send" => Side::Client,
             "recv" => Side::Server,
             "lifecycle" if method == "$transport/close" => {
-                let (seq, end) = (open.seq, What::Ended(End::ClientClosed { status: None }));
-                open.fold.entry(Entry::new(seq, time, end), &mut open.parts);
-                self.close(at, out);
+                let end = What::Ended(End::ClientClosed { status: None });
+                fold.entry(Entry::new(seq, time, end), &mut self.parts);
+                self.close();
                 return Ok(());
             }
             "lifecycle" => return Ok(()),
             other => return Err(format!("`dir` that is `send`, `recv` or `lifecycle` instead of `{other}`")),
         };
         let said = Message::parse(line.to_string());
-        let seq = open.seq;
-        open.seq += 1;
+        self.seq += 1;
         let mut ours = message_tree(&said);
-        ours.set("_meta", meta_of(direction.as_str(), &open.server, open.clock.started, time));
+        ours.set("_meta", meta_of(direction, &self.server, self.clock.started, time));
         line.set("_meta", meta);
         let message = match patch::difference(&ours, &line) {
             Some(patch) => with_patch(&said, NAME, &patch),
             None => said,
         };
         let what = What::Message { from, channel: Channel::MAIN, message, event_id: None };
-        open.fold.entry(Entry::new(seq, time, what), &mut open.parts);
+        fold.entry(Entry::new(seq, time, what), &mut self.parts);
         Ok(())
     }
 
-    fn finish(&mut self, out: &mut Parts) {
-        while !self.open.is_empty() {
-            self.close(0, out);
+    fn close(&mut self) {
+        if let Some(fold) = self.fold.take() {
+            fold.finish(Some(End::Stopped), &mut self.parts);
         }
     }
 }
 
-impl Mcporter {
-    fn close(&mut self, at: usize, out: &mut Parts) {
-        let Open { fold, mut parts, .. } = self.open.remove(at);
-        fold.finish(Some(End::Stopped), &mut parts);
-        out.extend(parts);
-    }
-}
-
-fn begin(server: String, meta: &Tree, count: u64) -> Open {
+fn begin(server: String, meta: &Tree, count: u64) -> Reading {
     let started_at = meta.get("ts").and_then(python_time::read);
     let mut server_info = serde_json::Map::new();
     server_info.insert("server".to_owned(), server.as_str().into());
     let session_id = format!("{NAME}-{count}");
     let start = Start { session_id, server_info, started_at, metadata: serde_json::Map::new() };
-    Open { server, clock: Clock::new(started_at), fold: Fold::new(start), seq: 0, parts: Vec::new() }
+    Reading { server, clock: Clock::new(started_at), fold: Some(Fold::new(start)), seq: 0, parts: Vec::new() }
 }
 
 fn meta_of(direction: &str, server: &str, started: Option<Timestamp>, at: Duration) -> Tree {
@@ -114,39 +136,85 @@ fn meta_of(direction: &str, server: &str, started: Option<Timestamp>, at: Durati
     Tree::object([("dir", Tree::string(direction)), ("server", Tree::string(server)), ("ts", time)])
 }
 
-/// The lines of a session.
-pub(super) fn write(session: &Session) -> Vec<String> {
+/// The name of the server that a session was with.
+fn server(session: &Session) -> &str {
     let named = session.info("server").or_else(|| session.info("name"));
-    let server = named.unwrap_or(&session.start.session_id);
-    let started = session.start.started_at;
-    let lifecycle = |event: &str, at: Duration| {
-        let meta = meta_of("lifecycle", server, started, at);
-        let method = Tree::string(&format!("$transport/{event}"));
-        Tree::object([("jsonrpc", Tree::string("2.0")), ("method", method), ("_meta", meta)]).to_string()
+    named.unwrap_or(&session.start.session_id)
+}
+
+/// The line of a message; only messages have a place there.
+pub(super) fn line(said: &Said<'_>, session: &Session) -> Option<Tree> {
+    let mut tree = Some(message_tree(said.message)).filter(Tree::is_object)?;
+    let direction = match said.from {
+        Side::Client => "send",
+        Side::Server => "recv",
     };
-    let mut lines = vec![lifecycle("start", Duration::ZERO)];
-    let mut last = Duration::ZERO;
-    for said in session.said() {
-        last = last.max(said.at);
-        let mut tree = message_tree(said.message);
-        if !tree.is_object() {
-            // Only messages have a place there.
-            continue;
-        }
-        let direction = match said.from {
-            Side::Client => "send",
-            Side::Server => "recv",
-        };
-        tree.set("_meta", meta_of(direction, server, started, said.at));
-        if let Some(patch) = message_patch(said.message, NAME) {
-            patch::apply(&mut tree, &patch);
-        }
-        lines.push(tree.to_string());
+    tree.set("_meta", meta_of(direction, server(session), session.start.started_at, said.at));
+    if let Some(patch) = message_patch(said.message, NAME) {
+        patch::apply(&mut tree, &patch);
     }
-    let close = match (session.ended_at, started) {
-        (Some(ended), Some(started)) => Duration::try_from(ended.duration_since(started)).unwrap_or(last),
-        (Some(_) | None, _) => last,
-    };
-    lines.push(lifecycle("close", close));
-    lines
+    Some(tree)
+}
+
+/// The first line of a session.
+pub(super) fn first(session: &Session) -> Tree {
+    lifecycle("start", session, Duration::ZERO)
+}
+
+/// The last line of a session.
+pub(super) fn last(session: &Session) -> Tree {
+    let ended = session.ended_at.zip(session.start.started_at);
+    let at = ended.and_then(|(ended, started)| Duration::try_from(ended.duration_since(started)).ok());
+    lifecycle("close", session, at.unwrap_or(session.last))
+}
+
+fn lifecycle(event: &str, session: &Session, at: Duration) -> Tree {
+    let meta = meta_of("lifecycle", server(session), session.start.started_at, at);
+    let method = Tree::string(&format!("$transport/{event}"));
+    Tree::object([("jsonrpc", Tree::string("2.0")), ("method", method), ("_meta", meta)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_come_one_after_the_other_though_their_lines_are_mixed() {
+        let line = |server: &str, direction: &str, rest: &str| {
+            let text = format!(r#"{{"jsonrpc":"2.0",{rest},"_meta":{{"dir":"{direction}","server":"{server}"}}}}"#);
+            Record::Item(Tree::known(&text))
+        };
+        let mut mcporter = Mcporter::default();
+        let mut told = Vec::new();
+        for record in [
+            line("a", "lifecycle", r#""method":"$transport/start""#),
+            line("b", "send", r#""id":1,"method":"ping""#),
+            line("a", "send", r#""id":1,"method":"initialize""#),
+            line("b", "recv", r#""id":1,"result":{}"#),
+            line("a", "recv", r#""id":1,"result":{"serverInfo":{"name":"a","version":"1"}}"#),
+            line("a", "send", r#""method":"notifications/initialized""#),
+            line("b", "lifecycle", r#""method":"$transport/close""#),
+            line("b", "send", r#""method":"notifications/again""#),
+            line("a", "lifecycle", r#""method":"$transport/close""#),
+        ] {
+            let mut out = Parts::new();
+            mcporter.record(record, &mut out).unwrap();
+            told.push(out.iter().map(kind).collect::<Vec<_>>().join(" "));
+        }
+        let mut out = Parts::new();
+        mcporter.finish(&mut out);
+        told.push(out.iter().map(kind).collect::<Vec<_>>().join(" "));
+        let after = "finish start b call finish";
+        let expected = ["", "", "", "", "start a call", "entry", "", "", after, "start b entry finish"];
+        assert_eq!(told, expected);
+    }
+
+    fn kind(part: &Part) -> String {
+        match part {
+            Part::Start(start) => format!("start {}", start.server_info["server"].as_str().unwrap()),
+            Part::Call(_) => "call".to_owned(),
+            Part::Entry(_) => "entry".to_owned(),
+            Part::Finish { .. } => "finish".to_owned(),
+        }
+    }
 }

@@ -4,7 +4,8 @@ use super::super::{Call, Entry, Part, Placed, Start, What};
 use super::patch;
 use super::reader::{Dialect, Parts};
 use super::records::Record;
-use super::session::{Session, keep, message_tree};
+use super::session::{Session, keep, message_tree, place};
+use super::sorter::Key;
 use super::tree::Tree;
 use crate::exchange::{Channel, Side};
 use crate::message::Message;
@@ -85,19 +86,20 @@ fn head_of(session: &Session) -> Tree {
     Tree::object([("version", Tree::string("1")), ("meta", meta)])
 }
 
-/// The cassette of a session: what the client asked and was answered; nothing else has a place in one.
-pub(super) fn write(session: &Session) -> Tree {
+/// The cassette of a session without its exchanges.
+pub(super) fn head(session: &Session) -> Tree {
     let mut head = head_of(session);
     if let Some(patch) = session.imported(NAME) {
         patch::apply(&mut head, &patch);
     }
-    let mut answered: Vec<&Call> = session.calls.iter().filter(|call| call.asker == Side::Client).collect();
-    answered.sort_by_key(|call| call.request.seq);
-    let exchanges = answered.into_iter().filter_map(|call| {
-        let response = call.response.as_ref()?;
-        let (request, response) = (message_tree(&call.request.message), message_tree(&response.message));
-        Some(Tree::object([("request", request), ("response", response)]))
-    });
-    head.set("exchanges", Tree::List(exchanges.collect()));
     head
+}
+
+/// What the client asked and was answered; nothing else has a place in a cassette.
+pub(super) fn exchange(part: &Part) -> Option<(Key, Tree)> {
+    let Part::Call(call) = part else { return None };
+    let response = call.response.as_ref().filter(|_| call.asker == Side::Client)?;
+    let (request, response) = (message_tree(&call.request.message), message_tree(&response.message));
+    let exchange = Tree::object([("request", request), ("response", response)]);
+    Some((place(call.request.seq, call.request.item), exchange))
 }

@@ -13,6 +13,7 @@ mod mcporter;
 mod mcptest;
 mod patch;
 mod python_call;
+mod python_line;
 mod python_log;
 mod python_time;
 mod python_trace;
@@ -21,6 +22,7 @@ mod reader;
 mod recorder;
 mod records;
 mod session;
+mod sorter;
 mod tree;
 mod writer;
 

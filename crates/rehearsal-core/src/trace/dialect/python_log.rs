@@ -8,7 +8,7 @@ use super::python_call::{PYTHON, message, reply, request, request_line, response
 use super::python_time::{self, Clock};
 use super::reader::{Dialect, Parts};
 use super::records::Record;
-use super::session::{Said, Session, message_patch, with_patch};
+use super::session::{Said, message_patch, with_patch};
 use super::tree::Tree;
 use crate::exchange::{Channel, Side};
 use crate::message::{Body, Message};
@@ -111,13 +111,8 @@ fn line(kind: &str, time: Tree, members: Vec<(String, Tree)>) -> Tree {
     Tree::Object(first.into_iter().chain(members).collect())
 }
 
-/// The lines of a session.
-pub(super) fn write(session: &Session) -> Vec<String> {
-    let started = session.start.started_at;
-    session.said().iter().filter_map(|said| line_of(said, started)).map(|line| line.to_string()).collect()
-}
-
-fn line_of(said: &Said<'_>, started: Option<jiff::Timestamp>) -> Option<Tree> {
+/// The line of a message.
+pub(super) fn line_of(said: &Said<'_>, started: Option<jiff::Timestamp>) -> Option<Tree> {
     let placed = Placed::new(said.seq, said.at, said.message.clone());
     let mut line = match (said.message.body(), said.question) {
         (_, Some(question)) => response_of(&placed, question, started),

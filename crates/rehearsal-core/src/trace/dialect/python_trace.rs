@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use super::super::{Part, Start, TraceReader, TraceWriter};
+use super::super::{Part, Start, TraceReader};
 use super::patch::{self, IMPORTED};
 use super::python_call::{self, PYTHON};
 use super::python_time::{self, Clock};
@@ -10,9 +10,10 @@ use super::reader::{Dialect, Parts};
 use super::records::Record;
 use super::session::{Session, keep};
 use super::tree::Tree;
+use crate::exchange::Side;
 
 /// The member of a session's metadata in which ours is kept whole, where Python's words do not say it all.
-const WHOLE: &str = "rehearsal";
+pub(super) const WHOLE: &str = "rehearsal";
 
 /// Reads sessions.
 #[derive(Debug, Default)]
@@ -28,7 +29,7 @@ struct Open {
     calls: u64,
     ended_at: Option<jiff::Timestamp>,
     /// The session as we had it before it was written in Python's words.
-    whole: Option<Session>,
+    whole: Option<Vec<Part>>,
     /// The calls as they are, until it is known whether the file was changed since then.
     read: Vec<Tree>,
     head: Tree,
@@ -71,8 +72,8 @@ impl Dialect for PythonTrace {
             }
             let mut read = open.head.clone();
             read.set("calls", Tree::List(open.read.clone()));
-            if patch::difference(&document(&whole), &read).is_none() {
-                return out.extend(whole.parts());
+            if document(&whole).is_some_and(|ours| patch::difference(&ours, &read).is_none()) {
+                return out.extend(whole);
             }
             // Somebody changed what Python sees of it, so that is what counts.
             out.push_back(Part::Start(start(&open.head, self.count)));
@@ -123,55 +124,39 @@ fn plain(session: &Session) -> Tree {
     ])
 }
 
-/// A session in Python's words.
-fn document(session: &Session) -> Tree {
+/// A session in Python's words, without its calls.
+pub(super) fn head(session: &Session) -> Tree {
     let mut tree = plain(session);
     if let Some(patch) = session.imported(PYTHON) {
         patch::apply(&mut tree, &patch);
     }
-    let asked = session.calls.iter().filter(|call| call.asker == crate::exchange::Side::Client);
-    let calls: Vec<Tree> = asked.map(|call| python_call::export(call, session.start.started_at)).collect();
-    if !calls.is_empty() {
-        tree.set("calls", Tree::List(calls));
-    }
     tree
 }
 
-/// The line of a session. Where Python's words do not say all that we know, ours is in its metadata.
-pub(super) fn write(session: &Session) -> String {
-    let mut tree = document(session);
-    let asked = session.calls.iter().all(|call| call.asker == crate::exchange::Side::Client);
-    let theirs = session.imported(PYTHON).is_some() && session.entries.is_empty() && session.end.is_none() && asked;
-    if !theirs {
-        let mut metadata = tree.remove("metadata").filter(Tree::is_object).unwrap_or_else(|| Tree::Object(Vec::new()));
-        metadata.set(WHOLE, write_whole(session));
-        tree.set("metadata", metadata);
+/// A session in Python's words, if that is what these parts are.
+fn document(parts: &[Part]) -> Option<Tree> {
+    let Some(Part::Start(start)) = parts.first() else { return None };
+    let mut session = Session::new(start.clone());
+    parts.iter().for_each(|part| session.learn(part));
+    let calls: Vec<Tree> = parts.iter().filter_map(|part| call(part, &session)).collect();
+    let mut tree = head(&session);
+    if !calls.is_empty() {
+        tree.set("calls", Tree::List(calls));
     }
-    tree.to_string()
+    Some(tree)
 }
 
-fn collect(parts: impl IntoIterator<Item = Part>) -> Option<Session> {
-    let mut session = None;
-    for part in parts {
-        match (part, &mut session) {
-            (Part::Start(start), None) => session = Some(Session::new(start)),
-            (Part::Call(call), Some(session)) => session.calls.push(*call),
-            (Part::Entry(entry), Some(session)) => session.entries.push(entry),
-            (Part::Finish { ended_at, end }, Some(session)) => (session.ended_at, session.end) = (ended_at, end),
-            (Part::Start(_), Some(_)) | (Part::Call(_) | Part::Entry(_) | Part::Finish { .. }, None) => return None,
-        }
+/// What Python calls a call.
+pub(super) fn call(part: &Part, session: &Session) -> Option<Tree> {
+    match part {
+        Part::Call(call) if call.asker == Side::Client => Some(python_call::export(call, session.start.started_at)),
+        Part::Start(_) | Part::Call(_) | Part::Entry(_) | Part::Finish { .. } => None,
     }
-    session
 }
 
-fn write_whole(session: &Session) -> Tree {
-    let mut writer = TraceWriter::new(Vec::new(), Cursor::new(Vec::new()));
-    let written = session.clone().parts().try_for_each(|part| writer.part(&part)).and_then(|()| writer.finish());
-    let line = written.expect("memory takes everything");
-    Tree::known(std::str::from_utf8(&line).unwrap_or_default().trim_end())
-}
-
-fn read_whole(tree: &Tree) -> Option<Session> {
+fn read_whole(tree: &Tree) -> Option<Vec<Part>> {
     let parts: Result<Vec<Part>, _> = TraceReader::new(Cursor::new(tree.to_string())).collect();
-    collect(parts.ok()?)
+    let parts = parts.ok()?;
+    let starts = parts.iter().filter(|part| matches!(part, Part::Start(_))).count();
+    (starts == 1).then_some(parts)
 }

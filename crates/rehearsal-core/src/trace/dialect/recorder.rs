@@ -7,7 +7,8 @@ use super::patch;
 use super::python_time;
 use super::reader::{Dialect, Parts};
 use super::records::Record;
-use super::session::{Session, keep, message_patch, message_tree, with_patch};
+use super::session::{Session, keep, message_patch, message_tree, place, with_patch};
+use super::sorter::Key;
 use super::tree::Tree;
 use crate::exchange::{Channel, Side};
 use crate::message::{Body, Message};
@@ -71,7 +72,7 @@ impl Recorder {
         };
         let request = Message::parse(request.to_string());
         let response = original.some("response").map(|response| Message::parse(response.to_string()));
-        let ours = interaction(&request, response.as_ref(), took);
+        let ours = plain(&request, response.as_ref(), took);
         let request = match patch::difference(&ours, original) {
             Some(patch) => with_patch(&request, NAME, &patch),
             None => request,
@@ -109,7 +110,7 @@ fn start(head: &Tree) -> Start {
 }
 
 fn head_of(session: &Session) -> Tree {
-    let greeting = session.greeting().unwrap_or_else(Tree::null);
+    let greeting = session.greeting.clone().unwrap_or_else(Tree::null);
     let info = |key: &str| session.info(key).map_or_else(Tree::null, Tree::string);
     let metadata = Tree::object([
         ("recorded_at", session.time(Duration::ZERO)),
@@ -121,7 +122,7 @@ fn head_of(session: &Session) -> Tree {
     Tree::object([("version", Tree::string("1.0")), ("metadata", metadata)])
 }
 
-fn interaction(request: &Message, response: Option<&Message>, took: Duration) -> Tree {
+fn plain(request: &Message, response: Option<&Message>, took: Duration) -> Tree {
     let asks = request.as_request().is_some();
     Tree::object([
         ("type", Tree::string(if asks { "jsonrpc_request" } else { "notification" })),
@@ -135,66 +136,61 @@ fn interaction(request: &Message, response: Option<&Message>, took: Duration) ->
     ])
 }
 
-/// The cassette of a session. What the server asked or told by itself has no place in one.
-pub(super) fn write(session: &Session) -> Tree {
-    let mut head = match session.imported(NAME) {
+/// The cassette of a session without its interactions.
+pub(super) fn head(session: &Session) -> Tree {
+    match session.imported(NAME) {
         // As it was when it came, and so without what the greeting tells.
         Some(patch) => {
-            let bare = Session { calls: Vec::new(), ..session.clone() };
-            let mut head = head_of(&bare);
+            let mut head = head_of(&Session { greeting: None, ..session.clone() });
             patch::apply(&mut head, &patch);
             head
         }
         None => head_of(session),
-    };
-    let answers = session.calls.iter().filter(|call| call.asker == Side::Client);
-    let mut found: Vec<(u64, Tree)> = Vec::new();
-    for call in answers {
-        let response = call.response.as_ref().map(|response| &response.message);
-        let mut tree = interaction(&call.request.message, response, call.took().unwrap_or_default());
-        if let Some(patch) = message_patch(&call.request.message, NAME) {
-            patch::apply(&mut tree, &patch);
-        }
-        found.push((call.request.seq, tree));
     }
-    for Entry { seq, what, .. } in &session.entries {
-        match what {
-            What::Message { from: Side::Client, message, .. } if matches!(message.body(), Body::Notification(_)) => {
-                let mut tree = interaction(message, None, Duration::ZERO);
-                if let Some(patch) = message_patch(message, NAME) {
-                    patch::apply(&mut tree, &patch);
-                }
-                found.push((*seq, tree));
-            }
-            What::Http { from: Side::Client, head, .. }
-                if head.method.as_deref().is_some_and(|method| method != "POST") =>
-            {
-                let text = |text: &Option<String>| text.as_deref().map_or_else(Tree::null, Tree::string);
-                let status = head.status.unwrap_or(200);
-                found.push((
-                    *seq,
-                    Tree::object([
-                        ("type", Tree::string("lifecycle")),
-                        ("request", Tree::null()),
-                        ("response", Tree::null()),
-                        ("response_is_sse", false.into()),
-                        ("response_status", Tree::from(u64::from(status))),
-                        ("latency_ms", Tree::from(0)),
-                        ("http_method", text(&head.method)),
-                        ("http_path", text(&head.target)),
-                    ]),
-                ));
-            }
-            What::Message { .. }
-            | What::Http { .. }
-            | What::Event { .. }
-            | What::ChannelEnded { .. }
-            | What::Stderr { .. }
-            | What::Piece { .. }
-            | What::Ended(_) => {}
+}
+
+/// The interaction of a part. What the server asked or told by itself has no place in a cassette.
+pub(super) fn interaction(part: &Part) -> Option<(Key, Tree)> {
+    match part {
+        Part::Call(call) if call.asker == Side::Client => {
+            let response = call.response.as_ref().map(|response| &response.message);
+            let took = call.took().unwrap_or_default();
+            Some((place(call.request.seq, call.request.item), patched(&call.request.message, response, took)))
         }
+        Part::Entry(Entry { seq, item, what: What::Message { from: Side::Client, message, .. }, .. })
+            if matches!(message.body(), Body::Notification(_)) =>
+        {
+            Some((place(*seq, *item), patched(message, None, Duration::ZERO)))
+        }
+        Part::Entry(Entry { seq, item, what: What::Http { from: Side::Client, head, .. }, .. })
+            if head.method.as_deref().is_some_and(|method| method != "POST") =>
+        {
+            Some((place(*seq, *item), lifecycle(head)))
+        }
+        Part::Start(_) | Part::Call(_) | Part::Entry(_) | Part::Finish { .. } => None,
     }
-    found.sort_by_key(|(seq, _)| *seq);
-    head.set("interactions", Tree::List(found.into_iter().map(|(_, tree)| tree).collect()));
-    head
+}
+
+/// A request or a notification, and what else its file said.
+fn patched(request: &Message, response: Option<&Message>, took: Duration) -> Tree {
+    let mut tree = plain(request, response, took);
+    if let Some(patch) = message_patch(request, NAME) {
+        patch::apply(&mut tree, &patch);
+    }
+    tree
+}
+
+/// A request of HTTP without a message.
+fn lifecycle(head: &HttpHead) -> Tree {
+    let text = |text: &Option<String>| text.as_deref().map_or_else(Tree::null, Tree::string);
+    Tree::object([
+        ("type", Tree::string("lifecycle")),
+        ("request", Tree::null()),
+        ("response", Tree::null()),
+        ("response_is_sse", false.into()),
+        ("response_status", Tree::from(u64::from(head.status.unwrap_or(200)))),
+        ("latency_ms", Tree::from(0)),
+        ("http_method", text(&head.method)),
+        ("http_path", text(&head.target)),
+    ])
 }

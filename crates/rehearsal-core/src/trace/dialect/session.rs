@@ -1,4 +1,4 @@
-//! A whole session, for files whose order is not ours.
+//! What is known of a session as a whole, for files whose order is not ours.
 
 use std::time::Duration;
 
@@ -6,16 +6,19 @@ use jiff::Timestamp;
 
 use super::super::{Call, End, Entry, Part, Placed, Start, What};
 use super::patch::{self, IMPORTED};
+use super::sorter::Key;
 use super::tree::Tree;
 use crate::exchange::{Channel, Side};
 use crate::message::{Body, Message};
 
-/// The parts of one session.
+/// What is known of a session as a whole, however long it is.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Session {
     pub(super) start: Start,
-    pub(super) calls: Vec<Call>,
-    pub(super) entries: Vec<Entry>,
+    /// The answer to `initialize`, or to what came in its place.
+    pub(super) greeting: Option<Tree>,
+    /// When the last thing happened.
+    pub(super) last: Duration,
     pub(super) ended_at: Option<Timestamp>,
     pub(super) end: Option<End>,
 }
@@ -35,32 +38,27 @@ pub(super) struct Said<'s> {
 
 impl Session {
     pub(super) fn new(start: Start) -> Session {
-        Session { start, calls: Vec::new(), entries: Vec::new(), ended_at: None, end: None }
+        Session { start, greeting: None, last: Duration::ZERO, ended_at: None, end: None }
     }
 
-    /// The parts again.
-    pub(super) fn parts(self) -> impl Iterator<Item = Part> {
-        let Session { start, calls, entries, ended_at, end } = self;
-        let calls = calls.into_iter().map(|call| Part::Call(Box::new(call)));
-        let parts = std::iter::once(Part::Start(start)).chain(calls).chain(entries.into_iter().map(Part::Entry));
-        parts.chain(std::iter::once(Part::Finish { ended_at, end }))
-    }
-
-    /// Everything that was said, in order.
-    pub(super) fn said(&self) -> Vec<Said<'_>> {
-        let mut said = Vec::new();
-        for Call { asker, request, response } in &self.calls {
-            said.push(placed(request, *asker, None));
-            said.extend(response.as_ref().map(|response| placed(response, asker.other(), Some(&request.message))));
-        }
-        for Entry { seq, item, at, what } in &self.entries {
-            if let What::Message { from, channel, message, .. } = what {
-                let (seq, item, at, from, channel) = (*seq, *item, *at, *from, *channel);
-                said.push(Said { seq, item, at, from, channel, message, question: None });
+    /// Learns what a part says about the whole.
+    pub(super) fn learn(&mut self, part: &Part) {
+        match part {
+            Part::Call(call) => {
+                let answered = call.response.as_ref();
+                self.last = self.last.max(answered.map_or(call.request.at, |answer| answer.at)).max(call.request.at);
+                let method = call.request.message.method().map(|method| method.as_str());
+                if self.greeting.is_none()
+                    && matches!(method, Some("initialize" | "server/discover"))
+                    && let Some(answer) = answered
+                {
+                    self.greeting = message_tree(&answer.message).remove("result");
+                }
             }
+            Part::Entry(entry) => self.last = self.last.max(entry.at),
+            Part::Finish { ended_at, end } => (self.ended_at, self.end) = (*ended_at, end.clone()),
+            Part::Start(_) => {}
         }
-        said.sort_by_key(|said| (said.seq, said.item));
-        said
     }
 
     /// When something happened, in RFC 3339.
@@ -78,15 +76,6 @@ impl Session {
     pub(super) fn server(&self) -> String {
         let command = || Some(format!("stdio:{}", self.info("command")?));
         self.info("url").map(str::to_owned).or_else(command).unwrap_or_default()
-    }
-
-    /// The answer to `initialize`, or to what came in its place.
-    pub(super) fn greeting(&self) -> Option<Tree> {
-        let call = self.calls.iter().find(|call| {
-            let method = call.request.message.method().map(|method| method.as_str());
-            matches!(method, Some("initialize" | "server/discover"))
-        })?;
-        message_tree(&call.response.as_ref()?.message).remove("result")
     }
 
     /// What the file of another tool said about its session, if this one came from there.
@@ -109,6 +98,35 @@ pub(super) fn labelled(from: &str, patch: &Tree) -> Tree {
     let mut kept = Tree::object([("from", Tree::string(from))]);
     patch.members().iter().for_each(|(key, value)| kept.set(key, value.clone()));
     kept
+}
+
+/// What was said in a part, in order.
+pub(super) fn said(part: &Part) -> impl Iterator<Item = Said<'_>> {
+    let (first, second) = match part {
+        Part::Call(call) => {
+            let Call { asker, request, response } = &**call;
+            let answer = response.as_ref().map(|answer| placed(answer, asker.other(), Some(&request.message)));
+            (Some(placed(request, *asker, None)), answer)
+        }
+        Part::Entry(Entry { seq, item, at, what: What::Message { from, channel, message, .. } }) => {
+            let (seq, item, at, from, channel) = (*seq, *item, *at, *from, *channel);
+            (Some(Said { seq, item, at, from, channel, message, question: None }), None)
+        }
+        Part::Entry(_) | Part::Start(_) | Part::Finish { .. } => (None, None),
+    };
+    first.into_iter().chain(second)
+}
+
+impl Said<'_> {
+    /// Its place in the whole order of the session.
+    pub(super) fn key(&self) -> Key {
+        place(self.seq, self.item)
+    }
+}
+
+/// The place of a message in the whole order of its session.
+pub(super) fn place(seq: u64, item: Option<u32>) -> Key {
+    [seq, item.map_or(0, |item| u64::from(item) + 1), 0, 0]
 }
 
 fn placed<'s>(placed: &'s Placed, from: Side, question: Option<&'s Message>) -> Said<'s> {

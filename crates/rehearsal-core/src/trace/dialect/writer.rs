@@ -2,11 +2,14 @@
 
 use std::io::{self, Read, Seek, Write};
 
-use super::super::{Entry, Format, Part, TraceWriter, What, write_entry, write_start};
-use super::session::Session;
+use super::super::{Entry, Format, Part, Placed, TraceWriter, What, write_entry, write_start};
+use super::har::Archive;
+use super::python_line::PythonLine;
+use super::session::{Session, place, said};
+use super::sorter::{Key, Sorted, Sorter};
 use super::tree::Tree;
-use super::{cassette, har, mcporter, mcptest, python_log, python_trace, recorder};
-use crate::exchange::{Channel, Side};
+use super::{cassette, mcporter, mcptest, python_log, recorder};
+use crate::exchange::Side;
 
 /// Why something could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -28,9 +31,10 @@ pub enum WriteError {
     Io(#[from] io::Error),
 }
 
-/// Writes parts in any format.
+/// Writes parts in any format, and keeps no session in memory.
 ///
-/// A trace is written in a stream. The other formats have an order of their own, so one session is kept in memory.
+/// Other formats than a trace have an order of their own, and some begin with what is known only in the end. So what is
+/// written of each part is put aside, and put in order when the session is over.
 #[derive(Debug)]
 pub struct Writer<W, S> {
     output: Output<W, S>,
@@ -39,11 +43,23 @@ pub struct Writer<W, S> {
 #[derive(Debug)]
 enum Output<W, S> {
     Trace(TraceWriter<W, S>),
-    Other { out: W, format: Format, session: Option<Box<Session>>, count: u64, archive: Vec<Tree> },
+    Other(Box<Other<W, S>>),
+}
+
+#[derive(Debug)]
+struct Other<W, S> {
+    out: W,
+    format: Format,
+    session: Option<Session>,
+    pieces: Sorter<S>,
+    /// How many sessions there were.
+    count: u64,
+    python: PythonLine,
+    archive: Archive,
 }
 
 impl<W: Write, S: Read + Write + Seek> Writer<W, S> {
-    /// Writes to `out`; what has to wait in a trace, waits in `side`.
+    /// Writes to `out`; what has to wait, waits in `side`: a temporary file, or a `Cursor` where the sessions are small.
     pub fn new(format: Format, out: W, side: S) -> Writer<W, S> {
         let output = match format {
             Format::Trace => Output::Trace(TraceWriter::new(out, side)),
@@ -54,7 +70,15 @@ impl<W: Write, S: Read + Write + Seek> Writer<W, S> {
             | Format::McpCassette
             | Format::Mcporter
             | Format::Mcptest
-            | Format::Har => Output::Other { out, format, session: None, count: 0, archive: Vec::new() },
+            | Format::Har => Output::Other(Box::new(Other {
+                out,
+                format,
+                session: None,
+                pieces: Sorter::new(side),
+                count: 0,
+                python: PythonLine::default(),
+                archive: Archive::default(),
+            })),
         };
         Writer { output }
     }
@@ -63,23 +87,7 @@ impl<W: Write, S: Read + Write + Seek> Writer<W, S> {
     pub fn part(&mut self, part: &Part) -> Result<(), WriteError> {
         match &mut self.output {
             Output::Trace(writer) => Ok(writer.part(part)?),
-            Output::Other { out, format, session, count, archive } => {
-                match part {
-                    Part::Start(start) => {
-                        if let Some(open) = session.replace(Box::new(Session::new(start.clone()))) {
-                            write_session(out, *format, &open, count, archive)?;
-                        }
-                    }
-                    Part::Call(call) => session.as_mut().ok_or_else(not_begun)?.calls.push((**call).clone()),
-                    Part::Entry(entry) => session.as_mut().ok_or_else(not_begun)?.entries.push(entry.clone()),
-                    Part::Finish { ended_at, end } => {
-                        let mut whole = session.take().ok_or_else(not_begun)?;
-                        (whole.ended_at, whole.end) = (*ended_at, end.clone());
-                        write_session(out, *format, &whole, count, archive)?;
-                    }
-                }
-                Ok(())
-            }
+            Output::Other(other) => other.part(part),
         }
     }
 
@@ -87,17 +95,65 @@ impl<W: Write, S: Read + Write + Seek> Writer<W, S> {
     pub fn finish(self) -> Result<W, WriteError> {
         match self.output {
             Output::Trace(writer) => Ok(writer.finish()?),
-            Output::Other { mut out, format, session, mut count, mut archive } => {
-                if let Some(open) = session {
-                    write_session(&mut out, format, &open, &mut count, &mut archive)?;
+            Output::Other(mut other) => {
+                other.end_session()?;
+                if other.format == Format::Har {
+                    other.archive.finish(&mut other.out)?;
                 }
-                if format == Format::Har {
-                    document(&mut out, &har::archive(archive))?;
-                }
-                out.flush()?;
-                Ok(out)
+                other.out.flush()?;
+                Ok(other.out)
             }
         }
+    }
+}
+
+impl<W: Write, S: Read + Write + Seek> Other<W, S> {
+    fn part(&mut self, part: &Part) -> Result<(), WriteError> {
+        if let Part::Start(start) = part {
+            self.end_session()?;
+            self.count += 1;
+            let format = self.format;
+            let one = matches!(format, Format::McpRecorder | Format::McpCassette | Format::Mcptest);
+            if one && self.count > 1 {
+                return Err(WriteError::SecondSession { format });
+            }
+            self.session = Some(Session::new(start.clone()));
+            return Ok(());
+        }
+        let session = self.session.as_mut().ok_or_else(not_begun)?;
+        session.learn(part);
+        if let Part::Finish { .. } = part {
+            return self.end_session();
+        }
+        Ok(put_aside(part, self.format, session, &mut self.pieces, &mut self.python, &mut self.archive)?)
+    }
+
+    /// Writes what was put aside.
+    fn end_session(&mut self) -> Result<(), WriteError> {
+        let Some(session) = &self.session.take() else { return Ok(()) };
+        let (out, pieces) = (&mut self.out, self.pieces.sorted()?);
+        match self.format {
+            Format::PythonTrace => self.python.write(session, pieces, out)?,
+            Format::PythonLog => lines(pieces, out)?,
+            Format::Mcporter => {
+                writeln!(out, "{}", mcporter::first(session))?;
+                lines(pieces, out)?;
+                writeln!(out, "{}", mcporter::last(session))?;
+            }
+            Format::McpRecorder => document(&recorder::head(session), "interactions", pieces, out, |_, _| {})?,
+            Format::Mcptest => document(&mcptest::head(session), "exchanges", pieces, out, |_, _| {})?,
+            Format::McpCassette => {
+                let number = |at, message: &mut Tree| cassette::number(message, at, session);
+                document(&cassette::head(session), "messages", pieces, out, number)?;
+            }
+            Format::Har => {
+                if !self.archive.write(session, pieces, out)? {
+                    return Err(WriteError::NoHttp { session_id: session.start.session_id.clone() });
+                }
+            }
+            Format::Journal | Format::Trace => journal(session, pieces, out)?,
+        }
+        Ok(())
     }
 }
 
@@ -105,77 +161,113 @@ fn not_begun() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "a call or an entry outside of a session")
 }
 
-fn write_session(
-    out: &mut impl Write,
+/// Puts what will be written of a part in its place.
+fn put_aside<S: Read + Write + Seek>(
+    part: &Part,
     format: Format,
     session: &Session,
-    count: &mut u64,
-    archive: &mut Vec<Tree>,
-) -> Result<(), WriteError> {
-    *count += 1;
-    let one = || if *count > 1 { Err(WriteError::SecondSession { format }) } else { Ok(()) };
+    pieces: &mut Sorter<S>,
+    python: &mut PythonLine,
+    archive: &mut Archive,
+) -> io::Result<()> {
+    let mut put = |(key, tree): (Key, Tree)| pieces.push(key, tree.to_string());
     match format {
-        Format::PythonTrace => writeln!(out, "{}", python_trace::write(session))?,
-        Format::PythonLog => lines(out, &python_log::write(session))?,
-        Format::Mcporter => lines(out, &mcporter::write(session))?,
-        Format::McpRecorder => {
-            one()?;
-            document(out, &recorder::write(session))?;
-        }
-        Format::McpCassette => {
-            one()?;
-            document(out, &cassette::write(session))?;
-        }
-        Format::Mcptest => {
-            one()?;
-            document(out, &mcptest::write(session))?;
-        }
-        Format::Har => {
-            let no_http = || WriteError::NoHttp { session_id: session.start.session_id.clone() };
-            archive.extend(har::entries(session).ok_or_else(no_http)?);
-        }
-        Format::Journal | Format::Trace => journal(out, session)?,
+        Format::PythonTrace => python.part(part, session, pieces),
+        Format::Har => archive.part(part, pieces),
+        Format::McpRecorder => recorder::interaction(part).map_or(Ok(()), put),
+        Format::Mcptest => mcptest::exchange(part).map_or(Ok(()), put),
+        Format::McpCassette => said(part).try_for_each(|said| put((said.key(), cassette::message(&said)))),
+        Format::PythonLog => said(part).try_for_each(|said| {
+            let line = python_log::line_of(&said, session.start.started_at);
+            line.map_or(Ok(()), |line| put((said.key(), line)))
+        }),
+        Format::Mcporter => said(part).try_for_each(|said| {
+            let line = mcporter::line(&said, session);
+            line.map_or(Ok(()), |line| put((said.key(), line)))
+        }),
+        Format::Journal | Format::Trace => entries(part).try_for_each(|entry| {
+            let mut text = Vec::new();
+            write_entry(&mut text, &entry, None);
+            text.pop();
+            pieces.push(place(entry.seq, entry.item), text)
+        }),
+    }
+}
+
+/// Pieces, each on a line of its own.
+fn lines<S: Read + Seek>(mut pieces: Sorted<'_, S>, out: &mut impl Write) -> io::Result<()> {
+    while let Some(piece) = pieces.next()? {
+        out.write_all(&piece.text)?;
+        out.write_all(b"\n")?;
     }
     Ok(())
 }
 
-fn lines(out: &mut impl Write, lines: &[String]) -> io::Result<()> {
-    lines.iter().try_for_each(|line| writeln!(out, "{line}"))
+/// One document with the pieces in a list, each as `last` leaves it.
+fn document<S: Read + Seek>(
+    head: &Tree,
+    list: &str,
+    mut pieces: Sorted<'_, S>,
+    out: &mut impl Write,
+    last: impl Fn(u64, &mut Tree),
+) -> io::Result<()> {
+    let mut text = String::from("{");
+    for (key, value) in head.valid().members() {
+        text.push_str(&format!("\n  \"{key}\": "));
+        value.pretty(&mut text, 2);
+        text.push(',');
+    }
+    write!(out, "{text}\n  \"{list}\": [")?;
+    let mut count = 0;
+    while let Some(piece) = pieces.next()? {
+        let mut tree = Tree::known(&String::from_utf8_lossy(&piece.text));
+        last(count, &mut tree);
+        text.clear();
+        text.push_str(if count == 0 { "\n    " } else { ",\n    " });
+        tree.valid().pretty(&mut text, 4);
+        out.write_all(text.as_bytes())?;
+        count += 1;
+    }
+    writeln!(out, "{}]\n}}", if count == 0 { "" } else { "\n  " })
 }
 
-fn document(out: &mut impl Write, tree: &Tree) -> io::Result<()> {
-    let mut text = String::new();
-    tree.valid().pretty(&mut text, 0);
-    writeln!(out, "{text}")
+/// What a part is in a journal.
+fn entries(part: &Part) -> impl Iterator<Item = Entry> {
+    let message = |placed: &Placed, from: Side| {
+        let (message, event_id) = (placed.message.clone(), placed.event_id.clone());
+        let what = What::Message { from, channel: placed.channel, message, event_id };
+        Entry { seq: placed.seq, item: placed.item, at: placed.at, what }
+    };
+    let (first, second) = match part {
+        Part::Call(call) => {
+            let answer = call.response.as_ref().map(|response| message(response, call.asker.other()));
+            (Some(message(&call.request, call.asker)), answer)
+        }
+        Part::Entry(entry) => (Some(entry.clone()), None),
+        Part::Start(_) | Part::Finish { .. } => (None, None),
+    };
+    first.into_iter().chain(second)
 }
 
 /// The lines of a journal, in order.
-fn journal(out: &mut impl Write, session: &Session) -> io::Result<()> {
-    let mut entries = session.entries.clone();
-    for call in &session.calls {
-        let mut put = |placed: &super::super::Placed, from: Side| {
-            let (message, event_id) = (placed.message.clone(), placed.event_id.clone());
-            let channel: Channel = placed.channel;
-            let what = What::Message { from, channel, message, event_id };
-            entries.push(Entry { seq: placed.seq, item: placed.item, at: placed.at, what });
-        };
-        put(&call.request, call.asker);
-        if let Some(response) = &call.response {
-            put(response, call.asker.other());
-        }
-    }
-    entries.sort_by_key(|entry| (entry.seq, entry.item));
+fn journal<S: Read + Seek>(session: &Session, mut pieces: Sorted<'_, S>, out: &mut impl Write) -> io::Result<()> {
     let mut text = Vec::new();
     write_start(&mut text, &session.start);
-    entries.iter().for_each(|entry| write_entry(&mut text, entry, None));
-    if let Some(end) = &session.end {
-        let seq = entries.last().map_or(0, |entry| entry.seq + 1);
-        let last = entries.iter().map(|entry| entry.at).max().unwrap_or_default();
-        let ended = session.ended_at.zip(session.start.started_at);
-        let at = ended.and_then(|(ended, started)| ended.duration_since(started).try_into().ok()).unwrap_or(last);
-        write_entry(&mut text, &Entry::new(seq, at, What::Ended(end.clone())), None);
+    out.write_all(&text)?;
+    let mut next = 0;
+    while let Some(piece) = pieces.next()? {
+        next = piece.key[0] + 1;
+        out.write_all(&piece.text)?;
+        out.write_all(b"\n")?;
     }
-    out.write_all(&text)
+    if let Some(end) = &session.end {
+        let ended = session.ended_at.zip(session.start.started_at);
+        let at = ended.and_then(|(ended, started)| ended.duration_since(started).try_into().ok());
+        text.clear();
+        write_entry(&mut text, &Entry::new(next, at.unwrap_or(session.last), What::Ended(end.clone())), None);
+        out.write_all(&text)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,0 +1,268 @@
+//! Pieces of a file put in order, however many there are: what is too much for memory waits in a side file.
+//!
+//! ```text
+//! pieces ──► heap, up to a limit ──► run, run, … in the side file ──► merged, in order
+//! ```
+//!
+//! What comes nearly in order, as the messages of a session do, makes one long run; the number of runs is small.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+/// What pieces are ordered by; those with equal keys keep the order in which they came.
+pub(super) type Key = [u64; 4];
+
+/// How many bytes of pieces are in memory.
+const MEMORY: usize = 8 << 20;
+/// How many bytes of all runs together are in memory when they are merged.
+const MERGED: usize = 4 << 20;
+/// What a piece takes beside its text.
+const OVERHEAD: usize = 64;
+/// What stands before a text in a run: its key, its arrival and its length.
+const FRAME: usize = 48;
+
+/// Puts pieces in order.
+#[derive(Debug)]
+pub(super) struct Sorter<S> {
+    side: S,
+    heap: BinaryHeap<Reverse<Waiting>>,
+    bytes: usize,
+    memory: usize,
+    arrivals: u64,
+    /// Where runs end in the side file; the last of them is being written.
+    ends: Vec<u64>,
+    /// What the run that is being written ends with.
+    last: Option<(Key, u64)>,
+    /// What is on its way to the side file.
+    unwritten: Vec<u8>,
+}
+
+/// A piece, and the run that it will be in.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Waiting {
+    run: usize,
+    piece: Piece,
+}
+
+/// A piece.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Piece {
+    pub(super) key: Key,
+    arrival: u64,
+    pub(super) text: Vec<u8>,
+}
+
+impl<S: Read + Write + Seek> Sorter<S> {
+    /// What does not fit into memory waits in `side`.
+    pub(super) fn new(side: S) -> Sorter<S> {
+        Sorter {
+            side,
+            heap: BinaryHeap::new(),
+            bytes: 0,
+            memory: MEMORY,
+            arrivals: 0,
+            ends: Vec::new(),
+            last: None,
+            unwritten: Vec::new(),
+        }
+    }
+
+    /// Takes a piece.
+    pub(super) fn push(&mut self, key: Key, text: impl Into<Vec<u8>>) -> io::Result<()> {
+        let piece = Piece { key, arrival: self.arrivals, text: text.into() };
+        self.arrivals += 1;
+        self.bytes += piece.text.len() + OVERHEAD;
+        // Before the end of this run there is no place any more.
+        let late = self.last.is_some_and(|last| (piece.key, piece.arrival) < last);
+        let run = self.ends.len().max(1) + usize::from(late);
+        self.heap.push(Reverse(Waiting { run, piece }));
+        while self.bytes > self.memory {
+            self.spill()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the first piece that waits to its run.
+    fn spill(&mut self) -> io::Result<()> {
+        let Some(Reverse(Waiting { run, piece })) = self.heap.pop() else {
+            self.bytes = 0;
+            return Ok(());
+        };
+        self.bytes -= piece.text.len() + OVERHEAD;
+        if self.ends.is_empty() {
+            self.side.seek(SeekFrom::Start(0))?;
+        }
+        if self.ends.len() < run {
+            let end = self.ends.last().copied().unwrap_or(0);
+            self.ends.push(end);
+        }
+        self.last = Some((piece.key, piece.arrival));
+        let length = piece.text.len() as u64;
+        for number in piece.key.into_iter().chain([piece.arrival, length]) {
+            self.unwritten.extend_from_slice(&number.to_le_bytes());
+        }
+        self.unwritten.extend_from_slice(&piece.text);
+        if let Some(end) = self.ends.last_mut() {
+            *end += FRAME as u64 + length;
+        }
+        if self.unwritten.len() >= 64 << 10 {
+            self.side.write_all(&self.unwritten)?;
+            self.unwritten.clear();
+        }
+        Ok(())
+    }
+
+    /// Gives all pieces in order; those that come after begin an order of their own.
+    pub(super) fn sorted(&mut self) -> io::Result<Sorted<'_, S>> {
+        self.side.write_all(&self.unwritten)?;
+        self.side.flush()?;
+        self.unwritten.clear();
+        let ends = std::mem::take(&mut self.ends);
+        (self.bytes, self.arrivals, self.last) = (0, 0, None);
+        let mut kept: Vec<Piece> = self.heap.drain().map(|Reverse(waiting)| waiting.piece).collect();
+        kept.sort_unstable();
+        let buffer = (MERGED / ends.len().max(1)).max(4096);
+        let begins = std::iter::once(0).chain(ends.iter().copied());
+        let runs = begins.zip(ends.iter().copied()).map(|(from, to)| Run { from, to, buffer, read: Vec::new(), at: 0 });
+        let (side, runs, kept) = (&mut self.side, runs.collect(), kept.into_iter());
+        let mut sorted = Sorted { side, runs, kept, first: BinaryHeap::new() };
+        for source in 0..=sorted.runs.len() {
+            sorted.refill(source)?;
+        }
+        Ok(sorted)
+    }
+}
+
+/// All pieces, in order.
+#[derive(Debug)]
+pub(super) struct Sorted<'s, S> {
+    side: &'s mut S,
+    runs: Vec<Run>,
+    /// What never left memory, in order: one more run.
+    kept: std::vec::IntoIter<Piece>,
+    /// The first piece of each run, and which run that is.
+    first: BinaryHeap<Reverse<(Piece, usize)>>,
+}
+
+/// What is left of a run.
+#[derive(Debug)]
+struct Run {
+    from: u64,
+    to: u64,
+    /// How much of it is read at once.
+    buffer: usize,
+    read: Vec<u8>,
+    /// How much of `read` was used.
+    at: usize,
+}
+
+impl<S: Read + Seek> Sorted<'_, S> {
+    /// The key of the piece that comes next.
+    pub(super) fn peek(&self) -> Option<Key> {
+        self.first.peek().map(|Reverse((piece, _))| piece.key)
+    }
+
+    /// The next piece.
+    pub(super) fn next(&mut self) -> io::Result<Option<Piece>> {
+        let Some(Reverse((piece, source))) = self.first.pop() else { return Ok(None) };
+        self.refill(source)?;
+        Ok(Some(piece))
+    }
+
+    /// The next piece, if this is true of its key.
+    pub(super) fn next_if(&mut self, wanted: impl FnOnce(Key) -> bool) -> io::Result<Option<Piece>> {
+        if self.peek().is_some_and(wanted) { self.next() } else { Ok(None) }
+    }
+
+    fn refill(&mut self, source: usize) -> io::Result<()> {
+        let piece = match self.runs.get_mut(source) {
+            Some(run) => run.piece(self.side)?,
+            None => self.kept.next(),
+        };
+        self.first.extend(piece.map(|piece| Reverse((piece, source))));
+        Ok(())
+    }
+}
+
+impl Run {
+    fn piece(&mut self, side: &mut (impl Read + Seek)) -> io::Result<Option<Piece>> {
+        if self.at == self.read.len() && self.from == self.to {
+            return Ok(None);
+        }
+        let mut numbers = [0; FRAME / 8];
+        for (number, bytes) in numbers.iter_mut().zip(self.take(FRAME, side)?.as_chunks().0) {
+            *number = u64::from_le_bytes(*bytes);
+        }
+        let [first, second, third, fourth, arrival, length] = numbers;
+        let text = self.take(usize::try_from(length).map_err(io::Error::other)?, side)?.to_vec();
+        Ok(Some(Piece { key: [first, second, third, fourth], arrival, text }))
+    }
+
+    /// The next `count` bytes.
+    fn take(&mut self, count: usize, side: &mut (impl Read + Seek)) -> io::Result<&[u8]> {
+        if self.read.len() - self.at < count {
+            self.read.drain(..self.at);
+            self.at = 0;
+            let left = usize::try_from(self.to - self.from).unwrap_or(usize::MAX);
+            let wanted = (count - self.read.len()).max(self.buffer).min(left);
+            let known = self.read.len();
+            self.read.resize(known + wanted, 0);
+            side.seek(SeekFrom::Start(self.from))?;
+            side.read_exact(&mut self.read[known..])?;
+            self.from += wanted as u64;
+        }
+        self.at += count;
+        let taken = self.read.get(self.at - count..self.at);
+        taken.ok_or_else(|| io::Error::new(io::ErrorKind::UnexpectedEof, "what was put aside is not all there"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::Cursor;
+
+    fn sorted(sorter: &mut Sorter<Cursor<Vec<u8>>>) -> Vec<(Key, Vec<u8>)> {
+        let (mut sorted, mut found) = (sorter.sorted().unwrap(), Vec::new());
+        while let Some(key) = sorted.peek() {
+            let piece = sorted.next().unwrap().unwrap();
+            assert_eq!(key, piece.key);
+            found.push((piece.key, piece.text));
+        }
+        found
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_come_in_order_whatever_fits_into_memory(
+            sessions in prop::collection::vec(prop::collection::vec((0_u64..20, 0_usize..300), 0..60), 1..3),
+            memory in 0_usize..4000,
+        ) {
+            let mut sorter = Sorter { memory, ..Sorter::new(Cursor::new(Vec::new())) };
+            for session in sessions {
+                let mut expected = Vec::new();
+                for (at, (number, length)) in session.into_iter().enumerate() {
+                    let text = format!("{at} {}", "x".repeat(length)).into_bytes();
+                    sorter.push([number, 0, 0, 0], text.clone()).unwrap();
+                    expected.push(([number, 0, 0, 0], text));
+                }
+                // A stable sort.
+                expected.sort_by_key(|(key, _)| *key);
+                prop_assert_eq!(sorted(&mut sorter), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn what_comes_nearly_in_order_is_one_run() {
+        let mut sorter = Sorter { memory: 4096, ..Sorter::new(Cursor::new(Vec::new())) };
+        for number in 0..10_000_u64 {
+            sorter.push([number ^ 3, 0, 0, 0], number.to_string()).unwrap();
+        }
+        assert_eq!(sorter.ends.len(), 1);
+        assert!(sorter.bytes <= 4096);
+        assert_eq!(sorted(&mut sorter).len(), 10_000);
+    }
+}
