@@ -10,6 +10,7 @@ mod containers;
 mod cut_streams;
 mod everything;
 mod faults;
+mod forwarded;
 mod generated;
 mod hooked;
 mod initiated;

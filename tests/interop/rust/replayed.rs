@@ -18,19 +18,19 @@ use crate::rmcp_client;
 const TINY: &str = env!("CARGO_BIN_EXE_tiny");
 
 /// A recording that is about to be made and replayed.
-struct Tape(tempfile::TempDir);
+pub(crate) struct Tape(tempfile::TempDir);
 
 impl Tape {
-    fn new() -> Tape {
+    pub(crate) fn new() -> Tape {
         Tape(tempfile::tempdir().unwrap())
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.0.path().join("trace.jsonl")
     }
 
     /// The words that record a server.
-    fn recording<'a>(&self, server: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    pub(crate) fn recording<'a>(&self, server: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         let trace = self.path().display().to_string();
         let words = [rehearse().to_str().unwrap(), "record", "-q", "-o", &trace, "--"];
         words.into_iter().map(str::to_owned).chain(server.into_iter().map(str::to_owned)).collect()
@@ -47,7 +47,7 @@ impl Tape {
     }
 
     /// Waits until a recorder that was told to end has written everything.
-    async fn written(&self) {
+    pub(crate) async fn written(&self) {
         let done = async {
             loop {
                 let journals = std::fs::read_dir(self.0.path()).unwrap();
@@ -96,7 +96,7 @@ async fn what_the_python_sdk_heard_in_2026_the_other_sdks_hear_in_both_eras() {
 }
 
 /// What a client hears of a call: every progress, and the answer without what depends on the version.
-async fn heard(client: &Client, tool: &str, arguments: Value) -> (Vec<(f64, Option<f64>)>, Value) {
+pub(crate) async fn heard(client: &Client, tool: &str, arguments: Value) -> (Vec<(f64, Option<f64>)>, Value) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let see = Arc::clone(&seen);
     let call = client.call(tool).arguments(arguments);
@@ -153,7 +153,7 @@ async fn tour(client: &Client) -> Value {
     Value::Array(all)
 }
 
-fn answers() -> Answers {
+pub(crate) fn answers() -> Answers {
     Answers::new()
         .roots([("file:///tmp/interop", "interop")])
         .sampling_text("sampled")

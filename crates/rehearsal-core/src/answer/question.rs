@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Terms;
 use super::content::{Fields, Workshop};
 use super::given::meant;
+use super::shape::{ResultType, envelope};
 use super::template::{Draft, Scope, Templates};
+use super::{Asked, Terms};
+use crate::json::RawJson;
 use crate::matcher::Schema;
 use crate::message::{ErrorReply, Method};
 use crate::protocol::{Era, Revision, code};
@@ -27,6 +29,39 @@ impl Question {
     /// The entry of `inputRequests`.
     pub(super) fn input_request(&self) -> Value {
         json!({"method": self.method.as_str(), "params": self.params})
+    }
+
+    /// The result that sends a client away until it knows, since 2026-07-28; with state alone where nothing is asked.
+    pub fn input_required(questions: &[Question], state: String, asked: &Asked, info: &Value) -> RawJson {
+        let mut result = json!({});
+        if !questions.is_empty() {
+            let requests = questions.iter().map(|question| (question.name.clone(), question.input_request()));
+            result["inputRequests"] = Value::Object(requests.collect());
+        }
+        result["requestState"] = state.into();
+        envelope(&mut result, ResultType::InputRequired, asked.method.as_str(), asked.terms.revision, info);
+        RawJson::from_value(&result)
+    }
+
+    /// A question that somebody else once asked, for this client; `Err` says why it cannot be asked.
+    pub fn adapted(mut self, terms: &Terms) -> Result<Question, String> {
+        if let Some(objection) = self.objection(terms) {
+            return Err(objection.why);
+        }
+        let known = matches!(self.method.as_str(), "elicitation/create" | "sampling/createMessage" | "roots/list");
+        if terms.era() == Era::Modern && !known {
+            return Err(format!("nobody is asked {} since {}", self.method, Revision::V2026_07_28));
+        }
+        if self.params.get("mode").is_some_and(|mode| mode == "url") {
+            match terms.revision == Revision::V2025_11_25 {
+                true if self.params.get("elicitationId").is_none() => {
+                    self.params["elicitationId"] = self.name.as_str().into();
+                }
+                true => {}
+                false => drop(self.params.as_object_mut().map(|params| params.shift_remove("elicitationId"))),
+            }
+        }
+        Ok(self)
     }
 }
 

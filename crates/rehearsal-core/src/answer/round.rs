@@ -6,9 +6,7 @@ use super::Asked;
 use super::act::{Act, World};
 use super::play::{Cast, Cue, Play};
 use super::question::{Objection, Question, QuestionDraft, asks_at_once};
-use super::shape::{self, ResultType};
 use super::state::State;
-use crate::json::RawJson;
 use crate::message::{ErrorReply, Reply};
 use crate::protocol::code;
 
@@ -86,15 +84,9 @@ impl Play {
             "answers": self.answers,
         });
         let belongs_to = belongs_to(&self.asked, &self.arguments);
-        let mut result = json!({});
-        if !questions.is_empty() {
-            let requests = questions.iter().map(|question| (question.name.clone(), question.input_request()));
-            result["inputRequests"] = Value::Object(requests.collect());
-        }
-        result["requestState"] = world.seal.close(&state, &belongs_to, world.now_ms).into();
-        let (method, revision) = (self.asked.method.as_str(), self.asked.terms.revision);
-        shape::envelope(&mut result, ResultType::InputRequired, method, revision, &self.mock.info);
-        self.reply(Reply::Result(RawJson::from_value(&result)))
+        let state = world.seal.close(&state, &belongs_to, world.now_ms);
+        let result = Question::input_required(questions, state, &self.asked, &self.mock.info);
+        self.reply(Reply::Result(result))
     }
 }
 

@@ -89,7 +89,7 @@ impl Wanted {
 
 impl Change {
     /// The change that a notification tells of, where it does.
-    pub(super) fn told(method: &Method, params: &Value) -> Option<Change> {
+    pub fn told(method: &Method, params: &Value) -> Option<Change> {
         match method.as_str() {
             "notifications/tools/list_changed" => Some(Change::Tools),
             "notifications/prompts/list_changed" => Some(Change::Prompts),

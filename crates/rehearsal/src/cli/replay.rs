@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use rehearsal::Client;
+use rehearsal::client::ClientBuilder;
 use rehearsal::core::answer::{Answer, Called, Pace};
 use rehearsal::core::matcher::Matcher;
 use rehearsal::core::redact::{Redaction, Rule};
@@ -264,25 +265,27 @@ impl Replay {
     fn upstream(&self, context: &Context) -> Result<Option<Upstream>, ReplayFailure> {
         let forwards = self.unmatched == UnmatchedWord::Forward;
         let mut info = Map::new();
-        let builder = match (&self.url, self.command.split_first()) {
+        let server: Box<dyn Fn() -> ClientBuilder + Send + Sync> = match (&self.url, self.command.split_first()) {
             (None, None) if forwards => return Err(ReplayFailure::NoServer),
             (None, None) => return Ok(None),
             (_, _) if !forwards => return Err(ReplayFailure::NeedlessServer),
             (Some(url), _) => {
                 info.insert("url".to_owned(), url.as_str().into());
-                Client::url(url.as_str())
+                let url = url.clone();
+                Box::new(move || Client::url(url.as_str()))
             }
             (None, Some((program, arguments))) => {
                 let words = arguments.iter().map(|word| Value::from(word.to_string_lossy()));
                 info.insert("command".to_owned(), program.to_string_lossy().into());
                 info.insert("arguments".to_owned(), words.collect());
-                Client::command(program).arguments(arguments)
+                let (program, arguments) = (program.clone(), arguments.to_vec());
+                Box::new(move || Client::command(&program).arguments(&arguments))
             }
         };
         let talk = context.talk.clone();
         let recorder = Recorder::builder().on_notice(move |notice| talk.error(notice)).redaction(self.redaction());
         let recorder = recorder.metadata("recorded_by", "replay").trace(self.output.as_ref().unwrap_or(&self.trace));
-        Ok(Some(Upstream::new(builder, &recorder.build(), info)))
+        Ok(Some(Upstream::new(server, recorder.build(), info)))
     }
 
     /// Says what was asked and what was not, and writes it down.

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rehearsal_core::json::RawJson;
@@ -25,7 +26,27 @@ pub struct Asked {
 /// What the client says to it.
 pub type Answer = Result<Value, ErrorReply>;
 
-type Handler = Arc<dyn Fn(&Asked) -> Answer + Send + Sync>;
+type Handler = Arc<dyn Fn(&Asked) -> Given + Send + Sync>;
+
+/// An answer, or one that will come.
+pub(super) enum Given {
+    Now(Answer),
+    Later(Pin<Box<dyn Future<Output = Answer> + Send>>),
+}
+
+impl Given {
+    /// What the server hears.
+    pub(super) async fn reply(self) -> Reply {
+        let answer = match self {
+            Given::Now(answer) => answer,
+            Given::Later(answer) => answer.await,
+        };
+        match answer {
+            Ok(result) => Reply::Result(RawJson::from_value(&result)),
+            Err(error) => Reply::Error(error),
+        }
+    }
+}
 
 /// Scripted answers to what servers ask; a client declares the capabilities that it has answers for.
 #[derive(Clone, Default)]
@@ -40,7 +61,19 @@ impl Answers {
     }
 
     /// Answers a method by a function; the last one given for a method counts.
-    pub fn on(mut self, method: Method, answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Answers {
+    pub fn on(self, method: Method, answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Answers {
+        self.handled(method, move |asked| Given::Now(answer(asked)))
+    }
+
+    /// Answers a method by a function that takes its time; the server waits.
+    pub fn on_later<F>(self, method: Method, answer: impl Fn(&Asked) -> F + Send + Sync + 'static) -> Answers
+    where
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        self.handled(method, move |asked| Given::Later(Box::pin(answer(asked))))
+    }
+
+    fn handled(mut self, method: Method, answer: impl Fn(&Asked) -> Given + Send + Sync + 'static) -> Answers {
         self.handlers.retain(|(other, _)| *other != method);
         self.handlers.push((method, Arc::new(answer)));
         self
@@ -49,7 +82,7 @@ impl Answers {
     /// Answers a method by a function where it has an answer, otherwise as before.
     pub fn before(self, method: Method, answer: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> Answers {
         let otherwise = self.clone();
-        self.on(method, move |asked| answer(asked).unwrap_or_else(|| otherwise.given(asked)))
+        self.handled(method, move |asked| answer(asked).map_or_else(|| otherwise.given(asked), Given::Now))
     }
 
     /// Answers a method with these, one after the other; asked more often than that, the client refuses.
@@ -124,25 +157,18 @@ impl Answers {
     }
 
     /// The answer to a question of the server's.
-    pub(super) fn answer(&self, asked: &Asked) -> Reply {
-        match self.given(asked) {
-            Ok(result) => Reply::Result(RawJson::from_value(&result)),
-            Err(error) => Reply::Error(error),
-        }
-    }
-
-    fn given(&self, asked: &Asked) -> Answer {
+    pub(super) fn given(&self, asked: &Asked) -> Given {
         let handler = self.handlers.iter().find(|(method, _)| *method == asked.method);
         match handler {
             // A server that waits for an answer must not wait for one that panicked.
             Some((_, handler)) => catch_unwind(AssertUnwindSafe(|| handler(asked))).unwrap_or_else(|_| {
                 let message = format!("the scripted answer to {} panicked", asked.method);
-                Err(ErrorReply::new(code::INTERNAL_ERROR, message))
+                Given::Now(Err(ErrorReply::new(code::INTERNAL_ERROR, message)))
             }),
-            None if asked.method == Method::PING => Ok(json!({})),
+            None if asked.method == Method::PING => Given::Now(Ok(json!({}))),
             None => {
                 let message = format!("this client has no answer to {}", asked.method);
-                Err(ErrorReply::new(code::METHOD_NOT_FOUND, message))
+                Given::Now(Err(ErrorReply::new(code::METHOD_NOT_FOUND, message)))
             }
         }
     }

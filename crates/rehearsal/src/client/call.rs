@@ -109,7 +109,11 @@ impl Call {
             if response.error_code() == Some(code::HEADER_MISMATCH) && self.learn_schema().await {
                 continue;
             }
-            match self.fulfilled(&response) {
+            if !response.is_input_required() {
+                return Ok(response);
+            }
+            // Boxed, because it is large and rare.
+            match Box::pin(self.fulfilled(&response)).await {
                 Some((inputs, state)) => {
                     let Some(params) = self.params.as_object_mut() else { return Ok(response) };
                     params.insert("inputResponses".into(), Value::Object(inputs));
@@ -252,14 +256,11 @@ impl Call {
         listed.is_ok() && known(&self.client)
     }
 
-    /// What the server wants to know before it goes on, answered; `None` where it wants nothing, or something that
-    /// there is no answer to.
-    fn fulfilled(&self, response: &Response) -> Option<(Map<String, Value>, Option<Value>)> {
-        if !response.is_input_required() {
-            return None;
-        }
+    /// What the server wants to know before it goes on, answered; `None` where it wants something that there is no
+    /// answer to.
+    async fn fulfilled(&self, response: &Response) -> Option<(Map<String, Value>, Option<Value>)> {
         let result = response.result();
-        let mut inputs = Map::new();
+        let mut given = Vec::new();
         for (key, asked) in result.get("inputRequests").and_then(Value::as_object).into_iter().flatten() {
             let asked = Asked {
                 method: asked.get("method")?.as_str()?.into(),
@@ -268,8 +269,13 @@ impl Call {
             if !self.client.inner.answers.has(&asked.method) {
                 return None;
             }
-            match self.client.inner.answers.answer(&asked) {
-                Reply::Result(answer) => drop(inputs.insert(key.clone(), answer.value().ok()?)),
+            given.push((key.clone(), self.client.inner.answers.given(&asked)));
+        }
+        // Everybody who takes time has begun by now.
+        let mut inputs = Map::new();
+        for (key, given) in given {
+            match given.reply().await {
+                Reply::Result(answer) => drop(inputs.insert(key, answer.value().ok()?)),
                 Reply::Error(_) => return None,
             }
         }

@@ -289,7 +289,7 @@ impl Conversation {
             Some(Asked { method: request.method.clone(), params })
         });
         let Some(asked) = asked else { return };
-        let message = Message::reply(key.id.clone(), &self.answers.answer(&asked));
+        let message = Message::reply(key.id.clone(), &self.answers.given(&asked).reply().await);
         let at = self.started.elapsed();
         self.state().pairing.step(Side::Client, key.channel, at, message.clone());
         // The server hears nothing if it is gone or does not read; whoever waits for it is told by the reader.

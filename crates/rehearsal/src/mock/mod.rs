@@ -44,5 +44,6 @@ pub use mock_server::{MockError, MockServer, Parameters, Times};
 pub use rehearsal_core::answer::{CallOutcome, Called, ExpectedCall, UnmetCall};
 pub use rehearsal_core::script::mock::Otherwise;
 pub use server::Server;
-pub(crate) use source::{Answers, Forwards, Live};
+pub(crate) use server::random;
+pub(crate) use source::{Answers, Forwards, Live, Standing};
 pub use watch::{Reload, watch};

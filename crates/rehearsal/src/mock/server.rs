@@ -236,7 +236,7 @@ pub(super) fn now_ms() -> u64 {
 }
 
 /// Bytes that nobody can guess.
-pub(super) fn random<const LENGTH: usize>() -> [u8; LENGTH] {
+pub(crate) fn random<const LENGTH: usize>() -> [u8; LENGTH] {
     let mut bytes = [0; LENGTH];
     getrandom::fill(&mut bytes).expect("a system without randomness serves nobody");
     bytes

@@ -3,15 +3,19 @@
 use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use rehearsal_core::answer::{Answer, Asked, Begun, Memory, Mock, State, World};
-use rehearsal_core::json::RawJson;
-use rehearsal_core::message::Method;
-use rehearsal_core::protocol::Revision;
+use rehearsal_core::answer::{Answer, Asked, Begun, Change, Memory, Mock, Question, State, World};
+use rehearsal_core::exchange::Channel;
+use rehearsal_core::message::{Message, Method, Reply};
+use rehearsal_core::protocol::{Era, Revision};
+use rehearsal_core::script::mock::LogLevel;
 use serde_json::Value;
 
 use super::call::Call;
+use super::server::News;
+use super::session::Session;
+use super::tasks::Said;
 
 /// What a server answers from.
 #[derive(Clone, Debug)]
@@ -50,19 +54,68 @@ impl Live<'_> {
         self.asked
     }
 
-    /// What is asked for.
-    pub(crate) fn method(&self) -> &Method {
-        &self.call.method
-    }
-
-    /// With what.
-    pub(crate) fn params(&self) -> Option<&RawJson> {
-        self.call.params.as_ref()
-    }
-
-    /// Tells the client something that belongs to the request.
-    pub(crate) async fn notify(&self, method: Method, params: &Value) {
+    /// Tells the client something that the server says meanwhile, if it wants to hear it.
+    pub(crate) async fn tell(&self, method: Method, params: &Value) {
+        let terms = &self.asked.terms;
+        if method == Method::LOG_MESSAGE {
+            let level = params.get("level").and_then(Value::as_str).and_then(LogLevel::named);
+            if terms.log_from.is_none_or(|from| level.is_some_and(|level| level < from)) {
+                return;
+            }
+        } else if terms.era() == Era::Modern && method != Method::PROGRESS {
+            // Since 2026-07-28 changes are told to those who listen, and nothing else is.
+            if let Some(change) = Change::told(&method, params) {
+                self.call.session.server.tell(News::Changed(change));
+            }
+            return;
+        }
         self.call.notify(method, params).await;
+    }
+
+    /// Asks the client by requests of our own, which the handshake era has; `None` where nobody wants an answer any more.
+    pub(crate) async fn ask(&self, questions: &[Question]) -> Option<Vec<Said>> {
+        self.call.ask(questions, None).await.ok()
+    }
+
+    /// The conversation that the request belongs to.
+    pub(crate) fn standing(&self) -> Standing {
+        Standing(Arc::downgrade(&self.call.session))
+    }
+}
+
+/// A conversation in which something may be said beside any request.
+#[derive(Clone, Debug)]
+pub(crate) struct Standing(Weak<Session>);
+
+impl Standing {
+    /// Whether the two are one.
+    pub(crate) fn is(&self, other: &Standing) -> bool {
+        Weak::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Whether nobody is there any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+
+    /// Tells the client something.
+    pub(crate) async fn notify(&self, method: Method, params: &Value) {
+        if let Some(session) = self.0.upgrade() {
+            session.notify(Channel::MAIN, method, params).await;
+        }
+    }
+
+    /// Asks the client; `None` where the conversation came to an end.
+    pub(crate) async fn ask(&self, question: &Question) -> Option<Reply> {
+        let session = self.0.upgrade()?;
+        let asked = session.question();
+        let request = Message::request(asked.id, question.method.clone(), Some(&question.params)).ok()?;
+        session.send(Channel::MAIN, request).await;
+        tokio::select! {
+            biased;
+            reply = asked.reply => reply.ok(),
+            () = session.closing() => None,
+        }
     }
 }
 

@@ -27,7 +27,7 @@ struct All {
 }
 
 /// An answer to a question, by its name; an error says why there is none.
-pub(super) type Said = (String, Result<Value, String>);
+pub(crate) type Said = (String, Result<Value, String>);
 
 /// A task, and how to reach whoever works on it.
 #[derive(Debug)]

@@ -107,6 +107,10 @@ impl Shared {
 
     /// What was recorded for a request, or `otherwise`.
     fn find(&self, asked: Asked, world: &World<'_>, otherwise: Option<impl Fn() -> Reply>) -> io::Result<Begun> {
+        if self.upstream.as_ref().is_some_and(|upstream| upstream.waits_for(&asked)) {
+            let answer = Unmatched::Nothing.refusal(&asked.method, &asked.params);
+            return Ok(Begun::Unknown(answer, Box::new(asked)));
+        }
         let view = self.options.likeness.view(&asked.method, Some(&asked.params));
         let key = RequestKey::of(&view);
         match RecordedPlay::resumed(&asked, key, world) {

@@ -4,29 +4,34 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rehearsal_core::answer::{Answer, Provenance, adapted};
-use rehearsal_core::exchange::Channel;
+use rehearsal_core::answer::{Answer, Asked, Provenance, Question, adapted};
 use rehearsal_core::json::RawJson;
-use rehearsal_core::message::{ErrorReply, Method, Reply};
-use rehearsal_core::protocol::{code, meta};
-use rehearsal_core::trace::{End, What};
+use rehearsal_core::message::{ErrorReply, Reply};
+use rehearsal_core::protocol::{Era, code, meta};
 use serde_json::{Map, Value, json};
-use tokio::sync::{OnceCell, mpsc};
+use tokio::sync::oneshot;
 
-use crate::client::{Client, ClientBuilder, Response};
+use super::line::{Heard, Line, Server, Work};
+use super::parked::{Open, Parked, Waiting};
+use crate::client::{Asked as Wanted, ClientBuilder, Response};
 use crate::mock::{Forwards, Live};
-use crate::record::{Recorder, Tape};
+use crate::record::Recorder;
+
+/// How many connections to the real server there are; those that nobody uses make room.
+const LINES: usize = 64;
 
 /// The real server, reached when it is first needed. What is said is recorded.
 ///
-/// It is not told that its client can be asked: a server that asks has to be recorded as a whole.
+/// Each client has a connection of its own, on which the server is told what that client can do. What the server asks is
+/// asked of the client, in the way of its era.
 pub struct Upstream {
-    builder: Mutex<Option<ClientBuilder>>,
-    client: OnceCell<Result<Client, String>>,
-    tape: Tape,
+    server: Box<dyn Fn() -> ClientBuilder + Send + Sync>,
+    recorder: Recorder,
     server_info: Map<String, Value>,
+    lines: Mutex<Vec<Arc<Line>>>,
+    parked: Parked,
 }
 
 impl fmt::Debug for Upstream {
@@ -37,32 +42,42 @@ impl fmt::Debug for Upstream {
 
 impl Upstream {
     /// A server that is not reached yet; `server_info` is what the recording says about it.
-    pub fn new(builder: ClientBuilder, recorder: &Recorder, server_info: Map<String, Value>) -> Upstream {
-        let (builder, tape) = (Mutex::new(Some(builder)), recorder.tape());
-        Upstream { builder, client: OnceCell::new(), tape, server_info }
+    pub fn new(
+        server: impl Fn() -> ClientBuilder + Send + Sync + 'static,
+        recorder: Recorder,
+        server_info: Map<String, Value>,
+    ) -> Upstream {
+        Upstream { server: Box::new(server), recorder, server_info, lines: Mutex::default(), parked: Parked::default() }
     }
 
-    async fn client(&self) -> Result<&Client, &str> {
-        let connected = self.client.get_or_init(|| async {
-            let builder = self.builder.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let builder = builder.ok_or("the server was reached before")?;
-            self.tape.start(self.server_info.clone());
-            let tape = self.tape.clone();
-            let builder = builder.on_message(move |from, message| {
-                let message = message.clone();
-                tape.put([What::Message { from, channel: Channel::MAIN, message, event_id: None }]);
-            });
-            builder.connect().await.map_err(|error| error.to_string())
-        });
-        connected.await.as_ref().map_err(String::as_str)
+    fn lines(&self) -> MutexGuard<'_, Vec<Arc<Line>>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn ask(&self, live: Live<'_>) -> Result<Reply, String> {
-        let client = self.client().await?;
-        let mut params = match live.params() {
-            None => json!({}),
-            Some(params) => params.value().map_err(|error| error.to_string())?,
-        };
+    /// The connection for a client.
+    fn line(&self, live: Live<'_>) -> Result<Arc<Line>, String> {
+        let (standing, terms) = (live.standing(), &live.asked().terms);
+        let mut lines = self.lines();
+        if let Some(line) = lines.iter().find(|line| line.is_for(&standing, terms)) {
+            return Ok(Arc::clone(line));
+        }
+        let mut needless: Vec<_> = lines.extract_if(.., |line| line.is_over() && line.is_idle()).collect();
+        if lines.len() >= LINES {
+            let idle = lines.iter().position(|line| line.is_idle());
+            let idle = idle.ok_or_else(|| format!("more than {LINES} clients wait for the server"))?;
+            needless.push(lines.remove(idle));
+        }
+        for line in needless {
+            tokio::spawn(async move { line.close().await });
+        }
+        let line = Line::new(standing, terms, self.recorder.tape());
+        lines.push(Arc::clone(&line));
+        Ok(line)
+    }
+
+    async fn begin(&self, live: Live<'_>) -> Result<Work, String> {
+        let asked = live.asked();
+        let mut params = asked.params.clone();
         let token = params.get("_meta").and_then(|meta| meta.get(meta::PROGRESS_TOKEN)).cloned();
         if let Some(params) = params.as_object_mut() {
             // Ours are not those of the client.
@@ -70,49 +85,122 @@ impl Upstream {
                 params.shift_remove(key);
             }
         }
-        let (tell, mut told) = mpsc::unbounded_channel();
-        let call = client.request(live.method().clone(), params);
-        let call = match token {
-            None => call,
-            Some(token) => call.on_progress(move |progress| {
-                let mut params = json!({"progressToken": token, "progress": progress.progress});
-                if let Some(total) = progress.total {
-                    params["total"] = total.into();
-                }
-                if let Some(message) = progress.message {
-                    params["message"] = message.into();
-                }
-                // Whoever asked may have gone.
-                let _ = tell.send(params);
-            }),
-        };
-        let answering = call.into_future();
-        tokio::pin!(answering);
-        let answered = loop {
-            tokio::select! {
-                biased;
-                Some(params) = told.recv() => live.notify(Method::PROGRESS, &params).await,
-                answered = &mut answering => break answered,
-            }
-        };
-        while let Ok(params) = told.try_recv() {
-            live.notify(Method::PROGRESS, &params).await;
-        }
-        let reply = answered.map(|response| reply(&response)).map_err(|error| error.to_string())?;
-        let asked = live.asked();
-        let from = Some(client.revision());
-        Ok(adapted(&reply, &asked.method, from, asked.terms.revision, client.server_info()))
+        let server = Server { builder: self.server.as_ref(), info: &self.server_info };
+        let line = self.line(live)?;
+        line.begin(asked.method.clone(), params, token, asked.terms.log_from, server).await
     }
 
-    /// Ends the conversation with the server, and puts it into the trace.
-    pub(super) async fn close(&self) -> io::Result<()> {
-        if let Some(Ok(client)) = self.client.get() {
-            client.close().await;
+    async fn ask(&self, live: Live<'_>) -> Result<Reply, String> {
+        let asked = live.asked();
+        let mut work = match Parked::is_state(asked) {
+            false => self.begin(live).await?,
+            true => match self.parked.take(asked) {
+                Err(error) => return Ok(Reply::Error(error)),
+                Ok(Waiting { work, open, .. }) => {
+                    let open = answered(open, asked);
+                    if !open.is_empty() {
+                        return Ok(self.send_away(asked, work, open));
+                    }
+                    work
+                }
+            },
+        };
+        loop {
+            tokio::select! {
+                biased;
+                Some(heard) = work.heard.recv() => {
+                    let mut wanted = Vec::new();
+                    let mut next = Some(heard);
+                    // What is asked together is asked together.
+                    while let Some(heard) = next {
+                        match heard {
+                            Heard::Told(method, params) => live.tell(method, &params).await,
+                            Heard::Asked(question, answer) => wanted.push((question, answer)),
+                        }
+                        next = work.heard.try_recv().ok();
+                    }
+                    let open = askable(wanted, &work);
+                    match asked.terms.era() {
+                        _ if open.is_empty() => {}
+                        Era::Legacy => pass_on(open, live).await,
+                        Era::Modern => return Ok(self.send_away(asked, work, open)),
+                    }
+                }
+                response = &mut work.answering => {
+                    let response = response.map_err(|error| error.to_string())?;
+                    if response.is_input_required() {
+                        return Err("it wants to know what the client did not tell".to_owned());
+                    }
+                    let client = work.line().client().ok_or("the server is gone")?;
+                    let (from, info) = (Some(client.revision()), client.server_info());
+                    return Ok(adapted(&reply(&response), &asked.method, from, asked.terms.revision, info));
+                }
+            }
         }
-        let tape = self.tape.clone();
-        let ended = tokio::task::spawn_blocking(move || tape.end(End::ClientClosed { status: None }));
-        ended.await.map_err(io::Error::other)
     }
+
+    /// Sends a client of 2026-07-28 away until it knows what the server wants to know.
+    fn send_away(&self, asked: &Asked, work: Work, open: Vec<Open>) -> Reply {
+        let questions: Vec<Question> = open.iter().map(|(question, _)| question.clone()).collect();
+        let info = work.line().client().map_or_else(|| json!({}), |client| client.server_info().clone());
+        let state = self.parked.put(asked, work, open);
+        Reply::Result(Question::input_required(&questions, state, asked, &info))
+    }
+
+    /// Whether somebody at the real server waits for what comes with a request.
+    pub(super) fn waits_for(&self, asked: &Asked) -> bool {
+        Parked::is_state(asked)
+    }
+
+    /// Ends the conversations with the server, and puts them into the trace.
+    pub(super) async fn close(&self) -> io::Result<()> {
+        self.parked.clear();
+        let lines = std::mem::take(&mut *self.lines());
+        for line in lines {
+            line.close().await?;
+        }
+        Ok(())
+    }
+}
+
+/// Of what the server wants to know, what this client can be asked; the rest is answered with why not.
+fn askable(wanted: Vec<(Wanted, oneshot::Sender<crate::client::Answer>)>, work: &Work) -> Vec<Open> {
+    let mut open = Vec::new();
+    for (at, (wanted, answer)) in wanted.into_iter().enumerate() {
+        match work.line().question(wanted, format!("question-{}", at + 1)) {
+            Ok(question) => open.push((question, answer)),
+            Err(why) => drop(answer.send(Err(ErrorReply::new(code::INTERNAL_ERROR, why)))),
+        }
+    }
+    open
+}
+
+/// Asks a client of the handshake era.
+async fn pass_on(open: Vec<Open>, live: Live<'_>) {
+    let (questions, mut answers): (Vec<_>, Vec<_>) =
+        open.into_iter().map(|(question, answer)| (question, Some(answer))).unzip();
+    for (name, said) in live.ask(&questions).await.into_iter().flatten() {
+        let at = questions.iter().position(|question| question.name == name);
+        if let Some(answer) = at.and_then(|at| answers[at].take()) {
+            let said = said.map_err(|why| ErrorReply::new(code::INTERNAL_ERROR, why));
+            // The server may have gone meanwhile.
+            let _ = answer.send(said);
+        }
+    }
+}
+
+/// Passes on what a client of 2026-07-28 came back with; what it did not answer stays open.
+fn answered(open: Vec<Open>, asked: &Asked) -> Vec<Open> {
+    let given = asked.params.get("inputResponses");
+    let mut left = Vec::new();
+    for (question, answer) in open {
+        match given.and_then(|given| given.get(&question.name)) {
+            // The server may have gone meanwhile.
+            Some(said) => drop(answer.send(Ok(said.clone()))),
+            None => left.push((question, answer)),
+        }
+    }
+    left
 }
 
 impl Forwards for Upstream {

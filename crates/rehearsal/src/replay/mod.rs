@@ -12,7 +12,9 @@ mod answers;
 mod forward;
 mod index;
 mod ledger;
+mod line;
 mod options;
+mod parked;
 mod progress;
 #[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
 mod replay;

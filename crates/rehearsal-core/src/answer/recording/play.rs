@@ -9,9 +9,7 @@ use serde_json::{Map, Value, json};
 use super::adapt::adapted;
 use super::recorded::Recorded;
 use super::score::{Step, score};
-use crate::answer::shape::{self, ResultType};
 use crate::answer::{Act, Answer, Asked, Change, Provenance, Question, World};
-use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code, meta};
 use crate::script::mock::{Delay, LogLevel};
@@ -231,28 +229,15 @@ impl RecordedPlay {
 
     fn askable(&mut self, questions: Vec<Question>) -> Vec<Question> {
         let mut askable = Vec::new();
-        for mut question in questions {
-            let terms = &self.asked.terms;
-            if let Some(objection) = question.objection(terms) {
-                let place = self.place();
-                self.remarks.push(format!("{place}: {}; it goes on as recorded", objection.why));
-                continue;
-            }
-            let known =
-                matches!(question.method.as_str(), "elicitation/create" | "sampling/createMessage" | "roots/list");
-            if terms.era() == Era::Modern && !known {
-                continue;
-            }
-            if question.params.get("mode").is_some_and(|mode| mode == "url") {
-                match terms.revision == Revision::V2025_11_25 {
-                    true if question.params.get("elicitationId").is_none() => {
-                        question.params["elicitationId"] = question.name.as_str().into();
-                    }
-                    true => {}
-                    false => drop(question.params.as_object_mut().map(|params| params.shift_remove("elicitationId"))),
+        let is_modern = self.asked.terms.era() == Era::Modern;
+        for question in questions.into_iter().filter(|question| !(is_modern && question.method == Method::PING)) {
+            match question.adapted(&self.asked.terms) {
+                Ok(question) => askable.push(question),
+                Err(why) => {
+                    let place = self.place();
+                    self.remarks.push(format!("{place}: {why}; it goes on as recorded"));
                 }
             }
-            askable.push(question);
         }
         askable
     }
@@ -283,15 +268,8 @@ impl RecordedPlay {
     fn round(&self, step: usize, questions: &[Question], world: &World<'_>) -> Answer {
         let exchange = self.rounds.first().map_or(u32::MAX, |round| round.number);
         let state = json!({"exchange": exchange, "step": step});
-        let mut result = json!({});
-        if !questions.is_empty() {
-            let requests = questions.iter().map(|question| (question.name.clone(), question.input_request()));
-            result["inputRequests"] = Value::Object(requests.collect());
-        }
-        result["requestState"] = world.seal.close(&state, &self.key.to_string(), world.now_ms).into();
-        let (method, revision) = (self.asked.method.as_str(), self.asked.terms.revision);
-        shape::envelope(&mut result, ResultType::InputRequired, method, revision, &self.info);
-        self.answer(Reply::Result(RawJson::from_value(&result)))
+        let state = world.seal.close(&state, &self.key.to_string(), world.now_ms);
+        self.answer(Reply::Result(Question::input_required(questions, state, &self.asked, &self.info)))
     }
 
     fn reply(&self, round: usize) -> Answer {

@@ -1,0 +1,135 @@
+//! What was not recorded is asked of the real server, on behalf of clients of both eras.
+
+use std::path::{Path, PathBuf};
+
+use rehearsal::Client;
+use rehearsal::client::ClientBuilder;
+use rehearsal::core::protocol::Revision;
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use crate::clients::run_script;
+use crate::installed::{TIMEOUT, folder, listening, node, npm_server, python};
+use crate::mocked::rehearse;
+use crate::replayed::{Tape, answers, heard};
+
+/// The words that start a server on FastMCP, which speaks both eras.
+fn fastmcp() -> Vec<PathBuf> {
+    vec![python("python"), folder().join("servers/fastmcp_server.py"), "stdio".into()]
+}
+
+/// The words that start the reference server, which has a handshake.
+fn reference() -> Vec<PathBuf> {
+    vec![node(), npm_server("server-everything"), "stdio".into()]
+}
+
+/// A recording of nothing but the handshake and the lists.
+async fn introduced(server: &[PathBuf]) -> Tape {
+    let tape = Tape::new();
+    let words = tape.recording(server.iter().map(|word| word.to_str().unwrap()));
+    let client = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT);
+    let client = client.answers(answers()).connect().await.unwrap();
+    client.list_tools().await.unwrap();
+    client.list_resources().await.unwrap();
+    client.list_prompts().await.unwrap();
+    client.close().await;
+    tape.written().await;
+    tape
+}
+
+fn forwarding(tape: &Tape, server: &[PathBuf]) -> Vec<PathBuf> {
+    let mut words = vec![rehearse().into(), "replay".into(), tape.path(), "-q".into()];
+    words.extend(["--unmatched".into(), "forward".into(), "--".into()]);
+    words.extend(server.iter().cloned());
+    words
+}
+
+#[tokio::test]
+async fn clients_nobody_here_wrote_are_asked_by_a_server_behind_the_recording() {
+    let tape = introduced(&fastmcp()).await;
+    let mut words = forwarding(&tape, &fastmcp());
+    // Elsewhere, so that the next client finds nothing recorded either.
+    words.splice(3..3, ["-o".into(), tape.path().with_file_name("live.jsonl")]);
+    // The clients take `--` for themselves.
+    let start = tape.path().with_file_name("start.sh");
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.display())).collect();
+    std::fs::write(&start, format!("exec {}\n", quoted.join(" "))).unwrap();
+    let at = words.iter().position(|word| word == Path::new("--")).unwrap();
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..at]).args(["--listen", "0"]).args(&words[at..]);
+    let served = listening(&mut command).await;
+    let stdio = ["--stdio", "sh", start.to_str().unwrap()];
+    let http = ["--url", served.url.as_str()];
+    let direct: Vec<String> = fastmcp().iter().map(|word| word.display().to_string()).collect();
+    let quiet = tape.path().with_file_name("direct.sh");
+    std::fs::write(&quiet, format!("exec {} 2>/dev/null\n", direct.join(" "))).unwrap();
+    for era in ["legacy", "modern"] {
+        let direct = ["--stdio", "sh", quiet.to_str().unwrap()];
+        let expected = run_script(&python("python"), "python_client.py", era, &direct).await;
+        for (program, script) in [(python("python"), "python_client.py"), (node(), "typescript_client.mjs")] {
+            let transport: &[&str] = if (era == "legacy") == script.starts_with("python") { &stdio } else { &http };
+            let seen = run_script(&program, script, era, transport).await;
+            assert_eq!(seen, expected, "{script} {transport:?}, era {era}");
+        }
+    }
+}
+
+/// What is asked of the reference server: sampling, elicitation, progress, and nothing.
+const CALLS: [&str; 4] =
+    ["trigger-sampling-request", "trigger-elicitation-request", "trigger-long-running-operation", "get-sum"];
+
+fn arguments(tool: &str) -> Value {
+    match tool {
+        "trigger-sampling-request" => json!({"prompt": "hi", "maxTokens": 10}),
+        "trigger-long-running-operation" => json!({"duration": 0.2, "steps": 2}),
+        "get-sum" => json!({"a": 1, "b": 2}),
+        _ => json!({}),
+    }
+}
+
+#[tokio::test]
+async fn the_reference_server_asks_through_the_recording_and_what_it_said_is_recorded() {
+    let server = reference();
+    let direct = Client::command(&server[0]).arguments(&server[1..]).timeout(TIMEOUT).answers(answers());
+    let direct = direct.connect().await.unwrap();
+    // It offers what needs the client once it knows what the client can do.
+    direct.notification("notifications/tools/list_changed").await.unwrap();
+    let mut expected = Vec::new();
+    for tool in CALLS {
+        expected.push(heard(&direct, tool, arguments(tool)).await);
+    }
+    direct.close().await;
+    for revision in [Revision::V2025_06_18, Revision::V2025_11_25, Revision::V2026_07_28] {
+        let with = |builder: ClientBuilder| {
+            let builder = builder.timeout(TIMEOUT).answers(answers());
+            if revision.has_handshake() { builder.legacy(revision) } else { builder.modern() }
+        };
+        let tape = introduced(&server).await;
+        let words = forwarding(&tape, &server);
+        let client = with(Client::command(&words[0]).arguments(&words[1..])).connect().await.unwrap();
+        for (tool, expected) in CALLS.iter().zip(&expected) {
+            assert_eq!(&heard(&client, tool, arguments(tool)).await, expected, "{revision}, {tool}");
+        }
+        client.close().await;
+        tape.written().await;
+        // And without the server.
+        let replay = with(Client::command(rehearse()).arguments(["replay", "-q"]).arguments([tape.path()]));
+        let client = replay.connect().await.unwrap();
+        for (tool, expected) in CALLS.iter().zip(&expected) {
+            assert_eq!(&heard(&client, tool, arguments(tool)).await, expected, "{revision}, {tool}, replayed");
+        }
+        client.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_cannot_be_asked_is_not_offered_to_the_server() {
+    let server = reference();
+    let tape = introduced(&server).await;
+    let words = forwarding(&tape, &server);
+    let client = Client::command(&words[0]).arguments(&words[1..]).timeout(TIMEOUT).connect().await.unwrap();
+    let response = client.call_tool("trigger-sampling-request", json!({"prompt": "hi"})).await.unwrap();
+    // The server has no such tool for it.
+    assert!(response.result()["isError"] == true, "{response:?}");
+    client.close().await;
+}
