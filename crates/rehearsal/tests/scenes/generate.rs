@@ -43,7 +43,6 @@ fn a_recording_becomes_a_mock_that_answers_like_it() {
     ----- stdout -----
     # Answers like trace.jsonl. Edit it: rules are tried in order, and the first that fits answers.
     # `rehearse check` says what is wrong with it, `rehearse mock` serves it.
-
     server: { name: weather, version: "1.0" }
     validate: "off"
     tools:
@@ -51,11 +50,16 @@ fn a_recording_becomes_a_mock_that_answers_like_it() {
         description: Forecast for a city
         input_schema: { type: object, properties: { city: { type: string } } }
         answers:
-          - { name: Oslo (first), when: { city: Oslo }, times: 1, text: Rain }
-          - { name: Oslo (then always), when: { city: Oslo }, text: Sun }
+          - name: Oslo (first)
+            when: { city: Oslo }
+            times: 1
+            text: Rain
+          - name: Oslo (then always)
+            when: { city: Oslo }
+            text: Sun
           - name: Bergen
             when: { city: Bergen }
-            steps: [{ progress: { progress: 1, total: 2 } }, { wait: "5ms" }]
+            steps: [{ progress: { progress: 1, total: 2 } }, { wait: 5ms }]
             error: { code: -32000, message: upstream is down }
           - name: no arguments
             when: { city: { present: false } }
@@ -63,9 +67,7 @@ fn a_recording_becomes_a_mock_that_answers_like_it() {
               {% raw %}two
               lines with {{ braces }}{% endraw %}
           - name: anything else
-            error:
-              code: -32602
-              message: nothing was recorded for these arguments of get_forecast
+            error: { code: -32602, message: nothing was recorded for these arguments of get_forecast }
     prompts:
       - name: greet
         answers:

@@ -107,7 +107,7 @@ fn a_mock_of_a_server_is_printed() {
           - text: "slow was called with {{ arguments | tojson }}"
       - name: log
         title: Log
-        description: "Sends you a log message, if you want to hear messages of that level"
+        description: Sends you a log message, if you want to hear messages of that level
         input_schema:
           type: object
           properties:
@@ -121,7 +121,7 @@ fn a_mock_of_a_server_is_printed() {
           - text: "log was called with {{ arguments | tojson }}"
       - name: fail
         title: Fail
-        description: "Fails, with your words"
+        description: Fails, with your words
         input_schema:
           type: object
           properties: { message: { type: string, description: Why } }
@@ -152,7 +152,7 @@ fn a_mock_of_a_server_is_printed() {
           - text: "roots was called with {{ arguments | tojson }}"
       - name: picture
         title: Picture
-        description: "Shows a picture, links to it, and embeds a text"
+        description: Shows a picture, links to it, and embeds a text
         input_schema: { type: object, properties: {} }
         annotations: { read_only_hint: true, open_world_hint: false }
         answers:

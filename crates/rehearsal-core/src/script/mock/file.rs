@@ -80,3 +80,14 @@ pub enum Validate {
     #[default]
     Strict,
 }
+
+impl Validate {
+    /// The word for it in a file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Validate::Off => "off",
+            Validate::Warn => "warn",
+            Validate::Strict => "strict",
+        }
+    }
+}

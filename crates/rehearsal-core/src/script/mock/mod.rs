@@ -21,6 +21,7 @@ mod editor;
 mod fault;
 mod file;
 mod listed;
+mod names;
 mod otherwise;
 mod parse;
 mod step;

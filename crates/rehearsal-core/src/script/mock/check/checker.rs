@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::json::Path;
 use crate::matcher::MatcherError;
 use crate::protocol::Revision;
-use crate::script::mock::write::is_tool_name;
+use crate::script::mock::names::{has_scheme, is_tool_name};
 use crate::script::mock::{AnswerRule, Ask, FaultKind, FaultRule, MockFile, Otherwise, Prompt, Resource, Step, Tool};
 use crate::script::{Located, Meaning, Meant, Problem, Span, When};
 
@@ -391,10 +391,4 @@ impl Kind {
     fn takes(self, body: &str) -> bool {
         self.bodies().contains(&body)
     }
-}
-
-fn has_scheme(uri: &str) -> bool {
-    let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
-    scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }

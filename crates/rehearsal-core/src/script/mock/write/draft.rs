@@ -8,6 +8,7 @@ use super::step::{DraftStep, milliseconds};
 use super::{listed, said};
 use crate::message::ErrorReply;
 use crate::protocol::Revision;
+use crate::script::mock::Validate;
 use crate::script::page::{Element, Key, Node, written};
 
 /// A mock file before it is written. Everything is as it was on the wire; the words of the file come when it is written.
@@ -23,6 +24,8 @@ pub struct Draft {
     pub versions: Vec<Revision>,
     /// What is said about its capabilities beyond what follows from what it offers; `null` takes one away.
     pub capabilities: Map<String, Value>,
+    /// What happens to arguments and answers that do not fit their schema; the usual unless given.
+    pub validate: Option<Validate>,
     /// What can be called.
     pub tools: Vec<Offer>,
     /// What can be read.
@@ -156,6 +159,9 @@ impl Draft {
         }
         if !self.capabilities.is_empty() {
             keys.push(Key::new("capabilities", Value::Object(self.capabilities.clone())));
+        }
+        if let Some(validate) = self.validate {
+            keys.push(Key::new("validate", validate.name()));
         }
         let lists = [
             ("tools", Kind::Tool, &self.tools),

@@ -3,6 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::draft::Kind;
+use crate::matcher::Schema;
+use crate::script::mock::names::{has_scheme, is_tool_name};
 
 /// What a value of a key is, and what is written for it.
 #[derive(Clone, Copy)]
@@ -99,17 +101,18 @@ pub(super) fn implementation(info: &Value) -> Value {
 pub(super) fn in_words(element: &Value, kind: Kind) -> Option<Map<String, Value>> {
     let said = fields(element, keys(kind))?;
     let fits = match kind {
-        Kind::Tool => said.contains_key("input_schema") && is_tool_name(said.get("name")?.as_str()?),
-        Kind::Resource | Kind::ResourceTemplate => said.contains_key("name"),
+        Kind::Tool => {
+            let input = said.get("input_schema")?;
+            let takes_object = input.get("type").is_none_or(|kind| kind == "object");
+            let schemas = [Some(input), said.get("output_schema")];
+            let usable = schemas.into_iter().flatten().all(|schema| Schema::compile(schema).is_ok());
+            is_tool_name(said.get("name")?.as_str()?) && takes_object && usable
+        }
+        Kind::Resource => said.contains_key("name") && has_scheme(said.get("uri")?.as_str()?),
+        Kind::ResourceTemplate => said.contains_key("name"),
         Kind::Prompt => true,
     };
     (fits && said.contains_key(kind.name_in_file())).then_some(said)
-}
-
-/// The names that a mock file has for tools.
-pub(crate) fn is_tool_name(name: &str) -> bool {
-    let legal = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    (1..=128).contains(&name.len()) && name.chars().all(legal)
 }
 
 fn fields(value: &Value, known: &[(&str, &str, Takes)]) -> Option<Map<String, Value>> {

@@ -13,6 +13,5 @@ mod said;
 mod step;
 
 pub use draft::{Draft, DraftAnswer, Offer, Says};
-pub(crate) use listed::is_tool_name;
 pub use literal::{literal, literal_value, with_expressions};
 pub use step::DraftStep;

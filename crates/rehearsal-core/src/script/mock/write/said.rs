@@ -171,3 +171,58 @@ fn is_base64(text: &str) -> bool {
     use base64::Engine as _;
     base64::engine::general_purpose::STANDARD.decode(text).is_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(kind: Kind, listed: Value, said: Value) -> Value {
+        result(&said, kind, &listed).into()
+    }
+
+    #[test]
+    fn an_answer_is_written_in_the_shortest_words_that_mean_it() {
+        let text = |text: &str| json!([{"type": "text", "text": text}]);
+        let table = [
+            (json!({"content": text("hi")}), json!({"text": "hi"})),
+            (json!({"content": text("hi"), "isError": true}), json!({"text": "hi", "is_error": true})),
+            (
+                json!({"content": text(r#"{"sum":42}"#), "structuredContent": {"sum": 42}}),
+                json!({"structured_content": {"sum": 42}}),
+            ),
+            (
+                json!({"content": text(r#"{"sum": 42}"#), "structuredContent": {"sum": 42}}),
+                json!({"text": r#"{"sum": 42}"#, "structured_content": {"sum": 42}}),
+            ),
+            (
+                json!({"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]}),
+                json!({"content": [{"type": "image", "data": "AAAA", "mime_type": "image/png"}]}),
+            ),
+            // What cannot be written in short is written as it was.
+            (json!({"content": [{"type": "hologram"}]}), json!({"result": {"content": [{"type": "hologram"}]}})),
+            (json!({"content": text("hi"), "odd": 1}), json!({"result": {"content": text("hi"), "odd": 1}})),
+        ];
+        for (result, expected) in table {
+            assert_eq!(said(Kind::Tool, json!({}), result.clone()), expected, "{result}");
+        }
+    }
+
+    #[test]
+    fn a_prompt_whose_description_is_another_is_written_whole() {
+        let messages = json!([{"role": "user", "content": {"type": "text", "text": "Hello"}}]);
+        let listed = json!({"name": "greet", "description": "Greets"});
+        let same = json!({"description": "Greets", "messages": messages});
+        assert_eq!(said(Kind::Prompt, listed.clone(), same), json!({"messages": messages}));
+        let other = json!({"description": "Greets Ada", "messages": messages});
+        assert_eq!(said(Kind::Prompt, listed, other.clone()), json!({"result": other}));
+    }
+
+    #[test]
+    fn contents_that_are_of_another_type_say_so() {
+        let listed = json!({"uri": "a://b", "name": "b", "mimeType": "text/plain"});
+        let contents = |mime: &str| json!({"contents": [{"uri": "a://b", "mimeType": mime, "text": "x"}]});
+        assert_eq!(said(Kind::Resource, listed.clone(), contents("text/plain")), json!({"text": "x"}));
+        let other = json!({"contents": [{"uri": "a://b", "mime_type": "text/html", "text": "x"}]});
+        assert_eq!(said(Kind::Resource, listed, contents("text/html")), other);
+    }
+}

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::literal::{literal, literal_value};
+use crate::script::mock::LogLevel;
 
 /// What happens before an answer, in the words of the wire.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +19,8 @@ pub enum DraftStep {
         /// Its params; the progress token does not matter.
         params: Value,
     },
+    /// The client is sent away and comes back at once, since 2026-07-28.
+    Again,
     /// The client is asked, each question under a name: its method and params.
     Ask(Vec<(String, String, Value)>),
 }
@@ -27,6 +30,7 @@ impl DraftStep {
         match self {
             DraftStep::Wait(time) => json!({"wait": milliseconds(*time)}),
             DraftStep::Notify { method, params } => notification(method, params),
+            DraftStep::Again => json!({"again": {}}),
             DraftStep::Ask(questions) => {
                 let question = |(name, method, params): &(String, String, Value)| (name.clone(), asked(method, params));
                 json!({"ask": questions.iter().map(question).collect::<Map<_, _>>()})
@@ -42,6 +46,7 @@ pub(super) fn milliseconds(time: Duration) -> String {
 
 fn notification(method: &str, params: &Value) -> Value {
     let text = |key: &str| params.get(key).and_then(Value::as_str);
+    let known = |level: &&str| LogLevel::named(level).is_some();
     let own = match method {
         "notifications/progress" if params.get("progress").is_some_and(Value::is_number) => {
             let mut said = Map::new();
@@ -54,7 +59,7 @@ fn notification(method: &str, params: &Value) -> Value {
             }
             Some(json!({"progress": said}))
         }
-        "notifications/message" => text("level").zip(params.get("data")).map(|(level, data)| {
+        "notifications/message" => text("level").filter(known).zip(params.get("data")).map(|(level, data)| {
             let mut said = Map::new();
             said.insert("level".to_owned(), level.into());
             if let Some(logger) = text("logger") {
@@ -109,7 +114,7 @@ fn asked(method: &str, params: &Value) -> Value {
             if let Some(tokens) = params.get("maxTokens").filter(|tokens| tokens.is_u64()) {
                 question.insert("max_tokens".to_owned(), tokens.clone());
             }
-            let known = ["messages", "systemPrompt", "maxTokens", "_meta"];
+            let known = ["messages", "systemPrompt", "maxTokens", "_meta", "task"];
             let more = params.as_object().into_iter().flatten().filter(|(key, _)| !known.contains(&key.as_str()));
             let more: Map<_, _> = more.map(|(key, value)| (key.clone(), literal_value(value))).collect();
             if !more.is_empty() {

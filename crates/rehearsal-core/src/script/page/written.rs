@@ -1,10 +1,9 @@
-//! YAML as people would write it: short things on one line, long ones in blocks, comments above what they are about.
-//!
-//! # Why not the serializer of serde-saphyr
-//!
-//! It has no comments between the elements of a list, and no way to write `{ type: string }` on one line where it fits.
+//! Keys and lists, one below the other.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use super::names::{Named, Names};
+use super::text::{Place, flow, is_short, key_text, literal_block, scalar};
 
 /// How long a line may be before what is in it gets lines of its own.
 const WIDTH: usize = 120;
@@ -54,13 +53,21 @@ impl<T: Into<Value>> From<T> for Node {
 
 /// The text of a file of these keys.
 pub(crate) fn written(keys: &[Key]) -> String {
-    let mut page = Page { text: String::new() };
-    page.keys(keys, 0, false);
+    let mut page = Page { text: String::new(), names: Names::of(keys) };
+    page.keys(keys, 0, Begun::No);
     page.text
+}
+
+/// Whether the first key stands on a line that has its indentation already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    Yes,
+    No,
 }
 
 struct Page {
     text: String,
+    names: Names,
 }
 
 impl Page {
@@ -77,17 +84,30 @@ impl Page {
         }
     }
 
-    /// `begun`: the first key stands on a line that has its indentation already.
-    fn keys(&mut self, keys: &[Key], depth: usize, begun: bool) {
+    fn keys(&mut self, keys: &[Key], depth: usize, begun: Begun) {
         for (at, key) in keys.iter().enumerate() {
-            if !(begun && at == 0) {
+            if at > 0 || begun == Begun::No {
                 self.comment(&key.comment, depth);
                 self.indent(depth);
             }
-            self.text.push_str(&key_text(&key.name));
-            self.text.push(':');
+            self.key(&key.name);
             self.node(&key.node, depth);
         }
+    }
+
+    fn fields(&mut self, fields: &Map<String, Value>, depth: usize, begun: Begun) {
+        for (at, (name, value)) in fields.iter().enumerate() {
+            if at > 0 || begun == Begun::No {
+                self.indent(depth);
+            }
+            self.key(name);
+            self.value(value, depth);
+        }
+    }
+
+    fn key(&mut self, name: &str) {
+        self.text.push_str(&key_text(name));
+        self.text.push(':');
     }
 
     /// What stands behind a colon at `depth`.
@@ -97,7 +117,7 @@ impl Page {
             Node::Keys(keys) if keys.is_empty() => self.text.push_str(" {}\n"),
             Node::Keys(keys) => {
                 self.text.push('\n');
-                self.keys(keys, depth + 1, false);
+                self.keys(keys, depth + 1, Begun::No);
             }
             Node::List(elements) if elements.is_empty() => self.text.push_str(" []\n"),
             Node::List(elements) => {
@@ -109,138 +129,82 @@ impl Page {
                     match node {
                         Node::Keys(keys) if !keys.is_empty() => {
                             self.text.push(' ');
-                            self.keys(keys, depth + 2, true);
+                            self.keys(keys, depth + 2, Begun::Yes);
                         }
-                        Node::Keys(_) | Node::Value(_) | Node::List(_) => self.node(node, depth + 1),
+                        Node::Value(value) => self.element(value, depth),
+                        Node::Keys(_) | Node::List(_) => self.node(node, depth + 1),
                     }
                 }
             }
+        }
+    }
+
+    /// A value behind the `-` of a list at `depth`.
+    fn element(&mut self, value: &Value, depth: usize) {
+        match value {
+            Value::Object(fields) if !self.has_room(value) && !self.names.has(value) => {
+                self.text.push(' ');
+                self.fields(fields, depth + 2, Begun::Yes);
+            }
+            _ => self.value(value, depth + 1),
         }
     }
 
     fn value(&mut self, value: &Value, depth: usize) {
-        if let Value::String(text) = value
-            && let Some((mark, lines)) = literal_block(text)
-        {
-            self.text.push_str(mark);
-            for line in lines {
-                if !line.is_empty() {
-                    self.indent(depth + 1);
-                    self.text.push_str(line);
-                }
-                self.text.push('\n');
+        match self.names.take(value) {
+            Some(Named::Again(name)) => {
+                self.text.push_str(&format!(" *{name}\n"));
+                return;
             }
-            return;
-        }
-        let (limit, whole) = (self.room(value), flow(value));
-        if whole.chars().count() <= limit {
-            self.text.push(' ');
-            self.text.push_str(&whole);
-            self.text.push('\n');
-            return;
+            Some(Named::First(name)) => self.text.push_str(&format!(" &{name}")),
+            None => {}
         }
         match value {
-            Value::Object(fields) => {
-                let key = |(name, value): (&String, &Value)| Key::new(name, value.clone());
-                self.node(&Node::Keys(fields.iter().map(key).collect()), depth);
-            }
-            Value::Array(elements) => {
-                let element = |value: &Value| match value {
-                    Value::Object(fields) if flow(value).len() > ON_ONE_LINE => {
-                        let key = |(name, value): (&String, &Value)| Key::new(name, value.clone());
-                        Node::Keys(fields.iter().map(key).collect())
+            Value::String(text) => match literal_block(text) {
+                Some((mark, lines)) => {
+                    self.text.push_str(mark);
+                    for line in lines {
+                        if !line.is_empty() {
+                            self.indent(depth + 1);
+                            self.text.push_str(line);
+                        }
+                        self.text.push('\n');
                     }
-                    _ => value.clone().into(),
-                };
-                let elements = elements.iter().map(|it| Element { comment: String::new(), node: element(it) });
-                self.node(&Node::List(elements.collect()), depth);
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                self.text.push(' ');
-                self.text.push_str(&whole);
+                }
+                None => self.line(&scalar(text, Place::Block)),
+            },
+            Value::Object(fields) if !fields.is_empty() && !self.has_room(value) => {
                 self.text.push('\n');
+                self.fields(fields, depth + 1, Begun::No);
+            }
+            Value::Array(elements) if !elements.is_empty() && !self.has_room(value) => {
+                self.text.push('\n');
+                for element in elements {
+                    self.indent(depth + 1);
+                    self.text.push('-');
+                    self.element(element, depth);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) | Value::Array(_) => {
+                self.line(&flow(value));
             }
         }
     }
 
-    /// How much of a value has room on the line that was begun.
-    fn room(&self, value: &Value) -> usize {
+    /// The rest of a line.
+    fn line(&mut self, rest: &str) {
+        self.text.push(' ');
+        self.text.push_str(rest);
+        self.text.push('\n');
+    }
+
+    /// Whether a list or an object has room on the line that was begun.
+    fn has_room(&self, value: &Value) -> bool {
         let begun = self.text.rsplit('\n').next().map_or(0, |line| line.chars().count());
-        let left = WIDTH.saturating_sub(begun + 1);
-        if value.is_object() || value.is_array() { left.min(ON_ONE_LINE) } else { left }
+        let room = WIDTH.saturating_sub(begun + 1).min(ON_ONE_LINE);
+        // What is long is not written down to see that it is.
+        is_short(value, room) && flow(value).chars().count() <= room
     }
-}
-
-/// A value on one line: `{ type: object, required: [city] }`.
-fn flow(value: &Value) -> String {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
-        Value::String(text) => scalar(text),
-        Value::Array(elements) => format!("[{}]", elements.iter().map(flow).collect::<Vec<_>>().join(", ")),
-        Value::Object(fields) if fields.is_empty() => "{}".to_owned(),
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| format!("{}: {}", key_text(name), flow(value)));
-            format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
-        }
-    }
-}
-
-fn key_text(name: &str) -> String {
-    let legal = |c: char| c.is_ascii_alphanumeric() || "_-./$".contains(c);
-    let first = |c: char| c.is_ascii_alphabetic() || "_$".contains(c);
-    if name.starts_with(first) && name.chars().all(legal) && !means_something(name) {
-        name.to_owned()
-    } else {
-        quoted(name)
-    }
-}
-
-/// A text as it is where nobody can take it for something else, and in quotes otherwise.
-fn scalar(text: &str) -> String {
-    let legal = |c: char| c.is_alphanumeric() || " _-./()'+=;!".contains(c);
-    let plain = text.starts_with(char::is_alphabetic) && !text.ends_with(' ') && text.chars().all(legal);
-    if plain && !means_something(text) || is_time(text) { text.to_owned() } else { quoted(text) }
-}
-
-/// `20ms`, which is no number in any version of YAML.
-fn is_time(text: &str) -> bool {
-    text.strip_suffix("ms").is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit()))
-}
-
-/// Whether a word without quotes would be no text, in this version of YAML or in an older one.
-fn means_something(word: &str) -> bool {
-    let words = ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf", "infinity"];
-    words.iter().any(|known| known.eq_ignore_ascii_case(word))
-}
-
-/// In double quotes. What JSON escapes YAML understands; a few more characters would not be read as they are.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    for c in Value::from(text).to_string().chars() {
-        match c {
-            '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
-                quoted.push_str(&format!("\\u{:04x}", u32::from(c)));
-            }
-            _ => quoted.push(c),
-        }
-    }
-    quoted
-}
-
-/// The lines of a text that can stand as they are, and the mark before them.
-fn literal_block(text: &str) -> Option<(&'static str, std::str::Split<'_, char>)> {
-    let (mark, body) = match text.strip_suffix('\n') {
-        Some(body) => (" |\n", body),
-        None => (" |-\n", text),
-    };
-    let readable = |c: char| c == '\n' || !(c.is_control() || "\u{2028}\u{2029}\u{feff}\u{fffe}\u{ffff}".contains(c));
-    let bare = |line: &str| line.is_empty() || !line.trim().is_empty();
-    let fits = body.contains('\n')
-        && !body.ends_with('\n')
-        && !body.starts_with([' ', '\n'])
-        && body.chars().all(readable)
-        && body.split('\n').all(bare);
-    fits.then(|| (mark, body.split('\n')))
 }
 
 #[cfg(test)]
