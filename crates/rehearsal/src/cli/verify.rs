@@ -5,7 +5,7 @@ use rehearsal::core::message::Method;
 use rehearsal::core::report::{Report, Verdict};
 use rehearsal::core::trace::{Format, Part};
 use rehearsal::store::{BadLines, Input, Recording};
-use rehearsal::verify::{Updates, Verification, VerifyError};
+use rehearsal::verify::{Updates, Verification, VerifyError, changed_questions};
 
 use super::context::Context;
 use super::exit::Exit;
@@ -59,7 +59,7 @@ Examples:
 
 Exit status:
     0  the server answers as recorded, or the recording was updated
-    1  it answers differently
+    1  it answers differently, or asks what an update cannot put into the recording
     2  a flag, the recording or a path is wrong
     3  the server could not be started or reached";
 
@@ -160,6 +160,15 @@ impl Verify {
         }
         writing.finish()?;
         context.talk.say(format_args!("{} has the live answers now", path.display()));
-        Ok(Exit::Ok)
+        match changed_questions(report) {
+            0 => Ok(Exit::Ok),
+            questions => {
+                let s = if questions == 1 { "" } else { "s" };
+                context
+                    .talk
+                    .say(format_args!("{questions} question{s} of the server came or went: record those calls again"));
+                Ok(Exit::ChecksFailed)
+            }
+        }
     }
 }

@@ -19,4 +19,4 @@ mod updates;
 mod verification;
 
 pub use updates::Updates;
-pub use verification::{Verification, VerifyError};
+pub use verification::{Verification, VerifyError, changed_questions};

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Body, Message, Method, Reply};
 use rehearsal_core::protocol::{Revision, meta};
-use rehearsal_core::trace::{Call, Inside, Likeness, RequestKey, subject};
+use rehearsal_core::trace::{Call, Inside, Likeness, Placed, RequestKey, subject};
 use serde_json::{Map, Value};
 
-use super::questions::Recorded;
+use super::questions::{Place, Recorded};
 
 /// One thing to find out.
 #[derive(Debug)]
@@ -97,11 +97,12 @@ impl Plan {
         let returns = params.get("inputResponses").is_some() || state.is_some();
         let before = if returns { self.rounds.get_mut(&(key, state)).and_then(Vec::pop) } else { None };
         let (first, mut questions) = match before {
-            Some(Round { asked, mut questions, open, .. }) => {
+            Some(Round { asked, mut questions, open, last }) => {
                 let replies = params.get("inputResponses").and_then(Value::as_object);
                 let answered = open.iter().filter_map(|(name, question)| {
                     let reply = replies.and_then(|replies| replies.get(name)).cloned();
-                    Recorded::of_round(question, reply)
+                    let Placed { seq, item, .. } = last.request;
+                    Recorded::of_round(Place { seq, item, name: Some(name.clone()) }, question, reply)
                 });
                 questions.extend(answered);
                 (asked, questions)
@@ -213,7 +214,9 @@ fn recorded_question(inside: &Inside) -> Option<Recorded> {
             if method == Method::PING {
                 return None;
             }
-            Some(Recorded { method, params: params(&call.request.message), reply: reply(call) })
+            let Placed { seq, item, .. } = call.request;
+            let place = Place { seq, item, name: None };
+            Some(Recorded { place, method, params: params(&call.request.message), reply: reply(call) })
         }
         Inside::Call(_) | Inside::Entry(_) => None,
     }

@@ -12,9 +12,25 @@ use serde_json::Value;
 
 use crate::client::{Answer, Answers, Asked};
 
+const ADDED: &str = "added: the server asks";
+const REMOVED: &str = "removed: the server no longer asks";
+
+/// Where a question stands in a session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    /// The sequence number of the request that it is, or that was answered with it.
+    pub(super) seq: u64,
+    /// Which of a batch.
+    pub(super) item: Option<u32>,
+    /// What it is called among `inputRequests`; `None` where it is a request of its own.
+    pub(super) name: Option<String>,
+}
+
 /// A recorded question, and what it was told.
 #[derive(Clone, Debug)]
 pub(super) struct Recorded {
+    /// Where it stands.
+    pub(super) place: Place,
     /// Which.
     pub(super) method: Method,
     /// With what.
@@ -25,10 +41,10 @@ pub(super) struct Recorded {
 
 impl Recorded {
     /// A question of a round of 2026-07-28, and the answer that came with the next request.
-    pub(super) fn of_round(question: &Value, reply: Option<Value>) -> Option<Recorded> {
+    pub(super) fn of_round(place: Place, question: &Value, reply: Option<Value>) -> Option<Recorded> {
         let method = question.get("method")?.as_str()?.into();
         let reply = reply.map(|reply| Reply::Result(RawJson::from_value(&reply)));
-        Some(Recorded { method, params: question.get("params").cloned().unwrap_or_default(), reply })
+        Some(Recorded { place, method, params: question.get("params").cloned().unwrap_or_default(), reply })
     }
 }
 
@@ -42,6 +58,7 @@ pub(super) struct Questions {
 struct State {
     expected: VecDeque<Recorded>,
     findings: Vec<Finding>,
+    changed: Vec<(Place, Value)>,
 }
 
 impl Questions {
@@ -62,16 +79,19 @@ impl Questions {
 
     /// What the next request is expected to ask.
     pub(super) fn expect(&self, recorded: Vec<Recorded>) {
-        *self.state() = State { expected: recorded.into(), findings: Vec::new() };
+        *self.state() = State { expected: recorded.into(), ..State::default() };
     }
 
-    /// What was found out about them.
-    pub(super) fn findings(&self) -> Vec<Finding> {
-        let State { expected, mut findings } = std::mem::take(&mut *self.state());
-        findings.extend(
-            expected.iter().map(|it| Finding::error(format!("removed: the server no longer asks {}", it.method))),
-        );
-        findings
+    /// What was found out about them, and what those that are asked in other words ask now.
+    pub(super) fn findings(&self) -> (Vec<Finding>, Vec<(Place, Value)>) {
+        let State { expected, mut findings, changed } = std::mem::take(&mut *self.state());
+        findings.extend(expected.iter().map(|it| Finding::error(format!("{REMOVED} {}", it.method))));
+        (findings, changed)
+    }
+
+    /// Whether a finding says that a question came or went.
+    pub(super) fn is_come_or_gone(finding: &Finding) -> bool {
+        finding.message.starts_with(ADDED) || finding.message.starts_with(REMOVED)
     }
 
     fn answer(&self, asked: &Asked) -> Option<Answer> {
@@ -81,7 +101,7 @@ impl Questions {
         let like = |it: &Recorded| it.method == asked.method;
         let at = state.expected.iter().position(same).or_else(|| state.expected.iter().position(like));
         let Some(recorded) = at.and_then(|at| state.expected.remove(at)) else {
-            let surprise = format!("added: the server asks {}, which was not recorded", asked.method);
+            let surprise = format!("{ADDED} {}, which was not recorded", asked.method);
             let hint = format!("`--answer {}=JSON` answers what the recording does not", asked.method);
             state.findings.push(Finding::error(surprise).hint(hint));
             return None;
@@ -90,6 +110,7 @@ impl Questions {
         if !mismatches.is_empty() {
             let finding = Finding::error(format!("changed: what the server asks with {}", asked.method));
             state.findings.push(finding.because(mismatches));
+            state.changed.push((recorded.place, live));
         }
         Some(match recorded.reply {
             Some(Reply::Result(result)) => Ok(result.value().unwrap_or_default()),

@@ -1,20 +1,25 @@
-//! The live answers in place of the recorded ones.
+//! The live answers in place of the recorded ones, and what the server asks now.
 
 use std::collections::HashMap;
 
+use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Message, Reply};
 use rehearsal_core::trace::{Call, Part};
+use serde_json::Value;
 
-/// Live answers, by the session and the request that they belong to.
+use super::questions::Place;
+
+/// Live answers and questions, by the session and the place that they belong to.
 #[derive(Clone, Debug, Default)]
 pub struct Updates {
     answers: HashMap<(usize, u64, Option<u32>), Reply>,
+    questions: HashMap<(usize, u64, Option<u32>), Vec<(Option<String>, Value)>>,
 }
 
 impl Updates {
     /// Whether nothing is to be changed.
     pub fn is_empty(&self) -> bool {
-        self.answers.is_empty()
+        self.answers.is_empty() && self.questions.is_empty()
     }
 
     /// How many answers there are.
@@ -26,13 +31,59 @@ impl Updates {
         self.answers.insert((session, call.request.seq, call.request.item), reply);
     }
 
-    /// Puts the live answer into a part of a session; sessions count from 1.
+    /// A question is asked in other words.
+    pub(super) fn put_question(&mut self, session: usize, place: Place, params: Value) {
+        let Place { seq, item, name } = place;
+        self.questions.entry((session, seq, item)).or_default().push((name, params));
+    }
+
+    /// Puts the live answer, or the live question, into a part of a session; sessions count from 1.
     pub fn apply(&self, session: usize, part: &mut Part) {
         let Part::Call(call) = part else { return };
-        let Some(reply) = self.answers.get(&(session, call.request.seq, call.request.item)) else { return };
-        let Some(id) = call.request.message.as_request().map(|request| request.id.clone()) else { return };
-        if let Some(response) = &mut call.response {
-            response.message = Message::reply(id, reply);
+        let place = (session, call.request.seq, call.request.item);
+        let Some((id, method)) = call.request.message.as_request().map(|it| (it.id.clone(), it.method.clone())) else {
+            return;
+        };
+        if let (Some(reply), Some(response)) = (self.answers.get(&place), &mut call.response) {
+            response.message = Message::reply(id.clone(), reply);
+        }
+        for (name, live) in self.questions.get(&place).into_iter().flatten() {
+            match name {
+                None => {
+                    let recorded = call.request.message.params().and_then(|params| params.value().ok());
+                    let params = kept(live, recorded.as_ref());
+                    if let Ok(message) = Message::request(id.clone(), method.clone(), Some(&params)) {
+                        call.request.message = message;
+                    }
+                }
+                Some(name) => {
+                    let Some(response) = &mut call.response else { continue };
+                    if let Some(reply) = asking(&response.message, name, live) {
+                        response.message = Message::reply(id.clone(), &reply);
+                    }
+                }
+            }
         }
     }
+}
+
+/// The live params, with what of the recorded ones is another one every time.
+fn kept(live: &Value, recorded: Option<&Value>) -> Value {
+    let mut params = live.clone();
+    for key in ["_meta", "elicitationId", "task"] {
+        if let (Some(value), Some(params)) = (recorded.and_then(|it| it.get(key)), params.as_object_mut()) {
+            params.insert(key.to_owned(), value.clone());
+        }
+    }
+    params
+}
+
+/// A round of `input_required` that asks this under a name.
+fn asking(message: &Message, name: &str, live: &Value) -> Option<Reply> {
+    let Reply::Result(result) = &message.as_response()?.reply else { return None };
+    let mut result = result.value().ok()?;
+    let question = result.get_mut("inputRequests")?.get_mut(name)?;
+    let params = kept(live, question.get("params"));
+    question["params"] = params;
+    Some(Reply::Result(RawJson::from_value(&result)))
 }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::drift::differences;
 use super::listed::Listing;
 use super::plan::{Plan, Step, called, params, reply};
-use super::questions::{Questions, Recorded};
+use super::questions::{self, Questions, Recorded};
 use super::updates::Updates;
 use crate::client::{Client, ClientBuilder, ClientError, Protocol};
 
@@ -32,6 +32,11 @@ pub enum VerifyError<E> {
     /// The server could not be started or reached.
     #[error(transparent)]
     Connect(Box<ClientError>),
+}
+
+/// How many questions came or went, which no update can put into a recording.
+pub fn changed_questions(report: &Report) -> usize {
+    report.all_findings().filter(|finding| Questions::is_come_or_gone(finding)).count()
 }
 
 /// Sends recorded requests to a live server and compares what it answers; sessions one after the other, each on a
@@ -58,9 +63,11 @@ enum Live {
 }
 
 /// What was found out about one thing.
+#[derive(Default)]
 struct Found {
     findings: Vec<Finding>,
     replies: Vec<(Call, Reply)>,
+    questions: Vec<(questions::Place, Value)>,
 }
 
 impl Verification {
@@ -155,15 +162,18 @@ impl Verification {
         };
         let mut case = Case::ran(name, since.elapsed());
         match found {
-            Ok(Found { findings, replies }) => {
+            Ok(Found { findings, replies, questions }) => {
                 case.findings = findings;
                 replies.into_iter().for_each(|(call, reply)| self.updates.put(self.session, &call, reply));
+                for (place, params) in questions {
+                    self.updates.put_question(self.session, place, params);
+                }
             }
             Err(error) => {
                 if matches!(error, ClientError::ServerGone { .. }) {
                     self.live = Live::Gone;
                 }
-                case.findings = self.questions.findings();
+                case.findings = self.questions.findings().0;
                 case.findings.push(Finding::error(format!("no answer: {error}")));
             }
         }
@@ -198,7 +208,7 @@ impl Verification {
     /// What the server says about itself. Its version may change, and so may that of the protocol.
     fn introduced(&self, call: &Call, client: &Client) -> Found {
         let Some(Reply::Result(result)) = reply(call) else {
-            return Found { findings: Vec::new(), replies: Vec::new() };
+            return Found::default();
         };
         let mut recorded = result.value().unwrap_or_default();
         let is_modern = client.revision().era() == Era::Modern;
@@ -244,7 +254,7 @@ impl Verification {
             let note = Finding::note(format!("the server's version was {before} and is {after}"));
             findings.push(note.at(place(call)));
         }
-        Found { findings, replies: vec![(call.clone(), updated)] }
+        Found { findings, replies: vec![(call.clone(), updated)], ..Found::default() }
     }
 
     /// A result as the comparison sees it.
@@ -255,7 +265,7 @@ impl Verification {
     /// All pages of a list, compared element by element.
     async fn listed(&self, method: &Method, pages: &[Call], client: &Client) -> Result<Found, ClientError> {
         let (Some(listing), Some(first)) = (Listing::of(method), pages.first()) else {
-            return Ok(Found { findings: Vec::new(), replies: Vec::new() });
+            return Ok(Found::default());
         };
         let mut live: Vec<Value> = Vec::new();
         let (mut result, mut cursor) = (json!({}), None);
@@ -294,7 +304,7 @@ impl Verification {
             }
             (page.clone(), Reply::Result(RawJson::from_value(&updated)))
         });
-        Ok(Found { findings, replies: replies.collect() })
+        Ok(Found { findings, replies: replies.collect(), ..Found::default() })
     }
 
     /// Sends a request again, and compares what comes of it.
@@ -306,16 +316,16 @@ impl Verification {
         client: &Client,
     ) -> Result<Found, ClientError> {
         let Some(method) = asked.request.message.method() else {
-            return Ok(Found { findings: Vec::new(), replies: Vec::new() });
+            return Ok(Found::default());
         };
         self.questions.expect(questions);
         let (params, wants_progress) = sendable(params(&asked.request.message));
         let request = client.request(method.clone(), params);
         let response = if wants_progress { request.with_progress().await? } else { request.await? };
         let mut found = self.judged(asked, answered, &reply_of(&response)?);
-        let mut findings = self.questions.findings();
+        let (mut findings, questions) = self.questions.findings();
         findings.append(&mut found.findings);
-        Ok(Found { findings, ..found })
+        Ok(Found { findings, questions, ..found })
     }
 
     /// Compares a live answer with the recorded one.
@@ -328,7 +338,7 @@ impl Verification {
         };
         let (before, after) = (without_params(answered), without_params(&with_reply(answered, live)));
         let findings = differences(&before, &after, None, Some(&place(asked)));
-        Found { findings, replies: vec![(answered.clone(), live.clone())] }
+        Found { findings, replies: vec![(answered.clone(), live.clone())], ..Found::default() }
     }
 }
 

@@ -34,5 +34,6 @@ mod trace;
 mod trace_check;
 mod traced;
 mod verify;
+mod verify_drift;
 mod which_server;
 mod wrap;

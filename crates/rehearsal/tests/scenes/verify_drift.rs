@@ -1,0 +1,139 @@
+//! `rehearse verify`, where the surface of a server or its questions have changed.
+
+use crate::stage::{Stage, rehearse};
+
+const BEFORE: &str = r#"
+server: { name: notes, version: "1" }
+tools:
+  - name: write
+    description: Write a note
+    input_schema: { type: object, properties: { text: { type: string } }, required: [text] }
+    output_schema: { type: object, properties: { id: { type: integer } } }
+    annotations: { destructive_hint: false }
+    answers: [{ structured_content: { id: 1 } }]
+  - name: clear
+    answers: [{ text: cleared }]
+"#;
+
+const AFTER: &str = r#"
+server: { name: notes, version: "1" }
+tools:
+  - name: clear
+    answers: [{ text: cleared }]
+  - name: write
+    description: Write a note
+    input_schema: { type: object, properties: { text: { type: string, maxLength: 80 }, tag: { type: string } }, required: [text, tag] }
+    output_schema: { type: object, properties: { id: { type: string } } }
+    annotations: { destructive_hint: true, idempotent_hint: true }
+    answers: [{ structured_content: { id: "1" } }]
+"#;
+
+#[test]
+fn schemas_and_annotations_are_part_of_the_surface_and_order_is_not() {
+    let stage = Stage::new().file("before.mock.yaml", BEFORE).file("after.mock.yaml", AFTER);
+    stage.play("rehearse list -- rehearse record -q -o trace.jsonl -- rehearse mock before.mock.yaml");
+    rehearse!(stage, "rehearse verify trace.jsonl -- rehearse mock after.mock.yaml", @r#"
+    exit: 1
+    ----- stdout -----
+    ~ tools/list
+      error: added: the tool `write` (message 2)
+        $.inputSchema.properties.text.maxLength: expected nothing, got 80
+        $.inputSchema.properties.tag: expected nothing, got {"type":"string"}
+        $.annotations.idempotentHint: expected nothing, got true
+      error: changed: the tool `write` (message 2)
+        $.inputSchema.required: expected 1 element, got 2
+        $.outputSchema.properties.id.type: expected "integer", got "string"
+        $.annotations.destructiveHint: expected false, got true
+    ----- stderr -----
+    1 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+    rehearse!(stage, "rehearse verify trace.jsonl --ignore '$.result.tools[*].annotations' --ignore '$.result.tools[*].inputSchema' --ignore '$.result.tools[*].outputSchema' -- rehearse mock after.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    2 as recorded, 0 different, 0 skipped
+    ");
+}
+
+/// A server that asks these questions before it answers.
+fn asking(questions: &[&str]) -> String {
+    let ask = |(at, message): (usize, &&str)| {
+        format!(
+            "{{ ask: {{ q{at}: {{ elicitation: {{ message: '{message}', requested_schema: {{ type: object, properties: {{}} }} }} }} }} }}"
+        )
+    };
+    let steps: Vec<String> = questions.iter().enumerate().map(ask).collect();
+    let steps = steps.join(", ");
+    format!(
+        "server: {{ name: asks, version: '1' }}\ntools: [{{ name: book, answers: [{{ steps: [{steps}], text: booked }}] }}]\n"
+    )
+}
+
+const ANSWER: &str = r#"--answer 'elicitation/create={"action":"accept","content":{}}'"#;
+
+#[test]
+fn a_question_in_other_words_is_updated_in_both_eras() {
+    for protocol in ["modern", "legacy"] {
+        let stage = Stage::new();
+        let stage = stage.file("one.mock.yaml", &asking(&["How?"])).file("two.mock.yaml", &asking(&["How then?"]));
+        let record = "rehearse record -q -o trace.jsonl -- rehearse mock one.mock.yaml";
+        stage.play(&format!("rehearse call book {ANSWER} --protocol {protocol} -- {record}"));
+        insta::allow_duplicates! {
+            rehearse!(stage, "rehearse verify trace.jsonl --update -- rehearse mock two.mock.yaml", @r#"
+            exit: 0
+            ----- stdout -----
+            ~ tools/call book
+              error: changed: what the server asks with elicitation/create
+                $.message: expected "How?", got "How then?"
+            ----- stderr -----
+            2 as recorded, 1 different, 0 skipped
+            trace.jsonl has the live answers now
+            "#);
+            rehearse!(stage, "rehearse verify trace.jsonl -- rehearse mock two.mock.yaml", @"
+            exit: 0
+            ----- stderr -----
+            3 as recorded, 0 different, 0 skipped
+            ");
+            // What is replayed asks the new question.
+            let replay = format!("rehearse call book {ANSWER} -v -- rehearse replay -q trace.jsonl 2>&1 | grep -c 'How then?'");
+            rehearse!(stage, &replay, @"
+            exit: 0
+            ----- stdout -----
+            1
+            ");
+            // And it is what the protocol wants.
+            rehearse!(stage, "rehearse trace check trace.jsonl 2>/dev/null", @"exit: 0");
+        }
+    }
+}
+
+#[test]
+fn a_question_that_came_or_went_has_to_be_recorded_again() {
+    let (one, two) = (asking(&["How?"]), asking(&["How?", "When?"]));
+    let stage = Stage::new().file("one.mock.yaml", &one).file("two.mock.yaml", &two);
+    for (file, trace) in [("one", "one.jsonl"), ("two", "two.jsonl")] {
+        let record = format!("rehearse record -q -o {trace} -- rehearse mock {file}.mock.yaml");
+        stage.play(&format!("rehearse call book {ANSWER} --protocol legacy -- {record}"));
+    }
+    rehearse!(stage, &format!("rehearse verify one.jsonl --update {ANSWER} -- rehearse mock two.mock.yaml"), @"
+    exit: 1
+    ----- stdout -----
+    ~ tools/call book
+      error: added: the server asks elicitation/create, which was not recorded
+        hint: `--answer elicitation/create=JSON` answers what the recording does not
+    ----- stderr -----
+    2 as recorded, 1 different, 0 skipped
+    one.jsonl has the live answers now
+    1 question of the server came or went: record those calls again
+    ");
+    rehearse!(stage, "rehearse verify two.jsonl --update -- rehearse mock one.mock.yaml", @"
+    exit: 1
+    ----- stdout -----
+    ~ tools/call book
+      error: removed: the server no longer asks elicitation/create
+    ----- stderr -----
+    2 as recorded, 1 different, 0 skipped
+    two.jsonl has the live answers now
+    1 question of the server came or went: record those calls again
+    ");
+}
