@@ -6,7 +6,7 @@ use crate::exchange::{Channel, Side};
 use crate::message::{Body, Message, Method, Reply, Request, RequestId};
 use crate::protocol::{Era, Revision, header, meta};
 use crate::report::{Finding, Place};
-use crate::trace::{Call, Entry, HttpHead, Inside, Moment, Placed, What};
+use crate::trace::{Call, Entry, Inside, Moment, Placed, What};
 
 /// A finding and the message that it is about.
 #[derive(Clone, Debug, PartialEq)]
@@ -224,15 +224,13 @@ fn garbled(message: &Message) -> Finding {
 }
 
 fn version_header(inside: &[Inside], on: Channel) -> Option<String> {
-    let head = |thing: &Inside| -> Option<HttpHead> {
-        let Inside::Entry(Entry { what: What::Http { from: Side::Client, channel, head }, .. }) = thing else {
-            return None;
-        };
-        (*channel == on).then(|| head.clone())
-    };
-    let headers = inside.iter().find_map(head)?.headers;
-    let named = headers.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(header::PROTOCOL_VERSION));
-    named.map(|(_, value)| value.trim().to_owned())
+    let mut heads = inside.iter().filter_map(|thing| match thing {
+        Inside::Entry(Entry { what: What::Http { from: Side::Client, channel, head }, .. }) if *channel == on => {
+            Some(head)
+        }
+        Inside::Entry(_) | Inside::Call(_) => None,
+    });
+    heads.next()?.headers.get(header::PROTOCOL_VERSION).map(|version| version.trim().to_owned())
 }
 
 #[cfg(test)]

@@ -33,10 +33,7 @@ pub(super) fn check_heads(
 
 fn question(call: &Call, request: &Request, head: &HttpHead, revision: Revision) -> Option<Finding> {
     let method = &request.method;
-    let values = |name: &str| -> Vec<String> {
-        let named = head.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
-        named.map(|(_, value)| value.clone()).collect()
-    };
+    let values = |name: &str| -> Vec<String> { head.headers.all(name).map(str::to_owned).collect() };
     let version = header::PROTOCOL_VERSION;
     // With HTTP+SSE the answer comes on another stream, and there is no such header.
     let answered_here = call.response.as_ref().is_some_and(|response| response.channel == call.channel());

@@ -76,7 +76,7 @@ fn head() -> impl Strategy<Value = HttpHead> {
         method,
         target,
         status,
-        headers,
+        headers: headers.into_iter().collect(),
     })
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::headers::Headers;
 use crate::exchange::{Channel, Side};
 use crate::message::Message;
 
@@ -102,7 +103,7 @@ pub struct HttpHead {
     /// On a response.
     pub status: Option<u16>,
     /// Names and values as they came, in order.
-    pub headers: Vec<(String, String)>,
+    pub headers: Headers,
 }
 
 /// How a session ended.

@@ -209,7 +209,7 @@ impl std::convert::From<From> for Side {
 
 impl std::convert::From<HttpFields> for HttpHead {
     fn from(HttpFields { method, target, status, headers }: HttpFields) -> HttpHead {
-        HttpHead { method, target, status, headers }
+        HttpHead { method, target, status, headers: headers.into_iter().collect() }
     }
 }
 

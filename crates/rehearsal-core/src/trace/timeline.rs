@@ -326,7 +326,7 @@ fn size(thing: &Inside) -> usize {
         }
         Inside::Entry(entry) => match &entry.what {
             What::Message { message, .. } => message.raw().len(),
-            What::Http { head, .. } => head.headers.iter().map(|(name, value)| name.len() + value.len()).sum(),
+            What::Http { head, .. } => head.headers.bytes(),
             What::Event { data, .. } => data.len(),
             What::Stderr { line } => line.len(),
             What::Piece { bytes, .. } => bytes.len(),
@@ -459,7 +459,7 @@ mod tests {
         let head = |from, status: Option<u16>| What::Http {
             from,
             channel: Channel(1),
-            head: crate::trace::HttpHead { method: None, target: None, status, headers: Vec::new() },
+            head: crate::trace::HttpHead { method: None, target: None, status, headers: Default::default() },
         };
         let message = |from, members: &str| {
             let message = Message::parse(format!(r#"{{"jsonrpc":"2.0",{members}}}"#));

@@ -320,7 +320,7 @@ mod tests {
             method: method.map(str::to_owned),
             target: method.map(|_| "/mcp?page=2".to_owned()),
             status,
-            headers: vec![("Content-Type".to_owned(), kind.to_owned())],
+            headers: [("Content-Type", kind)].into_iter().collect(),
         };
         let what = What::Http { from, channel: Channel(1), head };
         Part::Entry(Entry::new(seq, Duration::from_millis(at), what))

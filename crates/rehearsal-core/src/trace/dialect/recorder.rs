@@ -65,7 +65,7 @@ impl Recorder {
                 method: text("http_method"),
                 target: text("http_path"),
                 status: status.map(|status| status as u16),
-                headers: Vec::new(),
+                headers: Default::default(),
             };
             let what = What::Http { from: Side::Client, channel: Channel(seq + 1), head };
             return Ok(Part::Entry(Entry::new(seq, asked_at, what)));

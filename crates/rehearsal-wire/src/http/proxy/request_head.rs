@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 use httparse::{Header, ParserConfig, Request, Status};
-use rehearsal_core::trace::HttpHead;
+use rehearsal_core::trace::{Headers, HttpHead};
 
 use tokio::sync::watch;
 
@@ -141,12 +141,11 @@ pub(super) fn read(
 }
 
 /// Names and values as they came; bytes that are not UTF-8 are shown as `�`.
-pub(super) fn owned(fields: &[Header]) -> Vec<(String, String)> {
-    let text = |value| match std::str::from_utf8(value) {
-        Ok(text) => text.to_owned(),
-        Err(_) => String::from_utf8_lossy(value).into_owned(),
-    };
-    fields.iter().map(|field| (field.name.to_owned(), text(field.value))).collect()
+pub(super) fn owned(fields: &[Header]) -> Headers {
+    let bytes = fields.iter().map(|field| field.name.len() + field.value.len()).sum();
+    let mut headers = Headers::with_capacity(fields.len(), bytes);
+    fields.iter().for_each(|field| headers.push(field.name, &String::from_utf8_lossy(field.value)));
+    headers
 }
 
 /// The items of a list that may be spread over several headers.
@@ -232,7 +231,7 @@ mod tests {
             .replace("http://127.0.0.1:9", "https://mcp.example:8443");
         assert_eq!(out, expected);
         assert_eq!((asked.framing, asked.facts.kind), (Framing::Length(3), Kind::Other));
-        assert_eq!(asked.head.headers[0], ("hOST".to_owned(), "127.0.0.1:9".to_owned()));
+        assert_eq!(asked.head.headers.iter().next(), Some(("hOST", "127.0.0.1:9")));
         assert_eq!(asked.head.target.as_deref(), Some("/mcp?a=%20"));
     }
 
@@ -243,7 +242,7 @@ mod tests {
         let read = |head: &str| {
             let mut out = Vec::new();
             let (_, asked) = read(head.as_bytes(), &rules, None, &mut out).unwrap().unwrap();
-            (String::from_utf8(out).unwrap(), asked.head.headers.len())
+            (String::from_utf8(out).unwrap(), asked.head.headers.iter().count())
         };
         let ours = "GET /x HTTP/1.1\r\nAuthorization: Bearer t\r\nHost: mcp.example:8443\r\n\r\n";
         assert_eq!(read("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"), (ours.to_owned(), 1));

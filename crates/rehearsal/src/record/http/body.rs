@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::{Message, Reason};
 use rehearsal_core::redact::Redaction;
-use rehearsal_core::trace::What;
+use rehearsal_core::trace::{Headers, What};
 use rehearsal_wire::http::sse::{Decoder, Event};
 
 use super::encoding::{Encoding, More};
@@ -41,16 +41,10 @@ pub(super) struct Place {
     pub(super) channel: Channel,
 }
 
-/// The value of a header.
-pub(super) fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
-    headers.iter().find(|(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
-}
-
 impl Body {
     /// A body with these headers; `limit` is the longest message.
-    pub(super) fn new(headers: &[(String, String)], limit: usize) -> Body {
-        let encoding =
-            header(headers, "content-encoding").filter(|encoding| !encoding.eq_ignore_ascii_case("identity"));
+    pub(super) fn new(headers: &Headers, limit: usize) -> Body {
+        let encoding = headers.get("content-encoding").filter(|encoding| !encoding.eq_ignore_ascii_case("identity"));
         if let Some(name) = encoding {
             return match Encoding::named(name) {
                 Some(encoding) => {
@@ -64,8 +58,8 @@ impl Body {
     }
 
     /// What a body is once it is not compressed.
-    fn content(headers: &[(String, String)], limit: usize) -> Body {
-        let kind = header(headers, "content-type").unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    fn content(headers: &Headers, limit: usize) -> Body {
+        let kind = headers.get("content-type").unwrap_or_default().split(';').next().unwrap_or_default().trim();
         if kind.eq_ignore_ascii_case("text/event-stream") {
             return Body::Events(Decoder::new(limit), Kept::default());
         }
@@ -225,8 +219,7 @@ mod tests {
     const PLACE: Place = Place { from: Side::Server, channel: Channel(7) };
 
     fn read(headers: &[(&str, &str)], pieces: &[&str], is_whole: bool, limit: usize) -> (Vec<What>, Option<String>) {
-        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        let mut body = Body::new(&headers, limit);
+        let mut body = Body::new(&headers.iter().copied().collect(), limit);
         let mut whats = Vec::new();
         pieces.iter().for_each(|piece| body.push(piece.as_bytes(), PLACE, &mut whats));
         let why = body.end(is_whole, PLACE, &mut whats);
@@ -263,8 +256,7 @@ mod tests {
             let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
             std::io::Write::write_all(&mut gzip, text.as_bytes()).unwrap();
             let headers = [("content-encoding", "gzip"), ("content-type", kind)];
-            let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
-            let mut body = Body::new(&headers, limit);
+            let mut body = Body::new(&headers.into_iter().collect(), limit);
             let mut whats = Vec::new();
             gzip.finish().unwrap().chunks(5).for_each(|piece| body.push(piece, PLACE, &mut whats));
             let why = body.end(true, PLACE, &mut whats);

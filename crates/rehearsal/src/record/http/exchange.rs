@@ -8,7 +8,7 @@ use rehearsal_core::protocol::{Revision, header as names, meta};
 use rehearsal_core::trace::{End, HttpHead, What};
 use rehearsal_wire::http::proxy::{Forward, Over, Sight, Watcher};
 
-use super::body::{Body, Place, header};
+use super::body::{Body, Place};
 use super::sessions::{Session, Sessions, Transport};
 use crate::record::tape::Passed;
 
@@ -83,7 +83,7 @@ impl Exchange {
     /// The session, where the head says it.
     fn by_head(&self, head: &HttpHead) -> Option<(Arc<Session>, Role)> {
         let sessions = &self.sessions;
-        let value = |name: &str| header(&head.headers, name);
+        let value = |name: &str| head.headers.get(name);
         let method = head.method.as_deref().unwrap_or_default();
         let target = head.target.as_deref().unwrap_or_default();
         if value(names::PROTOCOL_VERSION).is_some_and(is_stateless) {
@@ -186,7 +186,7 @@ impl Exchange {
         {
             let accepted = (200..300).contains(&status);
             match role {
-                Role::Handshake if accepted => match header(&head.headers, names::SESSION_ID) {
+                Role::Handshake if accepted => match head.headers.get(names::SESSION_ID) {
                     Some(id) => self.sessions.name(session, id),
                     None => self.sessions.leave_unnamed(session, self.socket),
                 },
@@ -410,8 +410,8 @@ mod tests {
         }
     }
 
-    fn owned(headers: Headers) -> Vec<(String, String)> {
-        headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    fn owned(headers: Headers) -> rehearsal_core::trace::Headers {
+        headers.iter().copied().collect()
     }
 
     fn request(method: &str) -> String {

@@ -254,8 +254,7 @@ fn transport(facts: &mut Facts, thing: &Inside) {
     let Inside::Entry(entry) = thing else { return };
     match &entry.what {
         What::Http { from: Side::Server, head, .. } if head.status == Some(200) => {
-            let kind = head.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-            match kind.map(|(_, value)| value.starts_with("text/event-stream")) {
+            match head.headers.get("content-type").map(|kind| kind.starts_with("text/event-stream")) {
                 Some(true) => facts.streamed += 1,
                 Some(false) => facts.plain += 1,
                 None => {}
