@@ -47,8 +47,9 @@ pub(super) fn is_clean(rules: &Rules, head: &HttpHead) -> bool {
         if is_one_of(name, CREDENTIALS) || value.starts_with(['/', '?']) || value.starts_with("=?") {
             return false;
         }
+        let argument = name.get(PARAM_PREFIX.len()..).filter(|_| is_param(name));
         text.extend_from_slice(b"\n\"");
-        text.extend(name.bytes().map(|byte| byte.to_ascii_lowercase()));
+        text.extend(argument.unwrap_or(name).bytes().map(|byte| byte.to_ascii_lowercase()));
         text.extend_from_slice(b"\" ");
         text.extend_from_slice(value.as_bytes());
     }
@@ -66,7 +67,7 @@ pub(super) fn header(rules: &Rules, name: &str, value: &str, hits: &mut Vec<Hit>
     // `Mcp-Name` and `Mcp-Param-*` may be written in base64.
     let decoded = if lower.starts_with("mcp-") { decode(value) } else { None };
     let text = decoded.as_deref().unwrap_or(value);
-    let argument = lower.strip_prefix(&PARAM_PREFIX.to_ascii_lowercase());
+    let argument = lower.get(PARAM_PREFIX.len()..).filter(|_| is_param(&lower));
     let secret = key::secret(argument.unwrap_or(&lower)).filter(|_| rules.standard);
     let credentials = rules.standard && CREDENTIALS.contains(&lower.as_str());
     match secret.or(credentials.then_some(Kind::Authorization)) {
@@ -88,6 +89,11 @@ pub(super) fn header(rules: &Rules, name: &str, value: &str, hits: &mut Vec<Hit>
     hits.append(&mut scan.hits);
     let clean = String::from_utf8(apply(text.as_bytes(), scan.edits)).expect("pieces of text replaced by text");
     Some(if decoded.is_some() { encode(&clean).into_owned() } else { clean })
+}
+
+/// Whether a header repeats an argument, whose name follows.
+fn is_param(name: &str) -> bool {
+    name.get(..PARAM_PREFIX.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(PARAM_PREFIX))
 }
 
 fn is_one_of(name: &str, names: &[&str]) -> bool {
@@ -127,7 +133,7 @@ mod tests {
         let headers = [("Host", "127.0.0.1:9"), ("Mcp-Name", "echo"), ("Mcp-Session-Id", "8d6f"), ("Accept", "*/*")];
         assert!(is_clean(&rules(), &head("/mcp", &headers)));
         assert!(!is_clean(&rules(), &head("/mcp?key=1", &headers)));
-        for name in ["Authorization", "X-Api-kEy", "x-auth", "X-Functions-Key", "Cookie", "pin"] {
+        for name in ["Authorization", "X-Api-kEy", "x-auth", "X-Functions-Key", "Cookie", "pin", "Mcp-Param-pin"] {
             assert!(!is_clean(&rules(), &head("/mcp", &[(name, "12345")])), "{name}");
         }
     }
