@@ -5,6 +5,7 @@
 //!                                            └─► loose: what belongs to no request
 //! ```
 
+mod at_hand;
 mod channel;
 mod elsewhere;
 mod outcome;

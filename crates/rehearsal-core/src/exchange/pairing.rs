@@ -1,10 +1,11 @@
 //! Finds for every message the request that it belongs to.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::at_hand::AtHand;
 use super::{Channel, Exchange, Key, Outcome, Side, Stamped};
 use crate::json::RawJson;
 use crate::message::{Body, Message, Method, Notification, Reason, RequestId};
@@ -15,7 +16,7 @@ use crate::protocol::meta;
 /// `T` is whatever the caller keeps beside an open request, such as who waits for the answer.
 #[derive(Debug)]
 pub struct Pairing<T = ()> {
-    open: BTreeMap<Key, Open<T>>,
+    open: AtHand<Open<T>>,
     tokens: HashMap<(Side, Bytes), Vec<Key>>,
     cancelled: VecDeque<Key>,
     limit: Limit,
@@ -166,13 +167,8 @@ impl<T> Pairing<T> {
 
     /// Ends every exchange of a channel without an answer, because the channel is gone.
     pub fn abandon_channel(&mut self, channel: Channel) -> Vec<(Box<Exchange>, T)> {
-        let of_channel = |asker| {
-            self.open
-                .range(first(channel, asker)..)
-                .map(|(key, _)| key)
-                .take_while(move |key| key.channel == channel && key.asker == asker)
-        };
-        let keys: Vec<Key> = of_channel(Side::Client).chain(of_channel(Side::Server)).cloned().collect();
+        let asked_by = |asker| self.open.asked_by(asker, channel).map(|(key, _)| key);
+        let keys: Vec<Key> = asked_by(Side::Client).chain(asked_by(Side::Server)).cloned().collect();
         keys.iter().filter_map(|key| self.abandon(key)).collect()
     }
 
@@ -237,7 +233,7 @@ impl<T: Default> Pairing<T> {
                 // Half an answer is better news for the one who waits than silence.
                 let named = garbled.id.clone().map(|id| Key { channel, asker: from.other(), id });
                 let key = named.or_else(|| self.only_open(channel, from.other()).filter(|_| is_cut_answer(&message)));
-                match key.filter(|key| self.open.contains_key(key)) {
+                match key.filter(|key| self.open.get(key).is_some()) {
                     Some(key) => self.answer(key, Stamped { at, message }),
                     None => Step::Loose { message: Stamped { at, message }, why: Loose::Garbled },
                 }
@@ -301,11 +297,12 @@ impl<T: Default> Pairing<T> {
                     value => RequestId::Number(value.as_i64()?),
                 };
                 let exact = Key { channel, asker: from, id };
-                if self.open.contains_key(&exact) {
+                if self.open.get(&exact).is_some() {
                     return Some(exact);
                 }
                 // Over HTTP a cancellation is a POST of its own: any channel will do if there is only one.
-                let mut others = self.open.keys().filter(|key| key.asker == from && key.id == exact.id);
+                let mut others =
+                    self.open.iter().map(|(key, _)| key).filter(|key| key.asker == from && key.id == exact.id);
                 others.next().filter(|_| others.next().is_none()).cloned()
             }
             // A log message does not say whose it is; where only one request is open it can only be that one's.
@@ -318,8 +315,7 @@ impl<T: Default> Pairing<T> {
 impl<T> Pairing<T> {
     /// The one request that `asker` has open on `channel`, if there is exactly one.
     pub fn only_open(&self, channel: Channel, asker: Side) -> Option<Key> {
-        let here = |key: &Key| key.channel == channel && key.asker == asker;
-        let open = self.open.range(first(channel, asker)..).take_while(|(key, _)| here(key));
+        let open = self.open.asked_by(asker, channel);
         // One that was cancelled only waits for a late answer; nothing else is about it.
         let mut waiting = open.filter(|(_, open)| !open.is_cancelled()).map(|(key, _)| key);
         let only = waiting.next()?;
@@ -337,11 +333,6 @@ impl<T> Open<T> {
 fn is_cut_answer(message: &Message) -> bool {
     let too_long = message.as_garbled().is_some_and(|garbled| matches!(garbled.reason, Reason::TooLong { .. }));
     too_long && !message.text().contains("\"method\"")
-}
-
-/// The least key of a channel and an asker.
-fn first(channel: Channel, asker: Side) -> Key {
-    Key { channel, asker, id: RequestId::Number(i64::MIN) }
 }
 
 #[cfg(test)]
