@@ -8,6 +8,8 @@
 //! It knows the whole grammar of JSON, but gives up where anything is unusual: a key with escapes, one that stands twice,
 //! deep nesting, and all that is not JSON. `serde_json` is the judge of those. What is found here is what it would find.
 
+use std::ops::Range;
+
 use super::envelope::{Envelope, Key};
 use crate::json::{eight, special};
 
@@ -15,9 +17,15 @@ use crate::json::{eight, special};
 pub(super) fn envelope(bytes: &[u8]) -> Option<(Envelope<'_>, Letters)> {
     let mut scan = Scan { bytes, beyond: 0 };
     let mut envelope = Envelope::default();
-    let mut at = scan.byte(scan.space(0), b'{')?;
+    let mut at = 0;
+    if bytes.starts_with(USUAL) {
+        envelope.jsonrpc = Some(&bytes[USUAL_VERSION]);
+        at = USUAL.len();
+    } else {
+        at = scan.byte(scan.space(at), b'{')?;
+    }
     at = scan.space(at);
-    if scan.peek(at)? == b'}' {
+    if scan.peek(at)? == b'}' && envelope.jsonrpc.is_none() {
         at += 1;
     } else {
         loop {
@@ -40,6 +48,11 @@ pub(super) fn envelope(bytes: &[u8]) -> Option<(Envelope<'_>, Letters)> {
     let letters = if scan.beyond & eight(0x80) == 0 { Letters::Ascii } else { Letters::Any };
     (scan.space(at) == bytes.len()).then_some((envelope, letters))
 }
+
+/// How nearly everybody begins, up to where the next key stands.
+const USUAL: &[u8] = br#"{"jsonrpc":"2.0","#;
+/// Where the version is in it.
+const USUAL_VERSION: Range<usize> = 11..16;
 
 /// Which letters were seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
