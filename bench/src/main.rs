@@ -18,6 +18,7 @@ mod peer;
 mod proxy;
 mod record;
 mod replay;
+mod replay_peers;
 #[cfg(feature = "peers")]
 mod rmcp_echo;
 mod stdio;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Some(mock::ARGUMENT) => mock::serve(arguments.get(1)),
         Some(mock::OVER_HTTP) => mock::serve_http(arguments.get(1)),
         Some(replay::ARGUMENT) => replay::serve(arguments.get(1)),
+        Some(replay::OVER_HTTP) => replay::serve_http(arguments.get(1)),
         #[cfg(feature = "peers")]
         Some(rmcp_echo::ARGUMENT) => rmcp_echo::serve(),
         #[cfg(feature = "peers")]

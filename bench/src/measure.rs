@@ -26,6 +26,12 @@ impl Table {
         self.only.as_ref().is_none_or(|only| what.contains(only.as_str()))
     }
 
+    /// Whether anybody wants to know how much memory is held; only where it is asked for, because a million calls take a
+    /// while.
+    pub(crate) fn wants_memory(&self) -> bool {
+        self.only.as_ref().is_some_and(|only| "memory".contains(only.as_str()))
+    }
+
     /// Turns of ours and of the bare way, one after the other; each returns what one operation took.
     pub(crate) fn measure<E>(
         &mut self,

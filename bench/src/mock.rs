@@ -11,7 +11,7 @@ use rehearsal::Client;
 use rehearsal::client::Protocol;
 use rehearsal::core::protocol::Revision;
 use rehearsal::mock::{Files, Server, http_options};
-use rehearsal::wire::http::server::HttpServer;
+use rehearsal::wire::http::server::{HttpServer, Options};
 use rehearsal::wire::{MESSAGE_LIMIT, stdio};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
@@ -35,7 +35,15 @@ pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
     let echo = folder.file("echo", "  - { name: echo, answers: [{ text: '{{ arguments.message }}' }] }\n")?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
     #[cfg(feature = "peers")]
-    crate::rmcp_echo::measure(table, &runtime, &echo)?;
+    crate::rmcp_echo::measure(
+        table,
+        &runtime,
+        &crate::rmcp_echo::Ours {
+            name: "mock",
+            on_stdio: [ARGUMENT.as_ref(), &echo],
+            over_http: [OVER_HTTP.as_ref(), &echo],
+        },
+    )?;
     let (mut tools, mut rules) = (String::new(), String::from("  - name: echo\n    answers:\n"));
     for number in 0..MANY {
         writeln!(tools, "  - {{ name: tool_{number}, answers: [{{ text: hello }}] }}")?;
@@ -76,14 +84,18 @@ pub(crate) async fn checked(client: Client) -> Result<Client, Box<dyn Error>> {
     Ok(client)
 }
 
-/// From starting a process until it has answered `initialize`.
+/// From starting this program in another role until it has answered `initialize`.
 pub(crate) fn first_answer(words: &[&Path]) -> Result<Duration, Box<dyn Error>> {
+    first_answer_of(Command::new(std::env::current_exe()?).args(words))
+}
+
+/// From starting a process until it has answered `initialize`.
+pub(crate) fn first_answer_of(command: &mut Command) -> Result<Duration, Box<dyn Error>> {
     let client = json!({"name": "bench", "version": "1"});
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
     let request = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
     let started = Instant::now();
-    let mut command = Command::new(std::env::current_exe()?);
-    let mut child = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     writeln!(child.stdin.as_mut().ok_or("no stdin")?, "{request}")?;
     let answered = child.stdout.as_mut().ok_or("no stdout")?.read(&mut [0; 1])?;
     let took = started.elapsed();
@@ -115,6 +127,11 @@ pub(crate) fn serve_http(file: Option<&String>) -> Result<(), Box<dyn Error>> {
     end_with_stdin();
     let server = Server::new(Files::new(file).load()?);
     let options = http_options(&server);
+    on_http(server, options)
+}
+
+/// Serves over HTTP, and says on stdout where.
+pub(crate) fn on_http(server: Server, options: Options) -> Result<(), Box<dyn Error>> {
     runtime()?.block_on(async {
         let mut listener = HttpServer::bind(options).await?;
         writeln!(io::stdout(), "{}", listener.url())?;

@@ -70,10 +70,8 @@ fn rows(table: &mut Table, what: &str, folder: &Path) -> Result<(), Box<dyn Erro
     Ok(())
 }
 
-/// Only where it is asked for: a million calls take a while.
 fn memory(table: &Table, what: &str, folder: &Path) -> Result<(), Box<dyn Error>> {
-    let asked = table.only.as_ref().is_some_and(|only| "memory".contains(only.as_str()));
-    if !asked {
+    if !table.wants_memory() {
         return Ok(());
     }
     let mut recorder = Peer::start(&[RECORDER, &folder.join("memory.jsonl").to_string_lossy()], 64)?;
@@ -89,7 +87,7 @@ fn memory(table: &Table, what: &str, folder: &Path) -> Result<(), Box<dyn Error>
 }
 
 /// A server, or whoever stands before it.
-struct Peer {
+pub(crate) struct Peer {
     child: Child,
     stdin: File,
     stdout: File,
@@ -100,7 +98,7 @@ struct Peer {
 }
 
 impl Peer {
-    fn start(arguments: &[&str], window: u32) -> Result<Peer, Box<dyn Error>> {
+    pub(crate) fn start(arguments: &[&str], window: u32) -> Result<Peer, Box<dyn Error>> {
         let mut command = Command::new(std::env::current_exe()?);
         let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let stdin: OwnedFd = child.stdin.take().ok_or("no stdin")?.into();
@@ -109,11 +107,7 @@ impl Peer {
         for pipe in [&stdin, &stdout] {
             fcntl(pipe, FcntlArg::F_SETPIPE_SZ(1024 * 1024))?;
         }
-        let request = |id| {
-            let params = r#"{"name":"echo","arguments":{"message":"hello"},"_meta":{"progressToken":1}}"#;
-            format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{params}}}\n")
-        };
-        let requests = (1..=window).map(request).collect::<String>().into_bytes();
+        let requests = (1..=window).map(|id| request(id, "hello")).collect::<String>().into_bytes();
         let (stdin, stdout) = (stdin.into(), stdout.into());
         let mut peer = Peer { child, stdin, stdout, window, requests, buffer: vec![0; 256 * 1024] };
         peer.exchange()?; // whoever is behind it has begun
@@ -140,8 +134,14 @@ impl Peer {
         Ok(())
     }
 
+    /// The same with other requests, as many as always.
+    pub(crate) fn exchange_others(&mut self, requests: String) -> Result<(), Box<dyn Error>> {
+        self.requests = requests.into_bytes();
+        self.exchange()
+    }
+
     /// What the kernel says that it holds: `5120 kB`.
-    fn memory(&self) -> Result<String, Box<dyn Error>> {
+    pub(crate) fn memory(&self) -> Result<String, Box<dyn Error>> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).ok_or("no VmRSS")?;
         Ok(line.trim().to_owned())
@@ -154,6 +154,12 @@ impl Drop for Peer {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A call of the tool, with the end of its line.
+pub(crate) fn request(id: u32, message: &str) -> String {
+    let params = format!(r#"{{"name":"echo","arguments":{{"message":"{message}"}},"_meta":{{"progressToken":1}}}}"#);
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{params}}}\n")
 }
 
 /// Reads and writes, in two threads, with a server behind it.

@@ -1,4 +1,4 @@
-//! A replay beside a mock that says the same, and large recordings beside small ones.
+//! A replay beside a hard-coded server on the official Rust SDK, and large recordings beside small ones.
 
 use std::error::Error;
 use std::io::{BufWriter, Write};
@@ -13,53 +13,85 @@ use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::measure::Contest;
-use crate::mock::{Folder, first_answer, over_stdio};
-use crate::stdio::sequential;
+use crate::mock::{Folder, end_with_stdin, first_answer, on_http, over_stdio};
+use crate::record::{Peer, request};
+use crate::replay_peers;
 use crate::table::Table;
 
 /// What makes this program a replay instead of the benchmark: a trace follows.
 pub(crate) const ARGUMENT: &str = "replay";
+/// The same over HTTP.
+pub(crate) const OVER_HTTP: &str = "replay-http";
 
 /// How many calls one turn makes.
 const CALLS: u32 = 10_000;
 /// How many recordings a small and a large trace have.
 const FEW: u32 = 1_000;
 const MANY: u32 = 1_000_000;
+/// How many calls are in flight while its memory is looked at.
+const WINDOW: u32 = 50;
 
 pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
-    let echo = Contest::new("replay: echo over stdio", "a mock that says the same");
-    let lookup = Contest::new("replay: a call among 1,000,000 recordings", "among 1,000");
-    let start = Contest::new("replay: from start to the first answer, 1,000,000 recordings", "the mock with one tool");
-    if ![&echo, &lookup, &start].iter().any(|contest| table.wants(&contest.what)) {
-        return Ok(());
-    }
     let folder = Folder::new("replay")?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let mock = folder.file("echo", "  - { name: echo, answers: [{ text: hello }] }\n")?;
     let small = trace(&folder.path("small.jsonl"), FEW)?;
-    let one = runtime.block_on(over_stdio(&[ARGUMENT.as_ref(), &small]))?;
-    let other = runtime.block_on(over_stdio(&[crate::mock::ARGUMENT.as_ref(), &mock]))?;
-    table.measure(echo, || sequential(&runtime, &one, CALLS), || sequential(&runtime, &other, CALLS))?;
-    if table.wants(&lookup.what) || table.wants(&start.what) {
-        let large = trace(&folder.path("large.jsonl"), MANY)?;
+    #[cfg(feature = "peers")]
+    crate::rmcp_echo::measure(
+        table,
+        &runtime,
+        &crate::rmcp_echo::Ours {
+            name: "replay",
+            on_stdio: [ARGUMENT.as_ref(), &small],
+            over_http: [OVER_HTTP.as_ref(), &small],
+        },
+    )?;
+    let lookup = Contest::new("replay: a call among 1,000,000 recordings", "among 1,000");
+    let start = Contest::new("replay: from start to the first answer, 1,000,000 recordings", "with 1,000");
+    if table.wants(&lookup.what) || table.wants(&start.what) || table.wants_memory() {
+        let large = folder.path("large.jsonl");
+        let started = Instant::now();
+        trace(&large, MANY)?;
+        memory(table, &large, started.elapsed())?;
         let many = runtime.block_on(over_stdio(&[ARGUMENT.as_ref(), &large]))?;
-        table.measure(lookup, || scattered(&runtime, &many, MANY), || scattered(&runtime, &one, FEW))?;
-        runtime.block_on(many.close());
+        let few = runtime.block_on(over_stdio(&[ARGUMENT.as_ref(), &small]))?;
+        table.measure(lookup, || scattered(&runtime, &many, MANY, CALLS), || scattered(&runtime, &few, FEW, CALLS))?;
+        runtime.block_on(async { (many.close().await, few.close().await) });
         table.measure(
             start,
             || first_answer(&[ARGUMENT.as_ref(), &large]),
-            || first_answer(&[crate::mock::ARGUMENT.as_ref(), &mock]),
+            || first_answer(&[ARGUMENT.as_ref(), &small]),
         )?;
     }
-    runtime.block_on(async { (one.close().await, other.close().await) });
+    replay_peers::measure(table, &runtime, &folder)
+}
+
+/// How much a replay holds, beside what it serves.
+fn memory(table: &Table, trace: &Path, took: Duration) -> Result<(), Box<dyn Error>> {
+    if !table.wants_memory() {
+        return Ok(());
+    }
+    let size = |path: &Path| std::fs::metadata(path).map(|file| file.len() / 1_000_000);
+    let index = trace.with_extension("jsonl.index");
+    println!("replay: a trace of {} MB written and its index of {} MB built in {took:?}", size(trace)?, size(&index)?);
+    let mut replay = Peer::start(&[ARGUMENT, &trace.to_string_lossy()], WINDOW)?;
+    for round in 0..MANY / WINDOW {
+        let numbers = (0..WINDOW).map(|id| (id, (u64::from(round * WINDOW + id) * 7_919) % u64::from(MANY)));
+        replay.exchange_others(numbers.map(|(id, number)| request(id, &format!("number {number}"))).collect())?;
+    }
+    println!("replay: {} of memory after {MANY} different calls", replay.memory()?);
     Ok(())
 }
 
 /// Calls all over a recording, so that hardly one is asked twice.
-fn scattered(runtime: &Runtime, client: &Client, count: u32) -> Result<Duration, Box<dyn Error>> {
+pub(crate) fn scattered(
+    runtime: &Runtime,
+    client: &Client,
+    count: u32,
+    calls: u32,
+) -> Result<Duration, Box<dyn Error>> {
     let started = Instant::now();
     runtime.block_on(async {
-        for turn in 0..CALLS {
+        for turn in 0..calls {
             let number = u64::from(turn) * 7_919 % u64::from(count);
             let response = client.call_tool("echo", json!({"message": format!("number {number}")})).await?;
             if !response.success() {
@@ -68,19 +100,23 @@ fn scattered(runtime: &Runtime, client: &Client, count: u32) -> Result<Duration,
         }
         Ok::<(), Box<dyn Error>>(())
     })?;
-    Ok(started.elapsed() / CALLS)
+    Ok(started.elapsed() / calls)
 }
 
-/// A trace of so many calls, each about 500 bytes, and one of `hello`.
-fn trace(path: &Path, count: u32) -> Result<PathBuf, Box<dyn Error>> {
+/// What was recorded: a message for each call, and the text that answers it. The last says `hello`.
+pub(crate) fn calls(count: u32) -> impl Iterator<Item = (String, String)> {
+    let padding = "x".repeat(250);
+    let numbers = (0..count).map(move |number| (format!("number {number}"), padding.clone()));
+    numbers.chain([("hello".to_owned(), "hello".to_owned())])
+}
+
+/// A trace of so many calls, each about 500 bytes, with its index.
+pub(crate) fn trace(path: &Path, count: u32) -> Result<PathBuf, Box<dyn Error>> {
     let mut out = BufWriter::with_capacity(1 << 20, std::fs::File::create(path)?);
     let head = r#"{"format":1,"session_id":"bench","server_info":{},"started_at":null,"metadata":{},"calls":["#;
     out.write_all(head.as_bytes())?;
-    let padding = "x".repeat(250);
-    for number in 0..=count {
-        let message = if number == count { "hello".to_owned() } else { format!("number {number}") };
-        let text = if number == count { "hello" } else { padding.as_str() };
-        let (asked, answered) = (u64::from(number) * 2, u64::from(number) * 2 + 1);
+    for (number, (message, text)) in calls(count).enumerate() {
+        let (asked, answered) = (number * 2, number * 2 + 1);
         let comma = if number == 0 { "" } else { "," };
         write!(
             out,
@@ -96,11 +132,21 @@ fn trace(path: &Path, count: u32) -> Result<PathBuf, Box<dyn Error>> {
 
 /// Serves a trace on stdin and stdout.
 pub(crate) fn serve(file: Option<&String>) -> Result<(), Box<dyn Error>> {
-    let path = file.ok_or("which trace?")?;
-    let replay = Replay::open(&Input::File(path.into()), Options::default())?;
-    let server = replay.server(|_, _| {});
+    let server = open(file)?.server(|_, _| {});
     Builder::new_current_thread().enable_all().build()?.block_on(async {
         server.serve(stdio::own(MESSAGE_LIMIT)?).await;
         Ok(())
     })
+}
+
+/// Serves a trace over HTTP, and says on stdout where; until stdin ends.
+pub(crate) fn serve_http(file: Option<&String>) -> Result<(), Box<dyn Error>> {
+    end_with_stdin();
+    let replay = open(file)?;
+    on_http(replay.server(|_, _| {}), replay.http_options())
+}
+
+fn open(file: Option<&String>) -> Result<Replay, Box<dyn Error>> {
+    let path = file.ok_or("which trace?")?;
+    Ok(Replay::open(&Input::File(path.into()), Options::default())?)
 }

@@ -22,7 +22,7 @@ use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::measure::Contest;
-use crate::mock::{self, checked, end_with_stdin, over_stdio};
+use crate::mock::{checked, end_with_stdin, over_stdio};
 use crate::stdio::sequential;
 use crate::table::Table;
 
@@ -34,17 +34,26 @@ pub(crate) const OVER_HTTP: &str = "rmcp-echo-http";
 /// How many calls one turn makes.
 const CALLS: u32 = 5_000;
 
-pub(crate) fn measure(table: &mut Table, runtime: &Runtime, echo: &Path) -> Result<(), Box<dyn Error>> {
-    let contest = Contest::new("mock: echo over stdio, 2025-11-25", "rmcp 3.8, hard-coded, non-blocking pipes");
+/// A server of ours that says the same: its name, and this program in its role, on stdio and over HTTP.
+pub(crate) struct Ours<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) on_stdio: [&'a Path; 2],
+    pub(crate) over_http: [&'a Path; 2],
+}
+
+pub(crate) fn measure(table: &mut Table, runtime: &Runtime, ours: &Ours<'_>) -> Result<(), Box<dyn Error>> {
+    let Ours { name, on_stdio, over_http: on_http } = ours;
+    let what = format!("{name}: echo over stdio, 2025-11-25");
+    let contest = Contest::new(what, "rmcp 3.8, hard-coded, non-blocking pipes");
     if table.wants(&contest.what) {
-        let ours = runtime.block_on(over_stdio(&[mock::ARGUMENT.as_ref(), echo]))?;
+        let ours = runtime.block_on(over_stdio(on_stdio))?;
         let theirs = runtime.block_on(over_stdio(&[ARGUMENT.as_ref()]))?;
         table.measure(contest, || sequential(runtime, &ours, CALLS), || sequential(runtime, &theirs, CALLS))?;
         runtime.block_on(async { (ours.close().await, theirs.close().await) });
     }
-    let contest = Contest::new("mock: echo over HTTP, 2025-11-25", "rmcp 3.8, hard-coded, TCP_NODELAY");
+    let contest = Contest::new(format!("{name}: echo over HTTP, 2025-11-25"), "rmcp 3.8, hard-coded, TCP_NODELAY");
     if table.wants(&contest.what) {
-        let ours = Listening::start(&[mock::OVER_HTTP.as_ref(), echo])?;
+        let ours = Listening::start(on_http)?;
         let theirs = Listening::start(&[OVER_HTTP.as_ref()])?;
         let (ours_at, theirs_at) = (ours.url.clone(), theirs.url.clone());
         let our_client = runtime.block_on(over_http(&ours_at))?;
