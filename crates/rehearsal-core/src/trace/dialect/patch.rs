@@ -38,6 +38,8 @@ impl Patch {
     fn compare(&mut self, from: &Tree, to: &Tree, at: &str) {
         match (from, to) {
             (from, to) if from == to => {}
+            // A place is not found by a name that is there twice.
+            (from, to) if from.has_twins() || to.has_twins() => self.set(to, at),
             (Tree::Object(before), Tree::Object(after)) => {
                 for (key, _) in before.iter().filter(|(key, _)| to.get(key).is_none()) {
                     self.unset.push(quoted(&below(at, key)));
@@ -71,7 +73,8 @@ impl Patch {
         for (index, element) in value.elements().iter().enumerate() {
             self.literals(element, &below(at, &index.to_string()));
         }
-        for (key, member) in value.members() {
+        // Of several members with one name only the last has a place.
+        for (key, member) in value.members().iter().filter(|(key, member)| value.get(key) == Some(member)) {
             self.literals(member, &below(at, key));
         }
     }
@@ -123,7 +126,7 @@ fn find<'t>(tree: &'t mut Tree, pointer: &str) -> Option<&'t mut Tree> {
     pointer.split('/').skip(1).try_fold(tree, |tree, key| match tree {
         Tree::Object(members) => {
             let key = key.replace("~1", "/").replace("~0", "~");
-            members.iter_mut().find(|(name, _)| *name == key).map(|(_, value)| value)
+            members.iter_mut().rfind(|(name, _)| *name == key).map(|(_, value)| value)
         }
         Tree::List(elements) => key.parse().ok().and_then(|index: usize| elements.get_mut(index)),
         Tree::Leaf(_) => None,
@@ -146,6 +149,16 @@ mod tests {
                     .prop_map(|members| Tree::Object(members.into_iter().collect())),
             ]
         })
+    }
+
+    #[test]
+    fn members_of_the_same_name_are_all_kept() {
+        for text in [r#"{"a":{"b":1,"b":2},"c":[{"d":1,"d":{}}]}"#, r#"{"a":1,"a":NaN}"#] {
+            let (mut from, to) = (Tree::known(r#"{"a":{"b":2},"c":[{"d":{}}]}"#), Tree::known(text));
+            let patch = difference(&from, &to).unwrap();
+            apply(&mut from, &Tree::known(&patch.to_string()));
+            assert_eq!(from.to_string(), text);
+        }
     }
 
     proptest! {

@@ -31,7 +31,7 @@ pub(super) fn import(original: &Tree, id: u64, seq: u64, clock: &mut Clock) -> C
     let answered = original.get("response").filter(|response| response.is_object());
     let response = answered.map(|response| {
         let took = original.get("duration_ms").and_then(Tree::number).map(python_time::milliseconds);
-        let at = match response.some("timestamp") {
+        let at = match response.some("timestamp").filter(|time| python_time::read(time).is_some()) {
             Some(time) => clock.at(Some(time)),
             None => asked_at + took.unwrap_or_default(),
         };
@@ -185,7 +185,12 @@ fn bind(params: &mut Tree, name: &str, value: &Tree, word: Option<&Word>) {
 pub(super) fn reply(response: &Tree, method: &str, id: u64) -> Tree {
     let mut message = Tree::object([("jsonrpc", Tree::string("2.0")), ("id", id.into())]);
     let error = response.some("error");
-    let failed = response.get("success").map_or(error.is_some(), |success| !success.is_true());
+    let failed = match response.get("success") {
+        Some(Tree::Leaf(word)) if word == "true" => false,
+        Some(Tree::Leaf(word)) if word == "false" => true,
+        // Where it does not say, an error does.
+        Some(_) | None => error.is_some(),
+    };
     if failed {
         message.set("error", wire_error(error).valid());
     } else {
@@ -209,10 +214,17 @@ fn wire_result(result: Option<&Tree>, word: Option<&Word>) -> Tree {
 
 /// Words alone, an exception as an object, or an error of JSON-RPC.
 fn wire_error(error: Option<&Tree>) -> Tree {
+    // An exception that holds an error of JSON-RPC.
+    if let Some(held) = error.and_then(|error| error.some("error")).filter(|held| held.is_object()) {
+        return wire_error(Some(held));
+    }
     let error = error.map_or_else(|| Tree::string("the call failed; nothing else is known"), Tree::clone);
     let integer = |tree: &&Tree| matches!(tree, Tree::Leaf(leaf) if leaf.parse::<i64>().is_ok());
     let code = error.get("code").filter(integer).cloned().unwrap_or_else(|| Tree::Leaf(NO_CODE.to_owned()));
-    let words = ["message", "error", "detail", "args", "msg"].iter().find_map(|key| error.some(key)?.text());
+    let words = ["message", "error", "detail", "args", "msg"].iter().find_map(|key| {
+        let said = error.some(key)?;
+        said.text().or_else(|| said.elements().first()?.text())
+    });
     let message = error.text().or(words).unwrap_or_else(|| error.to_string());
     let mut wire = Tree::object([("code", code), ("message", Tree::string(&message))]);
     // The text as it was, where it is one: escapes and all.

@@ -20,8 +20,29 @@ pub(super) struct PythonLog {
     started: bool,
     seq: u64,
     id: u64,
-    /// Requests without an answer yet, by method: an answer has no id, so the oldest of its method gets it.
-    open: HashMap<String, VecDeque<(u64, Placed)>>,
+    /// Requests without an answer yet, by method. An answer has no id, so the oldest of its method gets it; unless somebody
+    /// writes one after all.
+    open: HashMap<String, VecDeque<Asked>>,
+}
+
+#[derive(Debug)]
+struct Asked {
+    id: u64,
+    request: Placed,
+    line: Tree,
+}
+
+/// What tells apart sessions and requests in the logs of those who write it.
+const NAMES: &[&str] = &["session_id", "id", "request_id", "call_id", "correlation_id"];
+
+impl Asked {
+    /// Whether no name that both have is another one.
+    fn may_be_answered_by(&self, answer: &Tree) -> bool {
+        NAMES.iter().all(|name| match (self.line.some(name), answer.some(name)) {
+            (Some(asked), Some(answered)) => asked == answered,
+            (Some(_) | None, _) => true,
+        })
+    }
 }
 
 impl Dialect for PythonLog {
@@ -42,7 +63,8 @@ impl Dialect for PythonLog {
         self.seq += 1;
         let at = self.clock.at(line.get("timestamp"));
         let method = line.get("method").and_then(Tree::text).unwrap_or_default();
-        match line.get("type").and_then(Tree::text).as_deref() {
+        let kind = line.get("type").and_then(Tree::text).map(|kind| kind.to_ascii_lowercase());
+        match kind.as_deref() {
             Some("request") => {
                 self.id += 1;
                 let asked = message(&request(Some(&line), self.id));
@@ -51,10 +73,23 @@ impl Dialect for PythonLog {
                 if let Some(patch) = patch::difference(&ours, &line) {
                     placed.message = with_patch(&placed.message, PYTHON, &patch);
                 }
-                self.open.entry(method).or_default().push_back((self.id, placed));
+                let names = line.members().iter().filter(|(key, _)| NAMES.contains(&key.as_str())).cloned();
+                let line = Tree::Object(names.collect());
+                self.open.entry(method).or_default().push_back(Asked { id: self.id, request: placed, line });
             }
-            Some("response" | "error") => match self.open.get_mut(&method).and_then(VecDeque::pop_front) {
-                Some((id, request)) => {
+            Some("notification") if !method.is_empty() => {
+                let mut told = request(Some(&line), 0);
+                told.remove("id");
+                let mut placed = Placed::new(seq, at, message(&told));
+                if let Some(patch) = patch::difference(&notification_of(&placed, self.clock.started), &line) {
+                    placed.message = with_patch(&placed.message, PYTHON, &patch);
+                }
+                let from = if CLIENTS.contains(&method.as_str()) { Side::Client } else { Side::Server };
+                let what = What::Message { from, channel: Channel::MAIN, message: placed.message, event_id: None };
+                out.push_back(Part::Entry(Entry::new(seq, at, what)));
+            }
+            Some("response" | "error") => match self.asked(&method, &line) {
+                Some(Asked { id, request, .. }) => {
                     let mut response = Placed::new(seq, at, message(&reply(&line, &method, id)));
                     let ours = response_of(&response, &request.message, self.clock.started);
                     if let Some(patch) = patch::difference(&ours, &line) {
@@ -74,7 +109,7 @@ impl Dialect for PythonLog {
         if !std::mem::take(&mut self.started) {
             return;
         }
-        let mut left: Vec<Placed> = self.open.drain().flat_map(|(_, open)| open).map(|(_, request)| request).collect();
+        let mut left: Vec<Placed> = self.open.drain().flat_map(|(_, open)| open).map(|asked| asked.request).collect();
         left.sort_by_key(|request| request.seq);
         for request in left {
             out.push_back(Part::Call(Box::new(Call { asker: Side::Client, request, response: None })));
@@ -84,6 +119,18 @@ impl Dialect for PythonLog {
         out.push_back(Part::Finish { ended_at, end: None });
     }
 }
+
+impl PythonLog {
+    /// The oldest request that this may be the answer to.
+    fn asked(&mut self, method: &str, answer: &Tree) -> Option<Asked> {
+        let open = self.open.get_mut(method)?;
+        let at = open.iter().position(|asked| asked.may_be_answered_by(answer))?;
+        open.remove(at)
+    }
+}
+
+/// Notifications that only a client sends.
+const CLIENTS: &[&str] = &["notifications/initialized", "notifications/roots/list_changed", "notifications/cancelled"];
 
 /// A line that is neither a request nor an answer to one is kept as it is.
 fn stray(line: &Tree, seq: u64, at: std::time::Duration) -> Part {
@@ -95,6 +142,11 @@ fn stray(line: &Tree, seq: u64, at: std::time::Duration) -> Part {
 fn request_of(request: &Placed, started: Option<jiff::Timestamp>) -> Tree {
     let said = request_line(&request.message);
     line("request", timestamp(started, request.at), said.members().to_vec())
+}
+
+fn notification_of(told: &Placed, started: Option<jiff::Timestamp>) -> Tree {
+    let said = request_line(&told.message);
+    line("notification", timestamp(started, told.at), said.members().to_vec())
 }
 
 fn response_of(response: &Placed, request: &Message, started: Option<jiff::Timestamp>) -> Tree {
@@ -117,10 +169,7 @@ pub(super) fn line_of(said: &Said<'_>, started: Option<jiff::Timestamp>) -> Opti
     let mut line = match (said.message.body(), said.question) {
         (_, Some(question)) => response_of(&placed, question, started),
         (Body::Request(_), None) => request_of(&placed, started),
-        (Body::Notification(_), None) => {
-            let request = request_line(said.message);
-            line("notification", timestamp(started, said.at), request.members().to_vec())
-        }
+        (Body::Notification(_), None) => notification_of(&placed, started),
         (Body::Response(_) | Body::Batch(_) | Body::Garbled(_), None) => return Tree::parse(&said.message.text()).ok(),
     };
     if let Some(patch) = message_patch(said.message, PYTHON) {

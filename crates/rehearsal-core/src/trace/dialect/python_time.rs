@@ -8,18 +8,34 @@ use jiff::tz::TimeZone;
 
 use super::tree::Tree;
 
-/// A time as Python writes it; without a zone it is taken for UTC.
+/// A time as Python writes it, or somebody else did; without a zone it is taken for UTC.
 pub(super) fn read(tree: &Tree) -> Option<Timestamp> {
-    if let Some(seconds) = tree.number() {
-        let (whole, fraction) = (seconds.trunc(), seconds.fract());
-        return Timestamp::new(whole as i64, (fraction * 1e9) as i32).ok();
+    if tree.is_object() {
+        return ["value", "isoformat", "iso"].iter().find_map(|key| tree.get(key)).and_then(read);
     }
-    let text = tree.text()?;
-    let text = text.trim();
-    text.parse().ok().or_else(|| {
+    let text = tree.text();
+    let text = match &text {
+        Some(text) => text.trim(),
+        None => return since_1970(tree.number()?),
+    };
+    let civil = || -> Option<Timestamp> {
         let civil: DateTime = text.parse().ok()?;
         Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp())
-    })
+    };
+    let mail = || Some(jiff::fmt::rfc2822::parse(text).ok()?.timestamp());
+    text.parse().ok().or_else(civil).or_else(mail).or_else(|| since_1970(text.parse().ok()?))
+}
+
+/// Seconds since 1970, or so many of them that they must be something smaller.
+fn since_1970(number: f64) -> Option<Timestamp> {
+    let micros = match number.abs() {
+        ..1e11 => number * 1e6,
+        1e11..1e14 => number * 1e3,
+        1e14..1e17 => number,
+        _ => number / 1e3,
+    };
+    // No more than a double says.
+    Timestamp::from_microsecond(micros.round() as i64).ok()
 }
 
 /// As `datetime.utcnow().isoformat()` would: `2025-10-30T10:30:45.123456`.
@@ -85,7 +101,14 @@ mod tests {
         ] {
             assert_eq!(read(&Tree::string(text)), Some(same), "{text}");
         }
-        assert_eq!(read(&Tree::Leaf("1761820245.5".into())), Some(same));
+        for number in ["1761820245.5", "\"1761820245.5\"", "1761820245500", "1761820245500000", "1761820245500000000"] {
+            assert_eq!(read(&Tree::Leaf(number.into())), Some(same), "{number}");
+        }
+        assert_eq!(read(&Tree::Leaf("1761820245.1".into())).unwrap().to_string(), "2025-10-30T10:30:45.1Z");
+        assert_eq!(read(&Tree::known(r#"{"_type":"datetime","value":"2025-10-30T10:30:45.5"}"#)), Some(same));
+        let mail = Tree::string("Thu, 30 Oct 2025 10:30:45 GMT");
+        assert_eq!(read(&mail).unwrap().to_string(), "2025-10-30T10:30:45Z");
+        assert_eq!(read(&Tree::Leaf("1e300".into())), None);
         assert_eq!(read(&Tree::string("yesterday")), None);
         assert_eq!(in_milliseconds(Duration::from_micros(111_230)), Tree::Leaf("111.23".into()));
         assert_eq!(in_milliseconds(Duration::from_millis(100)), Tree::Leaf("100".into()));

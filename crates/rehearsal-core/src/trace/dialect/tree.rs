@@ -55,10 +55,10 @@ impl Tree {
         Tree::parse(text).unwrap_or_else(|_| Tree::null())
     }
 
-    /// A member of an object.
+    /// A member of an object; of several with the same name the last, as everybody reads it.
     pub(super) fn get(&self, key: &str) -> Option<&Tree> {
         match self {
-            Tree::Object(members) => members.iter().find(|(name, _)| name == key).map(|(_, value)| value),
+            Tree::Object(members) => members.iter().rfind(|(name, _)| name == key).map(|(_, value)| value),
             Tree::Leaf(_) | Tree::List(_) => None,
         }
     }
@@ -72,8 +72,10 @@ impl Tree {
     pub(super) fn remove(&mut self, key: &str) -> Option<Tree> {
         match self {
             Tree::Object(members) => {
-                let at = members.iter().position(|(name, _)| name == key)?;
-                Some(members.remove(at).1)
+                let at = members.iter().rposition(|(name, _)| name == key)?;
+                let removed = members.remove(at).1;
+                members.retain(|(name, _)| name != key);
+                Some(removed)
             }
             Tree::Leaf(_) | Tree::List(_) => None,
         }
@@ -82,7 +84,7 @@ impl Tree {
     /// Puts a member into an object, in the place of one of that name where there is one.
     pub(super) fn set(&mut self, key: &str, value: Tree) {
         if let Tree::Object(members) = self {
-            match members.iter_mut().find(|(name, _)| name == key) {
+            match members.iter_mut().rfind(|(name, _)| name == key) {
                 Some((_, place)) => *place = value,
                 None => members.push((key.to_owned(), value)),
             }
@@ -94,6 +96,12 @@ impl Tree {
         if let Tree::Object(members) = self {
             members.push((key, value));
         }
+    }
+
+    /// Whether two members have the same name.
+    pub(super) fn has_twins(&self) -> bool {
+        let mut names = std::collections::HashSet::new();
+        !self.members().iter().all(|(name, _)| names.insert(name))
     }
 
     /// The members of an object.
@@ -127,11 +135,6 @@ impl Tree {
     /// Whether this is `null`.
     pub(super) fn is_null(&self) -> bool {
         matches!(self, Tree::Leaf(leaf) if leaf == "null")
-    }
-
-    /// Whether this is `true`.
-    pub(super) fn is_true(&self) -> bool {
-        matches!(self, Tree::Leaf(leaf) if leaf == "true")
     }
 
     /// Whether this is an object.

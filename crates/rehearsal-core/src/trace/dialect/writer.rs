@@ -296,6 +296,7 @@ mod tests {
 
     /// Every JSON document of a text.
     fn documents(text: &str) -> Vec<Tree> {
+        let text = text.trim_start_matches('\u{feff}');
         match Tree::parse(text) {
             Ok(Tree::List(documents)) => documents,
             Ok(document) => vec![document],
@@ -524,6 +525,64 @@ mod tests {
             let parts = comes_back(format, &fixture(name));
             let found = parts.iter().filter(|part| matches!(part, Part::Call(call) if call.response.is_some())).count();
             assert_eq!(found, calls, "{name}");
+        }
+    }
+
+    /// Byte order marks, line ends of Windows, sessions laid out or in an array, escapes, digits beyond every type, `NaN`, members
+    /// that are absent, unknown, `null`, of another kind or there twice, errors and times of every shape.
+    #[test]
+    fn whatever_people_and_programs_make_of_it_comes_back() {
+        for (name, calls) in [
+            ("bom-and-crlf.jsonl", 1),
+            ("escapes-and-digits.jsonl", 1),
+            ("errors.jsonl", 19),
+            ("times.jsonl", 17),
+            ("laid-out.json", 2),
+            ("missing-and-more.jsonl", 1),
+            ("methods.jsonl", 15),
+            ("same-names.jsonl", 1),
+            ("spaces.jsonl", 1),
+            ("order.jsonl", 1),
+            ("bom-and-crlf.log", 2),
+            ("sessions.log", 2),
+            ("ids.log", 2),
+            ("strays.log", 1),
+            ("kinds.log", 1),
+        ] {
+            let format = if name.ends_with(".log") { Format::PythonLog } else { Format::PythonTrace };
+            let parts = comes_back(format, &fixture(&format!("python/{name}")));
+            let found = parts.iter().filter(|part| matches!(part, Part::Call(call) if call.response.is_some())).count();
+            assert_eq!(found, calls, "{name}");
+        }
+    }
+
+    #[test]
+    fn answers_in_a_log_find_their_request_by_whatever_names_it() {
+        for (name, expected) in
+            [("sessions.log", [("b", "of b"), ("a", "of a")]), ("ids.log", [("b", "2"), ("a", "1")])]
+        {
+            let parts = read(Format::PythonLog, fixture(&format!("python/{name}")).as_bytes());
+            let calls = parts.iter().filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None });
+            for (call, (tool, answer)) in calls.zip(expected) {
+                assert!(call.request.message.text().contains(&format!(r#""name":"{tool}""#)), "{name}: {call:?}");
+                assert!(call.response.as_ref().unwrap().message.text().contains(answer), "{name}: {call:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_error_is_found_wherever_an_exception_keeps_it() {
+        let parts = read(Format::PythonTrace, fixture("python/errors.jsonl").as_bytes());
+        let calls = parts.iter().filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None });
+        let replies: Vec<String> = calls
+            .filter_map(|call| Some(call.response.as_ref()?.message.text().split_once(r#","error":"#)?.1.to_owned()))
+            .collect();
+        for expected in [
+            r#"{"code":-32000,"message":"inner"}"#,
+            r#"{"code":-32603,"message":"boom"}"#,
+            r#"{"code":-32602,"message":"bad","data":{"x":1}}"#,
+        ] {
+            assert!(replies.iter().any(|reply| reply.starts_with(expected)), "{expected}: {replies:#?}");
         }
     }
 
