@@ -12,11 +12,23 @@ use super::template::{Draft, Scope};
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Reply};
 use crate::protocol::code;
+use crate::script::mock::Validate;
+
+/// A result as it goes on the wire, and what whoever wrote the mock should know about it.
+#[derive(Clone, Debug)]
+pub(super) struct Finished {
+    result: RawJson,
+    remark: Option<String>,
+}
 
 impl Play {
-    /// A result in the shape of its version, if it is what it should be.
-    pub(super) fn finished(&self, mut result: Value) -> Result<RawJson, String> {
-        self.target.check(&self.mock, &result)?;
+    /// A result in the shape of its version, if it is what it should be or nobody is strict about it.
+    pub(super) fn finished(&self, mut result: Value) -> Result<Finished, String> {
+        let remark = match self.target.objection(&self.mock, &result) {
+            Some((Validate::Strict, why)) => return Err(why),
+            Some((Validate::Warn | Validate::Off, why)) => Some(self.about(&why)),
+            None => None,
+        };
         let (method, revision) = (self.asked.method.as_str(), self.asked.terms.revision);
         match self.target {
             Target::Tool(_) => shape::called(&mut result, revision),
@@ -24,7 +36,19 @@ impl Play {
             Target::Resource(_) | Target::ResourceTemplate(_) => shape::read(&mut result, revision),
         }
         shape::envelope(&mut result, ResultType::Complete, method, revision, &self.mock.info);
-        Ok(RawJson::from_value(&result))
+        Ok(Finished { result: RawJson::from_value(&result), remark })
+    }
+
+    /// The answer that a finished result is.
+    pub(super) fn complete(&self, finished: Finished) -> Act {
+        let mut answer = self.answer(Reply::Result(finished.result));
+        answer.remarks.extend(finished.remark);
+        Act::Reply(answer)
+    }
+
+    /// `tool add, an object with {a: 2}: why`
+    fn about(&self, why: &str) -> String {
+        format!("{}, {}: {why}", self.target.name(&self.mock), self.rule_name())
     }
 
     pub(super) fn render(&self, draft: &Draft, state: &State) -> Result<Value, String> {
@@ -73,7 +97,7 @@ impl Play {
 
     /// The mock itself is wrong, and who wrote it should know.
     pub(super) fn broken(&self, why: &str) -> Act {
-        let why = format!("{}, {}: {why}", self.target.name(&self.mock), self.rule_name());
+        let why = self.about(why);
         let mut answer = self.answer(Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, why.clone())));
         answer.remarks.push(why);
         Act::Reply(answer)

@@ -341,13 +341,13 @@ impl Play {
             Some(Outcome::Result { draft: Draft::Fixed(value), written }) => {
                 let cached = &written[self.asked.terms.revision as usize];
                 match cached.get_or_init(|| self.finished(value.clone())) {
-                    Ok(result) => self.reply(Reply::Result(result.clone())),
+                    Ok(finished) => self.complete(finished.clone()),
                     Err(why) => self.broken(why),
                 }
             }
             Some(Outcome::Result { draft, .. }) => {
                 match self.render(draft, state).and_then(|result| self.finished(result)) {
-                    Ok(result) => self.reply(Reply::Result(result)),
+                    Ok(finished) => self.complete(finished),
                     Err(why) => self.broken(&why),
                 }
             }

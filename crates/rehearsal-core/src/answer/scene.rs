@@ -5,10 +5,10 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Value, json};
 
 use super::content::{Fields, Workshop};
+use super::finish::Finished;
 use super::given::{Given, when};
 use super::question::QuestionDraft;
 use super::template::Draft;
-use crate::json::RawJson;
 use crate::matcher::Matcher;
 use crate::protocol::Revision;
 use crate::script::mock::{AnswerRule, Delay, FaultKind, LogLevel, Step as WrittenStep};
@@ -63,7 +63,7 @@ pub struct TaskTerms {
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// A result, and the bytes of one that is always the same, by version.
-    Result { draft: Draft, written: [OnceLock<Result<RawJson, String>>; Revision::ALL.len()] },
+    Result { draft: Draft, written: [OnceLock<Result<Finished, String>>; Revision::ALL.len()] },
     /// An error.
     Error { code: i64, message: Draft, data: Option<Draft> },
 }

@@ -47,21 +47,20 @@ impl Target {
         })
     }
 
-    /// Why a result is not what was promised, if the mock is strict about it.
-    pub(super) fn check(self, mock: &Mock, result: &Value) -> Result<(), String> {
-        let Target::Tool(at) = self else { return Ok(()) };
+    /// Why a result is not what was promised, if the mock looks at that, and what is to be done about it.
+    pub(super) fn objection(self, mock: &Mock, result: &Value) -> Option<(Validate, String)> {
+        let Target::Tool(at) = self else { return None };
         let tool = &mock.tools[at];
-        let Some(output) = tool.output.as_ref().filter(|_| tool.validate == Validate::Strict) else { return Ok(()) };
+        let output = tool.output.as_ref().filter(|_| tool.validate != Validate::Off)?;
         if result.get("isError") == Some(&Value::Bool(true)) {
-            return Ok(());
+            return None;
         }
         let Some(structured) = result.get("structuredContent") else {
-            return Err("the answer has no structured_content, but the tool has an output_schema".to_owned());
+            let why = "the answer has no structured_content, but the tool has an output_schema";
+            return Some((tool.validate, why.to_owned()));
         };
         let wrong = output.objections(structured);
-        if wrong.is_empty() {
-            return Ok(());
-        }
-        Err(format!("structured_content does not fit the output_schema: {}", wrong.join("; ")))
+        let why = || format!("structured_content does not fit the output_schema: {}", wrong.join("; "));
+        (!wrong.is_empty()).then(|| (tool.validate, why()))
     }
 }

@@ -98,6 +98,16 @@ impl Stage {
         }
     }
 
+    /// The answer to what is answered at once.
+    fn answer(&mut self, method: &str, params: Value) -> Answer {
+        let asked = self.asked(method, params);
+        let world = World { now_ms: 1, seal: &self.seal };
+        match self.mock.begin(asked, &mut self.memory, &mut self.state, &world) {
+            Begun::Answered(answer) => answer,
+            other => panic!("{other:?}"),
+        }
+    }
+
     /// The text of what a tool says.
     fn call(&mut self, tool: &str, arguments: Value) -> String {
         let lines = self.ask("tools/call", json!({"name": tool, "arguments": arguments}), &json!({}));

@@ -83,6 +83,14 @@ tools:
     assert!(stage.call("add", json!({"a": 3})).contains("has no structured_content"));
     let mut lax = Stage::new(&text.replace("tools:", "validate: warn\ntools:"));
     assert_eq!(lax.call("add", json!({"a": 3})), "three");
+    let remarks = |validate: &str, arguments: Value| {
+        let mut stage = Stage::new(&text.replace("tools:", &format!("validate: {validate}\ntools:")));
+        stage.answer("tools/call", json!({"name": "add", "arguments": arguments})).remarks
+    };
+    let wrong = "structured_content does not fit the output_schema: $.sum: expected a number, got \"two\"";
+    assert_eq!(remarks("warn", json!({"a": 2})), [format!("tool add, an object with {{a: 2}}: {wrong}")]);
+    assert_eq!(remarks("warn", json!({"a": 1})), [""; 0]);
+    assert_eq!(remarks("off", json!({"a": 2})), [""; 0]);
 }
 
 #[test]

@@ -4,27 +4,18 @@ use super::*;
 use crate::answer::harness::{Harness, MOCK_FILE};
 use crate::script::mock::FaultKind;
 
-fn answer(stage: &mut Stage, method: &str, params: Value) -> Answer {
-    let asked = stage.asked(method, params);
-    let world = World { now_ms: 1, seal: &stage.seal };
-    match stage.mock.begin(asked, &mut stage.memory, &mut stage.state, &world) {
-        Begun::Answered(answer) => answer,
-        other => panic!("{other:?}"),
-    }
-}
-
 #[test]
 fn a_fault_of_the_tool_comes_before_one_of_the_file_and_both_count() {
     let text = "faults: [{ fault: wrong_id, method: tools/call, call: { any_of: [1, 2] } }]\n\
                 tools:\n  - name: a\n    answers: [{ text: x }]\n    faults: [{ fault: malformed_json, call: 1 }]\n  \
                 - name: b\n    answers: [{ text: x, fault: invalid_utf8 }]";
     let mut stage = Stage::new(text);
-    let mut fault = |name: &str| answer(&mut stage, "tools/call", json!({"name": name})).fault;
+    let mut fault = |name: &str| stage.answer("tools/call", json!({"name": name})).fault;
     assert_eq!(fault("a"), Some(FaultKind::MalformedJson));
     assert_eq!(fault("a"), Some(FaultKind::WrongId), "the second of all calls");
     assert_eq!(fault("a"), None);
     assert_eq!(fault("b"), Some(FaultKind::InvalidUtf8), "as its own rule says");
-    assert_eq!(answer(&mut stage, "tools/list", json!({})).fault, None);
+    assert_eq!(stage.answer("tools/list", json!({})).fault, None);
 }
 
 #[test]
@@ -32,7 +23,7 @@ fn what_nobody_will_see_is_not_done() {
     let text = "faults: [{ fault: hang, call: 1 }]\n\
                 tools: [{ name: a, answers: [{ steps: [{ set: { n: 1 } }], text: \"{{ state.n }}\" }] }]";
     let mut stage = Stage::new(text);
-    let hanging = answer(&mut stage, "tools/call", json!({"name": "a"}));
+    let hanging = stage.answer("tools/call", json!({"name": "a"}));
     assert_eq!(hanging.fault, Some(FaultKind::Hang));
     assert!(stage.state.values().get("n").is_none());
 }
@@ -54,21 +45,21 @@ fn the_universal_tool_answers_in_the_shape_of_every_version() {
             stage.memory.handshake = Some(Handshake { revision, client, capabilities });
         }
         let call = |task: &str| json!({"name": "get_data", "arguments": {"task_description": task}});
-        let first = answer(&mut stage, "tools/call", call("[test_case_id=t]"));
+        let first = stage.answer("tools/call", call("[test_case_id=t]"));
         let Reply::Result(result) = first.reply else { panic!("{revision}") };
         let result = result.value().unwrap();
         assert_eq!(result.get("structuredContent").is_some(), revision.has_structured_content(), "{revision}");
         assert_eq!(result.get("resultType").is_some(), revision == Revision::V2026_07_28, "{revision}");
         assert_eq!(first.delay, Some(std::time::Duration::from_millis(5)));
         assert_eq!(first.provenance.to_string(), "script: tool get_data, test case \"t\", response 1");
-        let second = answer(&mut stage, "tools/call", call("[test_case_id=t]"));
+        let second = stage.answer("tools/call", call("[test_case_id=t]"));
         assert_eq!(second.fault, Some(FaultKind::Hang));
         assert!(matches!(second.reply, Reply::Error(error) if error.code == -5));
-        let third = answer(&mut stage, "tools/call", call("[test_case_id=t]"));
+        let third = stage.answer("tools/call", call("[test_case_id=t]"));
         let Reply::Result(result) = third.reply else { panic!("{revision}") };
         assert_eq!(result.value().unwrap()["isError"], true);
         assert!(third.remarks[0].starts_with("no response is left"), "{:?}", third.remarks);
-        let missing = answer(&mut stage, "tools/call", json!({"name": "get_data", "arguments": {}}));
+        let missing = stage.answer("tools/call", json!({"name": "get_data", "arguments": {}}));
         assert!(missing.remarks[0].contains("`task_description` must be text"), "{:?}", missing.remarks);
     }
 }
