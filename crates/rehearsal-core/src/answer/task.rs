@@ -47,10 +47,12 @@ pub enum Status {
 }
 
 impl Status {
-    fn name(&self) -> &'static str {
+    /// What it is called. A tool that failed is a task that failed in 2025-11-25; since 2026-07-28 only an error is.
+    fn name(&self, era: Era) -> &'static str {
         match self {
             Status::Working => "working",
             Status::InputRequired(_) => "input_required",
+            Status::Completed(result) if era == Era::Legacy && is_failure(result) => "failed",
             Status::Completed(_) => "completed",
             Status::Failed(_) => "failed",
             Status::Cancelled => "cancelled",
@@ -93,7 +95,7 @@ impl Task {
     fn fields(&self, era: Era) -> Map<String, Value> {
         let mut fields = Map::new();
         fields.insert("taskId".to_owned(), self.id.as_str().into());
-        fields.insert("status".to_owned(), self.status.name().into());
+        fields.insert("status".to_owned(), self.status.name(era).into());
         if let Some(message) = &self.terms.status_message {
             fields.insert("statusMessage".to_owned(), message.as_str().into());
         }
@@ -210,8 +212,30 @@ pub(super) fn task_support(asked: &Asked, support: Option<TaskSupport>, has_task
     }
 }
 
+fn is_failure(result: &RawJson) -> bool {
+    result.value().is_ok_and(|result| result["isError"] == true)
+}
+
 /// A time as RFC 3339 has it.
 fn time(milliseconds: u64) -> String {
     let time = i64::try_from(milliseconds).ok().and_then(|it| jiff::Timestamp::from_millisecond(it).ok());
     time.unwrap_or(jiff::Timestamp::UNIX_EPOCH).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_failed_is_a_task_that_failed_in_the_handshake_era_alone() {
+        let terms =
+            TaskTerms { after: None, ttl_ms: None, poll_interval_ms: None, status_message: None, required: false };
+        let mut task = Task::new("1".to_owned(), terms, &json!({}), 0);
+        let failure = json!({"content": [{"type": "text", "text": "no"}], "isError": true});
+        task.change(Status::Completed(RawJson::from_value(&failure)), 1);
+        assert_eq!(task.listed()["status"], "failed");
+        assert_eq!((&task.told()["status"], &task.told()["result"]), (&json!("completed"), &failure));
+        let Some(Reply::Result(result)) = task.result() else { panic!("no result") };
+        assert_eq!(result.value().unwrap()["isError"], true);
+    }
 }
