@@ -493,6 +493,18 @@ mod tests {
     }
 
     #[test]
+    fn a_sentence_may_tell_a_secret_without_a_sign() {
+        let secret = "9aF2kQ71xVb0LmZe4tRw";
+        for sentence in ["login failed with token @: expired", "invalid API_KEY '@'.", "your password is @", "token @."]
+        {
+            let text = sentence.replace('@', secret);
+            gone(message(&text_result(&text)), secret);
+        }
+        let kept = "the token that was given in 2026-07-28 has progress token 9aF2kQ71xVb0LmZe4tRw; see secret /etc/x/0123456789abcd";
+        assert_eq!(Redaction::standard().text(kept), kept);
+    }
+
+    #[test]
     fn everything_but_the_secret_keeps_its_bytes() {
         let odd = r#" { "id":1 ,"jsonrpc":"2.0","method":"x","params":{"\u0070assword" : "\u0068unter2","n":1.50e+1, "t":"{\"a\\u00e9\":\/\"x\",\"api_key\": \"k\"}" ,"pin":1234,"token":7} } "#;
         let clean = Redaction::standard().message(&Message::parse(odd)).unwrap();

@@ -141,7 +141,12 @@ impl Scan<'_> {
         let Some(kind) = key::secret(name) else { return };
         let last = first + text[first..last].trim_end_matches(['-', '.']).len();
         let flag = text[first..].starts_with('-');
-        let Some(value) = value(text, last, flag) else { return };
+        let in_sentence = || {
+            // The word before it may make it something else: `progress token`.
+            let before = text[..first].trim_end().rsplit(char::is_whitespace).next().unwrap_or_default();
+            key::secret(&format!("{before} {name}")).and_then(|_| in_sentence(text, last))
+        };
+        let Some(value) = value(text, last, flag).or_else(in_sentence) else { return };
         let range = match kind {
             Kind::Authorization => value.start + after_scheme_word(&text[value.start..value.end])..value.end,
             Kind::Password
@@ -220,6 +225,21 @@ fn value(text: &str, at: usize, flag: bool) -> Option<Value> {
     // Prose says `token: the one that you got`; assignments and lines of configuration are meant.
     let meant = sign == "=" || sign == ":=" || (sign != " " && alone) || token::looks_secret(word);
     meant.then_some(Value { start, end: start + word.len() })
+}
+
+/// The value in a sentence, where no sign stands between it and its name; it has to look like nothing else.
+///
+/// ```text
+/// login failed with token 9aF2kQ71xVb0LmZe4tRw: expired
+/// ```
+fn in_sentence(text: &str, at: usize) -> Option<Value> {
+    let rest = text[at..].strip_prefix(' ')?;
+    let rest = rest.strip_prefix("is ").unwrap_or(rest).trim_start_matches(['"', '\'', '`', '(']);
+    let ends = |byte: &u8| !(byte.is_ascii_alphanumeric() || b"_-+/=.~".contains(byte));
+    let word = &rest[..rest.bytes().position(|byte| ends(&byte)).unwrap_or(rest.len())];
+    let word = word.trim_end_matches('.');
+    let start = text.len() - rest.len();
+    token::looks_random(word).then_some(Value { start, end: start + word.len() })
 }
 
 /// Where the quote closes that `slashes` backslashes opened; the end of the text where it does not.

@@ -151,6 +151,14 @@ pub(super) fn looks_secret(word: &str) -> bool {
     bytes.len() >= 5 && (bytes.iter().any(odd) || mixed(bytes) || bytes.len() >= 24)
 }
 
+/// Whether nobody would write such a word who does not mean a secret.
+pub(super) fn looks_random(word: &str) -> bool {
+    let bytes = word.as_bytes();
+    let count = |test: fn(&u8) -> bool| bytes.iter().filter(|byte| test(byte)).count();
+    let path = word.starts_with(['/', '.', '~']);
+    bytes.len() >= 16 && count(u8::is_ascii_digit) >= 2 && count(u8::is_ascii_alphabetic) >= 4 && !path
+}
+
 /// Whether this is a line of a private key that was printed line by line: nothing else is just this much base64.
 pub(super) fn key_material(line: &[u8]) -> bool {
     let line = line.trim_ascii();
