@@ -121,6 +121,11 @@ impl Exchange {
         self.watcher.forwarding()
     }
 
+    /// What was held back is forwarded now.
+    pub(super) fn released(&mut self) {
+        self.watcher.released();
+    }
+
     /// The response begins.
     pub(super) fn answer_begins(&mut self) {
         self.response = Part::Begun;

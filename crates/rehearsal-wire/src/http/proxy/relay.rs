@@ -23,6 +23,8 @@ use super::upstream::{Stream, Upstream};
 
 /// How much is read at once.
 const READ: usize = 32 * 1024;
+/// How long a request that is not whole may be held back.
+const HOLD: Duration = Duration::from_secs(2);
 /// How long a client may take to close after it was told that there is nothing more.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -317,6 +319,13 @@ impl Upward<'_> {
             self.input.reserve(READ);
             let read = from_client.read_buf(&mut self.input);
             let read = match deadline {
+                None if next == Next::ReadFirst => match timeout(HOLD, read).await {
+                    Ok(read) => read,
+                    Err(_) => {
+                        self.requests.release(&mut self.shared.exchanges());
+                        return Ok(());
+                    }
+                },
                 Some(deadline) => match timeout_at(deadline, read).await {
                     Ok(read) => read,
                     Err(_) if self.input.is_empty() => return Err(UpEnd::ClientClosed),

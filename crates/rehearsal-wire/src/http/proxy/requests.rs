@@ -71,6 +71,14 @@ impl Requests {
         }
     }
 
+    /// What was held back goes on its way: the client may well wait for an answer before it says the rest.
+    pub(super) fn release(&mut self, exchanges: &mut Exchanges) {
+        self.released = true;
+        if let Some(exchange) = exchanges.asking() {
+            exchange.released();
+        }
+    }
+
     /// Whether a head is what comes next, or is on its way.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.state, State::Head)

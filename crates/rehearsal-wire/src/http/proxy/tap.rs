@@ -15,8 +15,11 @@ pub trait Watcher: Send {
 
     /// All that was seen is about to be forwarded.
     ///
-    /// [`Forward::Wait`] is heard only while the body of the request is on its way, and for 64 KiB at most.
+    /// [`Forward::Wait`] is heard only while the body of the request is on its way, for 64 KiB and two seconds at most.
     fn forwarding(&mut self) -> Forward;
+
+    /// What was held back has waited for two seconds, and is forwarded now.
+    fn released(&mut self);
 }
 
 /// Whether what was read may go on its way.

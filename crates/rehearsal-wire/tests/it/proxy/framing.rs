@@ -264,3 +264,16 @@ async fn whoever_watches_may_hold_a_request_back_until_it_is_whole_but_not_for_e
     server.expect(&format!("POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: 70001\r\n\r\n", stage.there())).await;
     server.expect(&long).await;
 }
+
+#[tokio::test]
+async fn a_client_that_waits_for_an_answer_before_it_says_the_rest_gets_one() {
+    let stage = Stage::watched_by(Log { hold: true, ..Log::default() }, |_| {}).await;
+    let mut client = stage.client().await;
+    client.send(&format!("POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: 100\r\n\r\nsome", stage.here())).await;
+    let mut server = stage.server().await;
+    server.expect(&format!("POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: 100\r\n\r\nsome", stage.there())).await;
+    stage.logged("1 released").await;
+    let early = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
+    server.send(early).await;
+    client.expect(early).await;
+}

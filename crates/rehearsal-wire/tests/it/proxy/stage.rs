@@ -80,6 +80,10 @@ impl Watcher for LogWatcher {
     fn forwarding(&mut self) -> Forward {
         if self.log.hold && !self.whole { Forward::Wait } else { Forward::Now }
     }
+
+    fn released(&mut self) {
+        self.log.add(self.number, "released");
+    }
 }
 
 /// The proxy, and the listener that it forwards to.

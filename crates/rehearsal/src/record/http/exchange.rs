@@ -303,6 +303,13 @@ impl Watcher for Exchange {
         self.put();
         Forward::Now
     }
+
+    fn released(&mut self) {
+        // Where it belongs has to be guessed from what there is.
+        self.channel();
+        self.keep_pieces();
+        self.put();
+    }
 }
 
 /// Whether a version is one without sessions; versions are dates.
@@ -526,6 +533,12 @@ mod tests {
         assert_eq!(initialize.forwarding(), Forward::Wait);
         initialize.saw(Sight::RequestData(&[b' '; UNDECIDED_LIMIT]));
         assert_eq!(initialize.forwarding(), Forward::Now);
+        let mut slow = stage.begin(1, "POST /mcp", &[]);
+        slow.saw(Sight::RequestData(b"{\"jsonrpc"));
+        assert_eq!(slow.forwarding(), Forward::Wait);
+        slow.released();
+        assert_eq!(slow.forwarding(), Forward::Now);
+        assert!(std::fs::read_to_string(stage.directory.path().join("log")).unwrap().contains("POST"));
         assert_eq!(stage.begin(1, "POST /mcp", &[("Expect", "100-continue")]).forwarding(), Forward::Now);
         assert_eq!(stage.begin(1, "POST /mcp", &[("Mcp-Session-Id", "x")]).forwarding(), Forward::Now);
     }
