@@ -90,7 +90,7 @@ impl Trace {
 
 /// Builds a generated project with what the workspace has compiled, downloaded and locked already.
 fn built(project: &Path) -> PathBuf {
-    let sources = ["src/main.rs", "src/matching.rs", "src/recorded.rs"].map(|name| project.join(name));
+    let sources = ["src/before.rs", "src/main.rs", "src/matching.rs", "src/recorded.rs"].map(|name| project.join(name));
     let format = Command::new("rustfmt").args(["--edition", "2024", "--check"]).args(&sources).output();
     if let Ok(format) = format {
         assert!(format.status.success(), "not formatted:\n{}", String::from_utf8_lossy(&format.stdout));
@@ -337,19 +337,24 @@ async fn what_is_made_from_the_python_interceptor_answers_like_it() {
     answers_like(&trace, &trace.generate("python"), &clients).await;
 }
 
+/// A recording that a client makes which starts its server itself: the script that it is to start.
+fn recording(trace: &Trace, script: &str) -> String {
+    let script = folder().join("servers").join(script);
+    let server: [OsString; 3] = [python("python").into(), script.into(), "stdio".into()];
+    // The clients' own command lines take no `--`, and servers say on stderr that they are there.
+    let recorder = trace.recorder(server);
+    let quoted: Vec<_> = recorder.iter().map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+    std::fs::write(trace.path("record.sh"), format!("exec {} 2>/dev/null\n", quoted.join(" "))).unwrap();
+    trace.name("record.sh")
+}
+
 #[tokio::test]
-async fn a_mock_made_from_a_recording_asks_and_tells_like_the_real_server() {
-    let script = folder().join("servers/fastmcp_server.py");
-    for era in ["legacy", "modern"] {
+async fn what_is_made_from_a_recording_asks_and_tells_like_the_real_server() {
+    for (era, kind) in [("legacy", "mock"), ("modern", "mock"), ("legacy", "python"), ("modern", "rust")] {
         let trace = Trace::new();
-        let server: [OsString; 3] = [python("python").into(), script.clone().into(), "stdio".into()];
-        // The client's own command line takes no `--`, and the server says on stderr that it is there.
-        let recorder = trace.recorder(server);
-        let quoted: Vec<_> = recorder.iter().map(|word| format!("'{}'", word.to_str().unwrap())).collect();
-        std::fs::write(trace.path("record.sh"), format!("exec {} 2>/dev/null\n", quoted.join(" "))).unwrap();
-        let words = ["--stdio", "/bin/sh", &trace.name("record.sh")];
+        let words = ["--stdio", "/bin/sh", &recording(&trace, "fastmcp_server.py")];
         let mut expected = run_script(&python("python"), "python_client.py", era, &words).await;
-        let mock = trace.generate("mock");
+        let mock = trace.generate(kind);
         // How an unknown tool is refused is the mock's own; so is the version.
         let strip = |seen: &mut Value| ["unknown", "protocol_version"].iter().for_each(|key| seen[*key] = Value::Null);
         strip(&mut expected);
@@ -360,8 +365,36 @@ async fn a_mock_made_from_a_recording_asks_and_tells_like_the_real_server() {
             for (program, client) in [(python("python"), "python_client.py"), (node(), "typescript_client.mjs")] {
                 let mut seen = run_script(&program, client, other, &words).await;
                 strip(&mut seen);
-                assert_eq!(seen, expected, "{client}, recorded {era}, asked {other}");
+                assert_eq!(seen, expected, "{kind}, {client}, recorded {era}, asked {other}");
             }
+        }
+    }
+}
+
+#[tokio::test]
+async fn sounds_progress_and_log_messages_come_from_what_is_made_of_a_recording() {
+    let trace = Trace::new();
+    let calls = json!([
+        {"method": "tools/list"},
+        {"method": "tools/call", "params": {"name": "beep"}},
+        {"method": "tools/call", "params": {"name": "talk"}},
+    ]);
+    std::fs::write(trace.path("calls.json"), calls.to_string()).unwrap();
+    let file = trace.name("calls.json");
+    let heard = async |server: &[String], era: &str| {
+        let mut words = vec!["--calls", &file, "--stdio"];
+        words.extend(server.iter().map(String::as_str));
+        let answers = run_script(&python("python"), "python_calls.py", era, &words).await;
+        json!([answers[1]["result"]["content"], answers[2]["result"]["content"], answers[2]["heard"]])
+    };
+    let direct = ["/bin/sh".to_owned(), recording(&trace, "sounds.py")];
+    let expected = heard(&direct, "legacy").await;
+    assert_eq!(expected[0][0]["type"], "audio");
+    assert_eq!(expected[2].as_array().unwrap().len(), 4, "{expected}");
+    for kind in ["mock", "python", "rust"] {
+        let server = trace.generate(kind);
+        for era in ["legacy", "modern"] {
+            assert_eq!(heard(&server, era).await, expected, "{kind}, {era}");
         }
     }
 }

@@ -14,7 +14,7 @@ const WIDTH: usize = 88;
 
 /// Writes the server that answers like the recording; `source` is what to call the recording.
 pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, TemplateError> {
-    let Recorded { responses, left_out } = Recorded::of(learned);
+    let Recorded { responses, speaks, left_out } = Recorded::of(learned);
     let list = |items: &[Value]| (!items.is_empty()).then(|| literal(&Value::from(items.to_vec())));
     let text = |key: &str| learned.server.get(key).and_then(Value::as_str).map(|text| literal(&text.into()));
     let tools = with_unlisted(
@@ -40,6 +40,8 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
             || !learned.resource_templates.items.is_empty()
             || responses.get("resources/read").is_some(),
         completes => responses.get("completion/complete").is_some(),
+        speaks => speaks,
+        logs => learned.capabilities.contains_key("logging"),
         responses => literal(&responses),
     };
     Ok(Generated { files: vec![(file_name(learned), rendered(TEMPLATE, &context)?)], left_out })

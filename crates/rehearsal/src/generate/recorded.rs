@@ -5,33 +5,29 @@ use rehearsal_core::message::{ErrorReply, Method};
 use serde_json::{Map, Value, json};
 
 use super::generated::TemplateError;
-use super::learned::{Before, Learned, Said};
+use super::learned::{Answered, Before, Learned, Question, Said};
 
 /// The data of a program that answers like a recording.
 pub(super) struct Recorded {
-    /// By method: a list of `params` and their `responses`, each a `result` or an `error`.
+    /// By method: a list of `params` and their `responses`, each a `result` or an `error` and what comes `before` it.
     pub(super) responses: Map<String, Value>,
+    /// Whether something comes before some answer.
+    pub(super) speaks: bool,
     /// What is not in it, in words.
     pub(super) left_out: Vec<String>,
 }
 
 impl Recorded {
     pub(super) fn of(learned: &Learned) -> Recorded {
-        let (mut responses, mut told, mut asked) = (Map::new(), 0, 0);
+        let (mut responses, mut speaks) = (Map::new(), false);
         for request in &learned.requests {
             let mut params = request.params.clone();
             let takes = request.method == Method::TOOLS_CALL || request.method == Method::PROMPTS_GET;
             if let Some(object) = params.as_object_mut().filter(|object| takes && !object.contains_key("arguments")) {
                 object.insert("arguments".to_owned(), json!({}));
             }
-            for before in request.answers.iter().flat_map(|answer| &answer.before) {
-                match before {
-                    Before::Told { .. } => told += 1,
-                    Before::Asked(questions) => asked += questions.len(),
-                    Before::SentAway => {}
-                }
-            }
-            let mut answers: Vec<Value> = request.answers.iter().map(|answer| response(&answer.said)).collect();
+            let mut answers: Vec<Value> = request.answers.iter().map(response).collect();
+            speaks |= request.answers.iter().any(|answer| !answer.before.is_empty());
             // The last is given again, so what repeats it at the end need not be there.
             while answers.len() > 1 && answers[answers.len() - 1] == answers[answers.len() - 2] {
                 answers.pop();
@@ -41,28 +37,41 @@ impl Recorded {
                 list.push(json!({"params": params, "responses": answers}));
             }
         }
-        let mut left_out = learned.left_out.clone();
-        let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-        if told > 0 {
-            left_out.push(format!("{} while a call ran: `--as mock` has them", plural(told, "notification")));
-        }
-        if asked > 0 {
-            left_out.push(format!("{} to the client: `--as mock` asks them", plural(asked, "question")));
-        }
-        Recorded { responses, left_out }
+        Recorded { responses, speaks, left_out: learned.left_out.clone() }
     }
 }
 
-fn response(said: &Said) -> Value {
-    match said {
-        Said::Result(result) => json!({"result": result}),
+fn response(answer: &Answered) -> Value {
+    let mut response = Map::new();
+    if !answer.before.is_empty() {
+        response.insert("before".to_owned(), answer.before.iter().map(step).collect());
+    }
+    match &answer.said {
+        Said::Result(result) => drop(response.insert("result".to_owned(), result.clone().into())),
         Said::Error(ErrorReply { code, message, data }) => {
             let mut error = json!({"code": code, "message": message});
             if let Some(data) = data.as_ref().and_then(|data| data.value().ok()) {
                 error["data"] = data;
             }
-            json!({"error": error})
+            response.insert("error".to_owned(), error);
         }
+    }
+    response.into()
+}
+
+/// `{"notify": …}`, `{"ask": {name: …}}` or `"sendAway"`.
+fn step(before: &Before) -> Value {
+    let params = |params: &Value| if params.is_object() { params.clone() } else { json!({}) };
+    match before {
+        Before::Told { method, params: told } => {
+            json!({"notify": {"method": method.as_str(), "params": params(told)}})
+        }
+        Before::Asked(questions) => {
+            let question =
+                |it: &Question| (it.name.clone(), json!({"method": it.method.as_str(), "params": params(&it.params)}));
+            json!({"ask": questions.iter().map(question).collect::<Map<_, _>>()})
+        }
+        Before::SentAway => "sendAway".into(),
     }
 }
 

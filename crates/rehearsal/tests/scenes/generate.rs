@@ -124,15 +124,21 @@ fn a_recording_becomes_a_python_file() {
 
     What was recorded is in `MOCK_RESPONSES`. Which answer a request gets is decided by
     `MockMCPServer._find_matching_response`: override it for another way of matching.
+    What is said and asked before an answer is its `before`.
     """
 
     import asyncio
+    import secrets
+    import warnings
     from typing import Any
 
     import mcp_types as types
     from mcp.server.lowlevel import Server
     from mcp.server.stdio import stdio_server
     from mcp.shared.exceptions import MCPError
+
+    # Sampling, roots and logging are deprecated since 2026-07-28, and were recorded.
+    warnings.filterwarnings("ignore", message=".*SEP-2577.*")
 
     SERVER_NAME = "weather"
     SERVER_VERSION = "1.0"
@@ -161,7 +167,19 @@ fn a_recording_becomes_a_python_file() {
             },
             {
                 "params": {"name": "get_forecast", "arguments": {"city": "Bergen"}},
-                "responses": [{"error": {"code": -32000, "message": "upstream is down"}}],
+                "responses": [
+                    {
+                        "before": [
+                            {
+                                "notify": {
+                                    "method": "notifications/progress",
+                                    "params": {"progress": 1, "total": 2},
+                                },
+                            },
+                        ],
+                        "error": {"code": -32000, "message": "upstream is down"},
+                    },
+                ],
             },
             {
                 "params": {"name": "get_forecast", "arguments": {}},
@@ -211,6 +229,9 @@ fn a_recording_becomes_a_python_file() {
         def __init__(self) -> None:
             # How often each recorded request was answered.
             self._given: dict[int, int] = {}
+            # Clients that were sent away to find something out, by the state that they bring
+            # back: the response that they wait for, and the step to go on with.
+            self._waiting: dict[str, tuple[dict[str, Any], int]] = {}
             self.server = Server(
                 SERVER_NAME,
                 version=SERVER_VERSION,
@@ -225,11 +246,13 @@ fn a_recording_becomes_a_python_file() {
 
         async def handle_call_tool(
             self, context: Any, params: types.CallToolRequestParams
-        ) -> types.CallToolResult:
+        ) -> types.CallToolResult | types.InputRequiredResult:
             asked = {"name": params.name, "arguments": params.arguments or {}}
-            response = self._find_matching_response("tools/call", asked)
+            response, step = self._begin("tools/call", asked, params)
             if response is None and params.name not in [tool["name"] for tool in TOOLS]:
                 raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
+            if sent_away := await self._say_before(context, params, response, step):
+                return sent_away
             return types.CallToolResult.model_validate(self._result(response, params.name))
 
         async def handle_list_prompts(
@@ -239,15 +262,18 @@ fn a_recording_becomes_a_python_file() {
 
         async def handle_get_prompt(
             self, context: Any, params: types.GetPromptRequestParams
-        ) -> types.GetPromptResult:
+        ) -> types.GetPromptResult | types.InputRequiredResult:
             asked = {"name": params.name, "arguments": params.arguments or {}}
-            response = self._find_matching_response("prompts/get", asked)
+            response, step = self._begin("prompts/get", asked, params)
+            if sent_away := await self._say_before(context, params, response, step):
+                return sent_away
             return types.GetPromptResult.model_validate(self._result(response, params.name))
 
         def _find_matching_response(
             self, method: str, params: dict[str, Any]
         ) -> dict[str, Any] | None:
-            """The recorded response to a request: {"result": ...} or {"error": ...}.
+            """The recorded response to a request: {"result": ...} or {"error": ...}, with
+            what is said and asked first as "before".
 
             Override it for another way of matching. `None` refuses the request.
             """
@@ -267,6 +293,95 @@ fn a_recording_becomes_a_python_file() {
                 raise MCPError(error["code"], error["message"], error.get("data"))
             return response["result"]
 
+        def _begin(
+            self, method: str, asked: dict[str, Any], params: Any
+        ) -> tuple[dict[str, Any] | None, int]:
+            """The response to a request, and the step to begin with: a client that was sent
+            away comes back for the same response."""
+            if params.request_state is None:
+                return self._find_matching_response(method, asked), 0
+            if params.request_state not in self._waiting:
+                raise MCPError(types.INVALID_PARAMS, "This state was not given here")
+            return self._waiting.pop(params.request_state)
+
+        async def _say_before(
+            self, context: Any, params: Any, response: dict[str, Any] | None, first: int
+        ) -> types.InputRequiredResult | None:
+            """Says and asks what comes before a response.
+
+            Since 2026-07-28 a server asks by sending its client away until it knows: then that
+            result is returned. Whatever the client says, what follows is what was recorded.
+            """
+            steps = (response or {}).get("before", [])
+            is_stateless = context.protocol_version >= "2026-07-28"
+            for number, step in enumerate(steps):
+                if number < first:
+                    continue
+                if step == "sendAway":
+                    if is_stateless:
+                        return self._send_away({}, response, number + 1)
+                elif "notify" in step:
+                    await self._notify(context, is_stateless, **step["notify"])
+                    # Some clients hear the answer first where both come at once.
+                    await asyncio.sleep(0.005)
+                else:
+                    questions = {
+                        name: question
+                        for name, question in step["ask"].items()
+                        if self._can_be_asked(context, question["method"])
+                    }
+                    if is_stateless:
+                        answers = params.input_responses or {}
+                        wanted = {name: questions[name] for name in questions if name not in answers}
+                        if wanted:
+                            return self._send_away(wanted, response, number)
+                    else:
+                        for question in questions.values():
+                            await self._ask(context, question)
+            return None
+
+        def _send_away(
+            self, questions: dict[str, Any], response: Any, step: int
+        ) -> types.InputRequiredResult:
+            state = secrets.token_hex(8)
+            self._waiting[state] = (response, step)
+            result = {
+                "resultType": "input_required",
+                "inputRequests": questions or None,
+                "requestState": state,
+            }
+            return types.InputRequiredResult.model_validate(result)
+
+        async def _notify(
+            self, context: Any, is_stateless: bool, method: str, params: dict[str, Any]
+        ) -> None:
+            if method == "notifications/progress":
+                await context.session.report_progress(
+                    params["progress"], params.get("total"), params.get("message")
+                )
+            elif method == "notifications/message":
+                await context.session.send_log_message(
+                    params["level"], params["data"], params.get("logger"), context.request_id
+                )
+            elif not is_stateless:
+                # Since 2026-07-28 changes are told to subscribers only.
+                told = {"method": method, "params": params}
+                told = types.server_notification_adapter.validate_python(told)
+                await context.session.send_notification(told)
+
+        async def _ask(self, context: Any, question: dict[str, Any]) -> None:
+            request = types.server_request_adapter.validate_python(question)
+            try:
+                await context.session.send_request(request, types.Result)
+            except MCPError:
+                pass
+
+        def _can_be_asked(self, context: Any, method: str) -> bool:
+            """Whether the client said that it can be asked this."""
+            declared = context.session.client_capabilities
+            capability = method.split("/")[0]
+            return getattr(declared, capability, None) is not None
+
         async def run(self) -> None:
             async with stdio_server() as (read_stream, write_stream):
                 options = self.server.create_initialization_options()
@@ -275,8 +390,6 @@ fn a_recording_becomes_a_python_file() {
 
     if __name__ == "__main__":
         asyncio.run(MockMCPServer().run())
-    ----- stderr -----
-    left out: 1 notification while a call ran: `--as mock` has them
     "#);
 }
 
@@ -292,6 +405,7 @@ fn a_recording_becomes_a_rust_project() {
     exit: 0
     ----- stdout -----
     project/Cargo.toml
+    project/src/before.rs
     project/src/main.rs
     project/src/matching.rs
     project/src/recorded.json
@@ -306,13 +420,12 @@ fn a_recording_becomes_a_rust_project() {
     rmcp = { version = "3.8", default-features = false, features = ["server", "transport-io"] }
     serde = { version = "1", features = ["derive"] }
     serde_json = { version = "1", features = ["preserve_order"] }
-    tokio = { version = "1", features = ["macros", "rt"] }
+    tokio = { version = "1", features = ["macros", "rt", "time"] }
 
     # A project of its own, wherever it is put.
     [workspace]
     ----- stderr -----
-    left out: 1 notification while a call ran: `--as mock` has them
-    wrote 5 files to project
+    wrote 6 files to project
     "#);
     rehearse!(stage, "rehearse generate trace.jsonl --as rust -o project", @"
     exit: 2
