@@ -1,19 +1,27 @@
 //! Everything that the mocks of the gallery list is asked for, in every version, and everything that they say is checked.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rehearsal::Client;
 use rehearsal::core::protocol::{Era, Revision};
+use rehearsal::mock::MockServer;
 use serde_json::{Value, json};
 
 use crate::peer::{Peer, Transport, agreeable, example};
 
 /// Mocks that do nothing wrong on purpose.
-const GALLERY: [&str; 6] = [
+const GALLERY: [&str; 7] = [
     "conformance.mock.yaml",
     "jobs.mock.yaml",
     "notes.mock.yaml",
     "shop.mock.yaml",
+    "start.mock.yaml",
     "trip.mock.yaml",
     "weather.mock.yaml",
 ];
+
+/// The one that does.
+const FLAKY: &str = "flaky.mock.yaml";
 
 /// Closes the stream on purpose, and waits until somebody comes back.
 const SLOW: [&str; 1] = ["test_reconnection"];
@@ -34,6 +42,40 @@ async fn every_mock_of_the_gallery_says_what_its_version_has_over_http_sse() {
             tour(Peer::ready(&example(mock), Transport::Sse, revision).await, mock).await;
         }
     }
+}
+
+#[test]
+fn every_mock_of_the_examples_is_started_here() {
+    let folder = example("");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut files: Vec<_> = files.filter(|name| name.ends_with(".mock.yaml")).collect();
+    files.sort();
+    let mut started = GALLERY.to_vec();
+    started.push(FLAKY);
+    started.sort_unstable();
+    assert_eq!(files, started);
+}
+
+#[tokio::test]
+async fn the_flaky_mock_goes_wrong_as_it_says() {
+    let mock = MockServer::start(example(FLAKY)).unwrap();
+    let client = Client::url(mock.url()).modern().connect().await.unwrap();
+    let mut fine = Vec::new();
+    for _ in 0..12 {
+        fine.push(client.call_tool("sometimes", json!({})).await.is_ok());
+    }
+    let again = MockServer::start(example(FLAKY)).unwrap();
+    let other = Client::url(again.url()).modern().connect().await.unwrap();
+    for expected in &fine {
+        assert_eq!(other.call_tool("sometimes", json!({})).await.is_ok(), *expected, "{fine:?}");
+    }
+    assert!(fine.contains(&true) && fine.contains(&false), "{fine:?}");
+    assert_eq!(client.call_tool("slow", json!({})).await.unwrap().content(), "at last");
+    let picture = client.call_tool("picture", json!({})).await.unwrap();
+    let data = picture.result()["content"][0]["data"].as_str().unwrap().to_owned();
+    assert!(STANDARD.decode(&data).is_err(), "{data}");
+    client.close().await;
+    other.close().await;
 }
 
 /// Asks for everything that is listed.

@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rehearsal::Client;
+use rehearsal::client::ClientBuilder;
 use rehearsal::core::protocol::Revision;
 use rehearsal::mock::{ExpectedCall, MockServer};
 use serde_json::{Value, json};
@@ -50,33 +51,67 @@ async fn the_harness_as_a_process() {
     assert!(nothing.is_error() && nothing.content().starts_with("no [test_case_id=ID] in the task description"));
 }
 
+/// How many clients share the server; the test cases of one client run at the same time, too.
+const CLIENTS: usize = 40;
+const CASES: usize = 1_000;
+const TURNS: usize = 3;
+
+/// What a test case expects, turn by turn.
+fn expected(case: usize, turn: usize) -> String {
+    format!("turn {turn} of test case {case}")
+}
+
+fn responses(case: usize) -> Value {
+    (1..=TURNS).map(|turn| json!({"content": [{"type": "text", "text": expected(case, turn)}]})).collect()
+}
+
+/// A client of each transport and era in turn.
+fn client(server: &MockServer, number: usize) -> ClientBuilder {
+    match number % 4 {
+        0 => Client::url(server.url()).modern(),
+        1 => Client::url(server.url()).legacy(Revision::V2025_11_25),
+        2 => Client::url(server.url()).legacy(Revision::V2025_03_26),
+        _ => Client::url(server.sse_url()),
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_test_cases_at_once_never_see_each_others_responses() {
-    const CASES: usize = 1000;
+async fn a_thousand_test_cases_at_once_on_one_server_never_see_each_others_responses() {
     let server = MockServer::harness().unwrap();
-    let modern = Client::url(server.url()).modern().connect().await.unwrap();
-    let legacy = Client::url(server.url()).legacy(Revision::V2025_11_25).connect().await.unwrap();
-    let (modern, legacy) = (std::sync::Arc::new(modern), std::sync::Arc::new(legacy));
+    let mut clients = Vec::new();
+    for number in 0..CLIENTS {
+        clients.push(client(&server, number).connect().await.unwrap());
+    }
     let mut cases = JoinSet::new();
     for case in 0..CASES {
-        let client = if case % 2 == 0 { modern.clone() } else { legacy.clone() };
+        // Every other test case brings its responses in the text, the others are loaded before.
+        let task = if case % 2 == 0 {
+            task(&format!("case {case}"), &responses(case))
+        } else {
+            server.load_queue(&format!("case {case}"), &responses(case)).unwrap();
+            json!({"task_description": format!("Fetch it. [test_case_id=case {case}]")})
+        };
+        let client = clients[case % CLIENTS].clone();
         cases.spawn(async move {
-            let responses: Vec<_> = (0..3).map(|turn| json!({"text": format!("{case}/{turn}")})).collect();
-            let task = task(&format!("case-{case}"), &json!(responses));
-            for turn in 0..3 {
-                let answer = client.call_tool("get_data", task.clone()).await.unwrap();
-                assert_eq!(answer.content(), format!("{case}/{turn}"));
+            for turn in 1..=TURNS {
+                let said = client.call_tool("get_data", task.clone()).await.unwrap();
+                assert_eq!(said.content(), expected(case, turn), "turn {turn}");
             }
-            assert!(client.call_tool("get_data", task).await.unwrap().is_error());
+            let said = client.call_tool("get_data", task).await.unwrap();
+            let empty = format!("no response is left for test case \"case {case}\": all {TURNS} were given");
+            assert!(said.is_error() && said.content().contains(&empty), "{}", said.content());
         });
     }
-    while let Some(case) = cases.join_next().await {
-        case.unwrap();
+    let finished = cases.join_all().await;
+    assert_eq!(finished.len(), CASES);
+    for case in 0..CASES {
+        let queue = server.queue(&format!("case {case}")).unwrap();
+        assert_eq!((queue.given, queue.left), (TURNS, 0), "case {case}");
     }
-    let harness = server.server().harness().unwrap();
-    assert_eq!(harness.names().len(), CASES);
-    let left: usize = harness.names().iter().filter_map(|name| harness.view(name)).map(|view| view.left).sum();
-    assert_eq!(left, 0);
+    server.verify(&[ExpectedCall::tool("get_data").times((CASES * (TURNS + 1)) as u64)]).unwrap();
+    for client in clients {
+        client.close().await;
+    }
 }
 
 #[tokio::test]

@@ -4,7 +4,6 @@
 
 mod assertions;
 mod fixtures;
-mod harness;
 mod listening;
 mod mocks;
 mod recorder;

@@ -194,3 +194,49 @@ async fn a_mock_without_answers_may_make_them_up() {
     );
     client.close().await;
 }
+
+/// Keys of the protocol are in snake_case in a file and in camelCase on the wire; what belongs to the user is as it was.
+#[tokio::test]
+async fn only_keys_of_the_protocol_change_their_case() {
+    let mock = MockServer::from_text(
+        r#"
+tools:
+  - name: snake_case_tool
+    description: keeps_this and keepsThat
+    input_schema: { type: object, properties: { user_name: { type: string }, userId: { type: integer } } }
+    output_schema: { type: object, properties: { is_error: { type: boolean }, mimeType: { type: string } } }
+    annotations: { read_only_hint: true }
+    meta: { example.com/some_key: { mime_type: a, mimeType: b } }
+    answers:
+      - when: { user_name: { present: true } }
+        content:
+          - { type: image, data: AAAA, mime_type: image/png, meta: { a_b: 1, aB: 2 } }
+          - { type: text, text: "mime_type of {{ arguments.user_name }}" }
+        structured_content: { is_error: false, mimeType: x, deep: [{ input_schema: 1 }] }
+        meta: { last_modified: 1 }
+"#,
+    )
+    .unwrap();
+    let client = Client::url(mock.url()).modern().connect().await.unwrap();
+    let tool = &client.list_tools().await.unwrap()[0];
+    let listed = json!({
+        "name": "snake_case_tool",
+        "description": "keeps_this and keepsThat",
+        "inputSchema": {"type": "object", "properties": {"user_name": {"type": "string"}, "userId": {"type": "integer"}}},
+        "outputSchema": {"type": "object", "properties": {"is_error": {"type": "boolean"}, "mimeType": {"type": "string"}}},
+        "annotations": {"readOnlyHint": true},
+        "_meta": {"example.com/some_key": {"mime_type": "a", "mimeType": "b"}},
+    });
+    assert_eq!(tool.raw, listed);
+    let said = client.call_tool("snake_case_tool", json!({"user_name": "Ada_L", "userId": 1})).await.unwrap();
+    let result = said.result();
+    let blocks = json!([
+        {"type": "image", "data": "AAAA", "mimeType": "image/png", "_meta": {"a_b": 1, "aB": 2}},
+        {"type": "text", "text": "mime_type of Ada_L"},
+    ]);
+    assert_eq!(result["content"], blocks);
+    assert_eq!(result["structuredContent"], json!({"is_error": false, "mimeType": "x", "deep": [{"input_schema": 1}]}));
+    assert_eq!(result["_meta"]["last_modified"], 1);
+    assert_eq!(mock.calls_of("snake_case_tool"), [json!({"user_name": "Ada_L", "userId": 1})]);
+    client.close().await;
+}
