@@ -1,5 +1,7 @@
 //! The end of a play: its answer, in the shape of its version.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::act::Act;
@@ -18,7 +20,7 @@ use crate::script::mock::Validate;
 #[derive(Clone, Debug)]
 pub(super) struct Finished {
     result: RawJson,
-    remark: Option<String>,
+    remark: Option<Arc<str>>,
 }
 
 impl Play {
@@ -26,7 +28,7 @@ impl Play {
     pub(super) fn finished(&self, mut result: Value) -> Result<Finished, String> {
         let remark = match self.target.objection(&self.mock, &result) {
             Some((Validate::Strict, why)) => return Err(why),
-            Some((Validate::Warn | Validate::Off, why)) => Some(self.about(&why)),
+            Some((Validate::Warn | Validate::Off, why)) => Some(self.about(&why).into()),
             None => None,
         };
         let (method, revision) = (self.asked.method.as_str(), self.asked.terms.revision);
@@ -42,7 +44,7 @@ impl Play {
     /// The answer that a finished result is.
     pub(super) fn complete(&self, finished: Finished) -> Act {
         let mut answer = self.answer(Reply::Result(finished.result));
-        answer.remarks.extend(finished.remark);
+        answer.remarks.extend(finished.remark.map(|remark| remark.to_string()));
         Act::Reply(answer)
     }
 
