@@ -118,7 +118,7 @@ async def main() -> int:
     if arguments.stdio:
         server = StdioServerParameters(command=arguments.stdio[0], args=arguments.stdio[1:])
     elif arguments.transport == "sse":
-        server = sse_client(arguments.url)
+        server = sse_client(arguments.url, timeout=arguments.timeout)
     else:
         server = arguments.url
     seen = dict.fromkeys(

@@ -39,7 +39,7 @@ async def play(case) -> dict:
     if "stdio" in case:
         server = StdioServerParameters(command=case["stdio"][0], args=case["stdio"][1:])
     elif "sse" in case:
-        server = sse_client(case["sse"])
+        server = sse_client(case["sse"], timeout=50)
     else:
         server = case["http"]
     seen, begun = [], False
