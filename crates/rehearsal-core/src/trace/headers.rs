@@ -38,7 +38,11 @@ impl Headers {
 
     /// The values of all headers of this name, however it is spelled.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        self.iter().filter(move |(other, _)| other.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+        let mut start = 0;
+        self.ends.iter().filter_map(move |&(name_end, end)| {
+            let other = &self.text.as_bytes()[std::mem::replace(&mut start, end)..name_end];
+            other.eq_ignore_ascii_case(name.as_bytes()).then(|| &self.text[name_end..end])
+        })
     }
 
     /// The value of the first header of this name, however it is spelled.

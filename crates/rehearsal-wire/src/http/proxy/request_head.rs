@@ -144,7 +144,12 @@ pub(super) fn read(
 pub(super) fn owned(fields: &[Header]) -> Headers {
     let bytes = fields.iter().map(|field| field.name.len() + field.value.len()).sum();
     let mut headers = Headers::with_capacity(fields.len(), bytes);
-    fields.iter().for_each(|field| headers.push(field.name, &String::from_utf8_lossy(field.value)));
+    for field in fields {
+        match std::str::from_utf8(field.value) {
+            Ok(value) => headers.push(field.name, value),
+            Err(_) => headers.push(field.name, &String::from_utf8_lossy(field.value)),
+        }
+    }
     headers
 }
 
