@@ -23,8 +23,6 @@ pub(crate) const ARGUMENT: &str = "replay";
 /// The same over HTTP.
 pub(crate) const OVER_HTTP: &str = "replay-http";
 
-/// How many calls one turn makes.
-const CALLS: u32 = 10_000;
 /// How many recordings a small and a large trace have.
 const FEW: u32 = 1_000;
 const MANY: u32 = 1_000_000;
@@ -45,17 +43,14 @@ pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
             over_http: [OVER_HTTP.as_ref(), &small],
         },
     )?;
-    let lookup = Contest::new("replay: a call among 1,000,000 recordings", "among 1,000");
+    let lookup = Contest::new("replay: a call that is new, among 1,000,000 recordings", "among 1,000");
     let start = Contest::new("replay: from start to the first answer, 1,000,000 recordings", "with 1,000");
     if table.wants(&lookup.what) || table.wants(&start.what) || table.wants_memory() {
         let large = folder.path("large.jsonl");
         let started = Instant::now();
         trace(&large, MANY)?;
         memory(table, &large, started.elapsed())?;
-        let many = runtime.block_on(over_stdio(&[ARGUMENT.as_ref(), &large]))?;
-        let few = runtime.block_on(over_stdio(&[ARGUMENT.as_ref(), &small]))?;
-        table.measure(lookup, || scattered(&runtime, &many, MANY, CALLS), || scattered(&runtime, &few, FEW, CALLS))?;
-        runtime.block_on(async { (many.close().await, few.close().await) });
+        table.measure(lookup, || fresh(&runtime, &large, MANY), || fresh(&runtime, &small, FEW))?;
         table.measure(
             start,
             || first_answer(&[ARGUMENT.as_ref(), &large]),
@@ -80,6 +75,14 @@ fn memory(table: &Table, trace: &Path, took: Duration) -> Result<(), Box<dyn Err
     }
     println!("replay: {} of memory after {MANY} different calls", replay.memory()?);
     Ok(())
+}
+
+/// Calls all over a recording, each for the first time.
+fn fresh(runtime: &Runtime, trace: &Path, count: u32) -> Result<Duration, Box<dyn Error>> {
+    let client = runtime.block_on(over_stdio(&[ARGUMENT.as_ref(), trace]))?;
+    let took = scattered(runtime, &client, count, FEW);
+    runtime.block_on(client.close());
+    took
 }
 
 /// Calls all over a recording, so that hardly one is asked twice.

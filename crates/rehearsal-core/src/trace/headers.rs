@@ -50,9 +50,9 @@ impl Headers {
         self.all(name).next()
     }
 
-    /// How long all names and values are together.
-    pub fn bytes(&self) -> usize {
-        self.text.len()
+    /// All names and values, one behind the other.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 }
 

@@ -12,16 +12,21 @@ pub(super) fn put_number(out: &mut Vec<u8>, number: u64) {
 /// A string.
 pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     // Nearly every text can be written as it is.
-    if !is_plain(text.as_bytes()) {
-        return put_value(out, text);
+    match is_plain(text.as_bytes()) {
+        true => put_plain(out, text),
+        false => put_value(out, text),
     }
+}
+
+/// A string in which nothing needs an escape.
+pub(super) fn put_plain(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     out.extend_from_slice(text.as_bytes());
     out.push(b'"');
 }
 
 /// Whether nothing in a text needs an escape; eight bytes are looked at together.
-fn is_plain(text: &[u8]) -> bool {
+pub(super) fn is_plain(text: &[u8]) -> bool {
     let (words, rest) = text.as_chunks::<8>();
     let mut last = [b' '; 8];
     last[..rest.len()].copy_from_slice(rest);

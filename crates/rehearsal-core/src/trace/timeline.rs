@@ -326,7 +326,7 @@ fn size(thing: &Inside) -> usize {
         }
         Inside::Entry(entry) => match &entry.what {
             What::Message { message, .. } => message.raw().len(),
-            What::Http { head, .. } => head.headers.bytes(),
+            What::Http { head, .. } => head.headers.text().len(),
             What::Event { data, .. } => data.len(),
             What::Stderr { line } => line.len(),
             What::Piece { bytes, .. } => bytes.len(),

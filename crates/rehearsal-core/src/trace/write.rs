@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::fields::{EndFields, EventFields};
 use super::format::JOURNAL_FORMAT;
 use super::members::{put_message, put_whole};
-use super::put::{put_milliseconds, put_number, put_text, put_value};
+use super::put::{is_plain, put_milliseconds, put_number, put_plain, put_text, put_value};
 use super::{Entry, HttpHead, Start, What};
 use crate::exchange::{Channel, Side};
 use crate::message::Body;
@@ -172,10 +172,9 @@ fn kind(what: &What) -> &'static str {
 /// The first line and the headers, by hand: this happens twice a call over HTTP.
 fn put_head(out: &mut Vec<u8>, HttpHead { method, target, status, headers }: &HttpHead) {
     out.push(b'{');
-    for (name, text) in [("method", method), ("target", target)] {
+    for (name, text) in [("\"method\":", method), ("\"target\":", target)] {
         if let Some(text) = text {
-            put_text(out, name);
-            out.push(b':');
+            out.extend_from_slice(name.as_bytes());
             put_text(out, text);
             out.push(b',');
         }
@@ -186,11 +185,13 @@ fn put_head(out: &mut Vec<u8>, HttpHead { method, target, status, headers }: &Ht
         out.push(b',');
     }
     out.extend_from_slice(b"\"headers\":[");
+    // One look at all of them; names and values are short, and there are many.
+    let put = if is_plain(headers.text().as_bytes()) { put_plain } else { put_text };
     for (number, (name, value)) in headers.iter().enumerate() {
         out.extend_from_slice(if number == 0 { b"[" } else { b",[" });
-        put_text(out, name);
+        put(out, name);
         out.push(b',');
-        put_text(out, value);
+        put(out, value);
         out.push(b']');
     }
     out.extend_from_slice(b"]}");
