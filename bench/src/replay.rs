@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io::{BufWriter, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -80,7 +81,7 @@ fn memory(table: &Table, trace: &Path, took: Duration) -> Result<(), Box<dyn Err
 /// Calls all over a recording, each for the first time.
 fn fresh(runtime: &Runtime, trace: &Path, count: u32) -> Result<Duration, Box<dyn Error>> {
     let client = runtime.block_on(over_stdio(&[ARGUMENT.as_ref(), trace]))?;
-    let took = scattered(runtime, &client, count, FEW);
+    let took = scattered(runtime, &client, count, 0..FEW);
     runtime.block_on(client.close());
     took
 }
@@ -90,20 +91,20 @@ pub(crate) fn scattered(
     runtime: &Runtime,
     client: &Client,
     count: u32,
-    calls: u32,
+    calls: Range<u32>,
 ) -> Result<Duration, Box<dyn Error>> {
-    let started = Instant::now();
+    let (started, times) = (Instant::now(), calls.len());
     runtime.block_on(async {
-        for turn in 0..calls {
+        for turn in calls {
             let number = u64::from(turn) * 7_919 % u64::from(count);
             let response = client.call_tool("echo", json!({"message": format!("number {number}")})).await?;
             if !response.success() {
-                return Err(format!("number {number} was not found").into());
+                return Err(format!("number {number}: {}", response.error_message().unwrap_or_default()).into());
             }
         }
         Ok::<(), Box<dyn Error>>(())
     })?;
-    Ok(started.elapsed() / calls)
+    Ok(started.elapsed() / u32::try_from(times)?)
 }
 
 /// What was recorded: a message for each call, and the text that answers it. The last says `hello`.

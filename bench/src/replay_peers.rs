@@ -27,7 +27,7 @@ const RECORDER: &str = "BENCH_MCP_RECORDER";
 /// How many recordings.
 const SIZES: [u32; 3] = [1_000, 10_000, 100_000];
 /// How many calls one turn makes.
-const CALLS: u32 = 200;
+const CALLS: u32 = 50;
 /// How long a peer may take to start.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -87,10 +87,16 @@ fn contest(
     mut started: impl FnMut() -> Result<Duration, Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
     let client = runtime.block_on(over_stdio(ours))?;
+    // One of them answers each recording once and never again.
+    let turn = |turn: &mut u32| {
+        *turn += CALLS;
+        *turn - CALLS..*turn
+    };
+    let (mut first, mut second) = (0, 0);
     table.measure(
         Contest::new(call, peer),
-        || scattered(runtime, &client, size, CALLS),
-        || scattered(runtime, theirs, size, CALLS),
+        || scattered(runtime, &client, size, turn(&mut first)),
+        || scattered(runtime, theirs, size, turn(&mut second)),
     )?;
     runtime.block_on(client.close());
     table.measure(Contest::new(start, peer), || first_answer(ours), &mut started)
