@@ -14,13 +14,25 @@ pub struct Headers {
 }
 
 impl Headers {
-    /// None yet, with room for so many, together so long.
-    pub fn with_capacity(count: usize, bytes: usize) -> Headers {
-        Headers { text: String::with_capacity(bytes), ends: Vec::with_capacity(count) }
+    /// Those of a head as it came; bytes that are not UTF-8 are shown as `�`.
+    pub fn lossy<'a>(fields: impl Iterator<Item = (&'a str, &'a [u8])> + Clone) -> Headers {
+        let bytes = fields.clone().map(|(name, value)| name.len() + value.len()).sum();
+        let (mut text, mut ends) = (Vec::with_capacity(bytes), Vec::with_capacity(fields.clone().count()));
+        for (name, value) in fields.clone() {
+            text.extend_from_slice(name.as_bytes());
+            let name_end = text.len();
+            text.extend_from_slice(value);
+            ends.push((name_end, text.len()));
+        }
+        // One look at all of them; half a letter at the end of a value must not be made whole by the next.
+        match String::from_utf8(text) {
+            Ok(text) if ends.iter().all(|(_, end)| text.is_char_boundary(*end)) => Headers { text, ends },
+            _ => fields.map(|(name, value)| (name, String::from_utf8_lossy(value))).collect(),
+        }
     }
 
     /// One more.
-    pub fn push(&mut self, name: &str, value: &str) {
+    fn push(&mut self, name: &str, value: &str) {
         self.text.push_str(name);
         let name_end = self.text.len();
         self.text.push_str(value);
@@ -82,7 +94,21 @@ mod tests {
         assert_eq!(headers.all("ACCEPT").collect::<Vec<_>>(), ["a", "b"]);
     }
 
+    #[test]
+    fn half_a_letter_stays_half_a_letter() {
+        let half = |fields: &[(&'static str, &'static [u8])]| Headers::lossy(fields.iter().copied());
+        let headers = half(&[("a", b"\xc3"), ("", b"\xa9"), ("b", "é".as_bytes())]);
+        assert_eq!(headers.iter().collect::<Vec<_>>(), [("a", "�"), ("", "�"), ("b", "é")]);
+    }
+
     proptest! {
+        #[test]
+        fn whatever_came_is_kept_as_text(fields: Vec<(String, Vec<u8>)>) {
+            let headers = Headers::lossy(fields.iter().map(|(name, value)| (name.as_str(), value.as_slice())));
+            let texts = fields.iter().map(|(name, value)| (name, String::from_utf8_lossy(value)));
+            prop_assert_eq!(headers, texts.collect());
+        }
+
         #[test]
         fn names_and_values_come_back_in_their_order(pairs: Vec<(String, String)>) {
             let headers: Headers = pairs.iter().map(|(name, value)| (name, value)).collect();

@@ -140,17 +140,9 @@ pub(super) fn read(
     Ok(Some((length, Asked { head, framing, facts })))
 }
 
-/// Names and values as they came; bytes that are not UTF-8 are shown as `�`.
+/// Names and values as they came.
 pub(super) fn owned(fields: &[Header]) -> Headers {
-    let bytes = fields.iter().map(|field| field.name.len() + field.value.len()).sum();
-    let mut headers = Headers::with_capacity(fields.len(), bytes);
-    for field in fields {
-        match std::str::from_utf8(field.value) {
-            Ok(value) => headers.push(field.name, value),
-            Err(_) => headers.push(field.name, &String::from_utf8_lossy(field.value)),
-        }
-    }
-    headers
+    Headers::lossy(fields.iter().map(|field| (field.name, field.value)))
 }
 
 /// The items of a list that may be spread over several headers.
