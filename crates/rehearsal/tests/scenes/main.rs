@@ -26,6 +26,7 @@ mod replay;
 mod replay_choice;
 mod request;
 mod save;
+mod secrets;
 mod server_failures;
 mod signals;
 mod stage;

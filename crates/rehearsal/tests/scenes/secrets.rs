@@ -1,0 +1,189 @@
+//! Secrets in every place of a conversation: none of them reaches a file, or what any verb prints of one.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+
+use nix::sys::signal::Signal;
+
+use crate::record_http::Recorder;
+use crate::stage::Stage;
+
+/// A secret that is found by its name or its place alone, with what it stands for in it.
+fn secret(place: &str) -> String {
+    format!("q7Zr{place}X2kV9mTd4w")
+}
+
+/// Everything that the files of a stage have in them, and everything that any verb prints of its trace.
+fn everything(stage: &Stage, formats: &[&str]) -> String {
+    let mut text = String::new();
+    for file in std::fs::read_dir(stage.path()).unwrap() {
+        text.push_str(&std::fs::read_to_string(file.unwrap().path()).unwrap_or_default());
+    }
+    for verb in ["show", "show --json", "stats", "grep .", "check --notes", "split -d parts"] {
+        text.push_str(&stage.play(&format!("rehearse trace {verb} trace.jsonl")));
+    }
+    for format in formats {
+        let converted = stage.play(&format!("rehearse trace convert trace.jsonl --to {format}"));
+        assert!(converted.starts_with("exit: 0"), "{converted}");
+        text.push_str(&converted);
+    }
+    text
+}
+
+#[track_caller]
+fn without_secrets(text: &str, places: &[&str]) {
+    for place in places {
+        let at = text.find(&secret(place));
+        let around =
+            at.map(|at| text[..at].chars().rev().take(200).collect::<Vec<_>>().iter().rev().collect::<String>());
+        assert_eq!(around, None, "the secret in {place}");
+    }
+}
+
+/// What the protocol needs looks like a secret here, and is there all the same.
+const KEPT: [&str; 4] = [
+    "sk-progress0123456789abcdefghijklmnop",
+    "sk-cursor0123456789abcdefghijklmnop",
+    "\"maxTokens\":4711",
+    "sk-id0123456789abcdefghijklmnop",
+];
+
+#[test]
+fn secrets_over_a_pipe_are_nowhere() {
+    let said = [
+        format!(
+            r#"{{"jsonrpc":"2.0","id":"{}","method":"tools/call","params":{{"name":"t","arguments":{{"password":"{}","text":"{{\"api_key\":\"{}\",\"more\":\"{{\\\"token\\\":\\\"{}\\\"}}\"}}","url":"postgres://me:{}@db/x?sslmode=on","maxTokens":4711}},"_meta":{{"progressToken":"{}","apiKey":"{}"}}}}}}"#,
+            KEPT[3],
+            secret("argument"),
+            secret("json"),
+            secret("deeper"),
+            secret("url"),
+            KEPT[0],
+            secret("meta")
+        ),
+        format!(
+            r#"{{"jsonrpc":"2.0","id":"{}","result":{{"content":[{{"type":"text","text":"Authorization: Bearer {}"}}],"structuredContent":{{"client_secret":"{}"}},"nextCursor":"{}"}}}}"#,
+            KEPT[3],
+            secret("text"),
+            secret("structured"),
+            KEPT[1]
+        ),
+        format!(
+            r#"{{"jsonrpc":"2.0","id":2,"error":{{"code":-1,"message":"no entry with token {}","data":{{"cookie":"sid={}"}}}}}}"#,
+            secret("words"),
+            secret("data")
+        ),
+        format!(
+            r#"[{{"jsonrpc":"2.0","method":"notifications/message","params":{{"data":{{"passwd":"{}"}}}}}}]"#,
+            secret("batch")
+        ),
+        format!("no message: api_key={}", secret("garbled")),
+    ];
+    let stage = Stage::new().file("said.txt", &(said.join("\n") + "\n"));
+    let recorded = stage.play(&format!(
+        "rehearse record -o trace.jsonl --log log.jsonl --metadata password={} --metadata note='Bearer {}' -- sh -c 'cat >&2 said.txt; cat' sh --api-key {} --token={} API_TOKEN={} < said.txt",
+        secret("metadata"), secret("note"), secret("flag"), secret("option"), secret("variable"),
+    ));
+    assert!(recorded.starts_with("exit: 0"), "{recorded}");
+    std::fs::remove_file(stage.path().join("said.txt")).unwrap();
+    let formats = ["trace", "journal", "python", "python-log", "mcp-recorder", "mcp-cassette", "mcporter", "mcptest"];
+    let text = everything(&stage, &formats);
+    let places = [
+        "argument",
+        "json",
+        "deeper",
+        "url",
+        "meta",
+        "text",
+        "structured",
+        "words",
+        "data",
+        "batch",
+        "garbled",
+        "metadata",
+        "note",
+        "flag",
+        "option",
+        "variable",
+    ];
+    without_secrets(&text, &places);
+    for kept in KEPT {
+        assert!(text.contains(kept), "{kept}");
+    }
+}
+
+#[test]
+fn secrets_over_http_are_nowhere() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let events = format!(
+        "event: message\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{{\"data\":{{\"password\":\"{}\"}}}}}}\n\nevent: odd\ndata: {{\"api_key\":\"{}\"}}\n\ndata: {{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"secret\":\"{}\"}}}}\n\n",
+        secret("told"),
+        secret("event"),
+        secret("result"),
+    );
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nSet-Cookie: sid={}; HttpOnly\r\nX-Auth-Token: {}\r\nLocation: https://h.example/cb?code={}\r\nContent-Length: {}\r\n\r\n{events}",
+        secret("setcookie"),
+        secret("answered"),
+        secret("location"),
+        events.len(),
+    );
+    let answered = answer.clone();
+    let server = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut asked = Vec::new();
+        while !asked.ends_with(b"}}}") {
+            let mut some = [0; 4096];
+            let count = socket.read(&mut some).unwrap();
+            asked.extend_from_slice(&some[..count]);
+        }
+        socket.write_all(answered.as_bytes()).unwrap();
+    });
+    let stage = Stage::new();
+    let recorder = Recorder::before(&stage, &url, "-o trace.jsonl --log log.jsonl");
+    let host = recorder.origin.strip_prefix("http://").unwrap();
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"t","arguments":{{"password":"{}"}}}}}}"#,
+        secret("body")
+    );
+    let head = format!(
+        "POST /mcp?access_token={}&page=2 HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {}\r\nX-Api-Key: {}\r\nCookie: a={}; b=c\r\nProxy-Authorization: Basic {}\r\nReferer: http://h.example/?token={}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        secret("query"),
+        secret("bearer"),
+        secret("header"),
+        secret("cookie"),
+        secret("basic"),
+        secret("referer"),
+        body.len(),
+    );
+    let mut socket = TcpStream::connect(host).unwrap();
+    socket.write_all(format!("{head}{body}").as_bytes()).unwrap();
+    let mut heard = vec![0; answer.len()];
+    socket.read_exact(&mut heard).unwrap();
+    assert_eq!(String::from_utf8(heard).unwrap(), answer, "what passes is not changed");
+    server.join().unwrap();
+    drop(socket);
+    recorder.signal(Signal::SIGINT);
+    assert_eq!(recorder.ended().0, Some(0));
+    let formats =
+        ["trace", "journal", "python", "python-log", "mcp-recorder", "mcp-cassette", "mcporter", "mcptest", "har"];
+    let text = everything(&stage, &formats);
+    let places = [
+        "told",
+        "event",
+        "result",
+        "setcookie",
+        "answered",
+        "location",
+        "body",
+        "query",
+        "bearer",
+        "header",
+        "cookie",
+        "basic",
+        "referer",
+    ];
+    without_secrets(&text, &places);
+    assert!(text.contains("page=2"), "{text}");
+}
