@@ -169,21 +169,31 @@ impl Shared {
         (!mismatches.is_empty()).then_some(Unmatched::Unfit { mismatches })
     }
 
-    /// A list that was never asked for, made of what was used.
+    /// A list that was never asked for, made of what was used: clients ask for every list that a server declares. A real
+    /// server behind the recording knows better.
     fn listed(&self, asked: &Asked) -> io::Result<Option<Answer>> {
-        let (used, list, name) = match asked.method.as_str() {
-            "tools/list" => (Method::TOOLS_CALL, "tools", "name"),
-            "prompts/list" => (Method::PROMPTS_GET, "prompts", "name"),
-            "resources/list" => (Method::RESOURCES_READ, "resources", "uri"),
+        let (capability, used, list, name) = match asked.method.as_str() {
+            "tools/list" => ("tools", Some(Method::TOOLS_CALL), "tools", "name"),
+            "prompts/list" => ("prompts", Some(Method::PROMPTS_GET), "prompts", "name"),
+            "resources/list" => ("resources", Some(Method::RESOURCES_READ), "resources", "uri"),
+            "resources/templates/list" => ("resources", None, "resourceTemplates", "uriTemplate"),
             _ => return Ok(None),
         };
-        let Some(group) = self.tape.index.group(method_key(used.as_str()))? else { return Ok(None) };
+        let recorded = |method: &Method| self.tape.index.group(method_key(method.as_str()));
+        if self.upstream.is_some() || recorded(&asked.method)?.is_some() {
+            return Ok(None);
+        }
+        let group = used.as_ref().map(recorded).transpose()?.flatten();
+        if group.is_none() && !self.opening.capabilities.contains_key(capability) {
+            return Ok(None);
+        }
         let mut elements = Vec::new();
-        for number in self.tape.members(group, group.count) {
+        let members = group.into_iter().flat_map(|group| self.tape.members(group, group.count));
+        for number in members {
             let Some(subject) = subject(request(&*self.tape.recorded(number?)?)) else { continue };
             let mut element = json!({"name": &subject});
             element[name] = subject.into();
-            if used == Method::TOOLS_CALL {
+            if capability == "tools" {
                 element["inputSchema"] = json!({"type": "object"});
             }
             elements.push(element);

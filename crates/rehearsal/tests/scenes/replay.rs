@@ -334,3 +334,40 @@ fn the_dialect_of_the_python_interceptor_is_replayed() {
     result
     ");
 }
+
+#[test]
+fn a_list_that_was_never_asked_for_is_made_of_what_was_used() {
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/traces");
+    let cassette = std::fs::read_to_string(format!("{fixtures}/mcp-cassette-0.4.json")).unwrap();
+    let stage = Stage::new().file("time.json", &cassette);
+    rehearse!(stage, "rehearse list --resources --prompts -- rehearse replay time.json", @"
+    exit: 0
+    ----- stderr -----
+    mcp-time 2026.10.19, protocol 2026-07-28
+    it has no resources
+    it has no prompts
+    ");
+    rehearse!(stage, "rehearse request resources/templates/list -- rehearse replay time.json", @r#"
+    exit: 0
+    ----- stdout -----
+    {
+      "resourceTemplates": [],
+      "resultType": "complete",
+      "ttlMs": 0,
+      "cacheScope": "private",
+      "_meta": {
+        "io.modelcontextprotocol/serverInfo": {
+          "name": "mcp-time",
+          "version": "2026.10.19"
+        }
+      }
+    }
+    "#);
+    // A page that was never asked for is not the list.
+    rehearse!(stage, r#"rehearse request tools/list --params '{"cursor":"2"}' -- rehearse replay time.json"#, @r#"
+    exit: 1
+    ----- stderr -----
+    error: -32603: no recording of tools/list; closest is session mcp-cassette-2026-11-16T10:48:43.830998Z, call 2: $.params: expected nothing, got {"cursor":"2"}
+      data: {"closest":{"recording":"session mcp-cassette-2026-11-16T10:48:43.830998Z, call 2","mismatches":[{"path":"$.params","expected":"nothing","got":"{\"cursor\":\"2\"}"}]}}
+    "#);
+}
