@@ -286,7 +286,7 @@ fn compile_step(step: &Located<WrittenStep>, shop: &mut Workshop<'_>) -> Step {
             mock::Changed::Resource(uri) => Changed::Resource(shop.words(at, uri)),
         }),
         WrittenStep::Ask(questions) => {
-            let question = |(name, ask): (&String, &mock::Ask)| QuestionDraft::compile(name, ask, at, shop);
+            let question = |(name, ask): &(String, mock::Ask)| QuestionDraft::compile(name, ask, at, shop);
             Step::Ask(questions.iter().map(question).collect())
         }
         WrittenStep::Again(_) => Step::Again,

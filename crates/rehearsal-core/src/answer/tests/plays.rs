@@ -33,6 +33,19 @@ fn words() -> Value {
 }
 
 #[test]
+fn questions_are_asked_in_the_order_of_the_file() {
+    let text = "tools:\n  - name: t\n    answers:\n      - steps: [{ ask: { who: roots, how: roots, a: roots } }]\n        text: x\n";
+    let answer = json!({"roots": []});
+    let answers = json!({"who": answer, "how": answer, "a": answer});
+    let mut legacy = Stage::legacy(text, Revision::V2025_11_25);
+    let lines = legacy.ask("tools/call", json!({"name": "t"}), &answers);
+    let asked: Vec<_> = lines.iter().filter_map(|line| line.strip_prefix("ask ")?.split(' ').next()).collect();
+    assert_eq!(asked, ["who", "how", "a"]);
+    let round = Stage::new(text).result("tools/call", json!({"name": "t"}));
+    assert_eq!(round["inputRequests"].as_object().unwrap().keys().collect::<Vec<_>>(), ["who", "how", "a"]);
+}
+
+#[test]
 fn a_client_of_the_handshake_era_is_asked_at_once() {
     let mut stage = Stage::legacy(ASKS, Revision::V2025_11_25);
     let params = json!({"name": "greet", "arguments": {"what": "name"}});

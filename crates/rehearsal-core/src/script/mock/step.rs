@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::Delay;
 use crate::matcher::Schema;
-use crate::script::{Located, Meant};
+use crate::script::{Located, Meant, Named};
 
 /// One thing that is done before the answer.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -37,7 +37,7 @@ pub enum Step {
     /// The client is asked: before 2026-07-28 by requests, since then by one `input_required` round.
     ///
     /// Each question has a name, under which its answer is found in `answers` of templates and in the `when` of `choose`.
-    Ask(std::collections::BTreeMap<String, Ask>),
+    Ask(Named<Ask>),
     /// Since 2026-07-28 the client is sent away and comes back at once, with state but no question; before, nothing.
     Again(Again),
     /// Keys of the state are set; strings in the values are templates.

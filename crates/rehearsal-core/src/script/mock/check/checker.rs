@@ -265,7 +265,7 @@ impl Checker {
                 if questions.is_empty() {
                     self.say(step.at, "`ask` without a question");
                 }
-                for question in questions.values() {
+                for (_, question) in questions.iter() {
                     match question {
                         Ask::Elicitation(form) => {
                             match (&form.requested_schema, &form.url) {
