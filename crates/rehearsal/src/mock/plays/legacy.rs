@@ -8,7 +8,7 @@ tools:
     title: Greet
     answers:
       - steps:
-          - ask: { who: { elicitation: { message: Who?, requested_schema: { type: object, properties: {} } } }, roots: roots }
+          - ask: { roots: roots, who: { elicitation: { message: Who?, requested_schema: { type: object, properties: {} } } } }
           - log: { level: warning, data: asked }
           - log: { level: info, data: quietly }
         content:
