@@ -167,6 +167,14 @@ pub(super) enum ReplayFailure {
     /// It cannot listen.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// The recording can no longer be read.
+    #[error("cannot read {}: {cause}", trace.display())]
+    Read {
+        /// Which.
+        trace: PathBuf,
+        /// Why not.
+        cause: std::io::Error,
+    },
     /// The ledger cannot be written.
     #[error("cannot write {}: {cause}", path.display())]
     Ledger {
@@ -185,6 +193,7 @@ impl ReplayFailure {
             | ReplayFailure::Word { .. }
             | ReplayFailure::NoServer
             | ReplayFailure::NeedlessServer
+            | ReplayFailure::Read { .. }
             | ReplayFailure::Ledger { .. } => Exit::BadInput,
             ReplayFailure::Bind(_) => Exit::ServerFailed,
         }
@@ -209,7 +218,7 @@ impl Replay {
         // A thread that reads from a terminal cannot be stopped, and must not be waited for.
         runtime.shutdown_background();
         let exit = served?;
-        let ledger = replay.ledger().map_err(Failure::Begin)?;
+        let ledger = replay.ledger().map_err(|cause| ReplayFailure::Read { trace: self.trace.clone(), cause })?;
         self.settle(&ledger, context)?;
         Ok(if self.strict && !ledger.is_even() { Exit::ChecksFailed } else { exit })
     }

@@ -14,7 +14,7 @@ use rehearsal_wire::http::server::{Answers as HttpAnswers, Options as HttpOption
 use serde_json::Value;
 
 use super::forward::Upstream;
-use super::index::{Facts, IndexError, method_key};
+use super::index::{Existing, Facts, IndexError, method_key};
 use super::ledger::{LISTED, Ledger, LedgerLine};
 use super::options::Options;
 use super::progress::Progress;
@@ -90,12 +90,18 @@ impl Replay {
         options: Options,
         upstream: Option<Upstream>,
     ) -> Result<Replay, Option<IndexError>> {
-        let tape = Tape::open(recording, path, &options.likeness)?;
-        let selected = selected(&tape, &options).map_err(|error| Some(error.into()))?;
+        let open = |existing| {
+            let tape = Tape::open(recording, path, &options.likeness, existing)?;
+            let (selected, opening) = (selected(&tape, &options)?, opening(&tape)?);
+            Ok((tape, selected, opening))
+        };
+        let (tape, selected, opening) = match open(Existing::Use) {
+            Err(IndexError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => open(Existing::Replace),
+            opened => opened,
+        }?;
         if selected.as_ref().is_some_and(|selected| !selected.contains(&true)) {
             return Err(None);
         }
-        let opening = opening(&tape).map_err(|error| Some(error.into()))?;
         Ok(Replay(Arc::new(Shared {
             tape,
             options,

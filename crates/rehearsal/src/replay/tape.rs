@@ -11,7 +11,7 @@ use rehearsal_core::answer::{Place, Recorded, Thing};
 use rehearsal_core::message::Message;
 use rehearsal_core::trace::{Format, Inside, Likeness, ReadError, Span, TraceWriter};
 
-use super::index::{self, Facts, Group, Index, IndexError};
+use super::index::{self, Existing, Facts, Group, Index, IndexError, damaged};
 use crate::store::{BadLines, Recording};
 
 /// How many exchanges are kept in memory.
@@ -25,6 +25,8 @@ const ROUNDS: usize = 1000;
 #[derive(Debug)]
 pub(super) struct Tape {
     file: Arc<File>,
+    /// How long the trace was when it was opened; it may grow.
+    length: u64,
     pub(super) index: Index,
     kept: Mutex<HashMap<u32, Arc<Recorded>>>,
     facts: Mutex<HashMap<u32, Arc<Facts>>>,
@@ -32,13 +34,20 @@ pub(super) struct Tape {
 
 impl Tape {
     /// Opens a recording of any format; one that is not ours is turned into a trace in a temporary file first.
-    pub(super) fn open(recording: &Recording, path: Option<&Path>, likeness: &Likeness) -> Result<Tape, IndexError> {
+    pub(super) fn open(
+        recording: &Recording,
+        path: Option<&Path>,
+        likeness: &Likeness,
+        existing: Existing,
+    ) -> Result<Tape, IndexError> {
         let (recording, path) = match recording.format() {
             Format::Trace => (recording.clone(), path),
             _ => (converted(recording)?, None),
         };
-        let index = index::open(&recording, path, likeness)?;
-        Ok(Tape { file: Arc::clone(recording.file()), index, kept: Mutex::default(), facts: Mutex::default() })
+        let index = index::open(&recording, path, likeness, existing)?;
+        let file = Arc::clone(recording.file());
+        let length = file.metadata()?.len();
+        Ok(Tape { file, length, index, kept: Mutex::default(), facts: Mutex::default() })
     }
 
     /// An exchange and its later rounds.
@@ -111,6 +120,9 @@ impl Tape {
     }
 
     fn text(&self, span: Span) -> io::Result<Vec<u8>> {
+        if span.offset.saturating_add(u64::from(span.length)) > self.length {
+            return Err(damaged());
+        }
         let mut text = vec![0; span.length as usize];
         self.file.read_exact_at(&mut text, span.offset)?;
         Ok(text)

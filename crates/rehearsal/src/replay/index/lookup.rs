@@ -78,16 +78,16 @@ impl Index {
 
     /// One of a group, from 0.
     pub(in crate::replay) fn member(&self, group: Group, at: u32) -> io::Result<u32> {
+        let place = group.first.saturating_add(u64::from(at.min(group.count))).saturating_mul(4);
         let mut bytes = [0; 4];
-        let place = self.head.groups_at() + (group.first + u64::from(at.min(group.count))) * 4;
-        self.file.read_exact_at(&mut bytes, place)?;
+        self.fill(&mut bytes, self.head.groups_at().saturating_add(place))?;
         Ok(u32::from_le_bytes(bytes))
     }
 
     /// An exchange by its number.
     pub(in crate::replay) fn exchange(&self, number: u32) -> io::Result<Exchange> {
         if u64::from(number) >= self.head.exchanges {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "the index names an exchange that is not there"));
+            return Err(damaged());
         }
         let bytes = self.bytes(self.head.exchanges_at() + u64::from(number) * EXCHANGE as u64, EXCHANGE)?;
         Ok(Exchange::read(&bytes))
@@ -98,7 +98,8 @@ impl Index {
         if count == 0 {
             return Ok(Vec::new());
         }
-        let bytes = self.bytes(self.head.things_at() + exchange.things * THING as u64, count * THING)?;
+        let place = exchange.things.saturating_mul(THING as u64);
+        let bytes = self.bytes(self.head.things_at().saturating_add(place), count * THING)?;
         Ok(bytes.chunks_exact(THING).map(ThingRecord::read).collect())
     }
 
@@ -111,12 +112,67 @@ impl Index {
             u64::from_le_bytes(eight)
         };
         let text = self.bytes(number(0), usize::try_from(number(8).min(FACTS)).unwrap_or_default())?;
-        serde_json::from_slice(&text).map_err(io::Error::from)
+        serde_json::from_slice(&text).map_err(|_| damaged())
     }
 
     fn bytes(&self, at: u64, length: usize) -> io::Result<Vec<u8>> {
+        if length as u64 > self.head.length {
+            return Err(damaged());
+        }
         let mut bytes = vec![0; length];
-        self.file.read_exact_at(&mut bytes, at)?;
+        self.fill(&mut bytes, at)?;
         Ok(bytes)
+    }
+
+    fn fill(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+        if at.saturating_add(bytes.len() as u64) > self.head.length {
+            return Err(damaged());
+        }
+        self.file.read_exact_at(bytes, at)
+    }
+}
+
+/// What an index says that cannot be.
+pub(in crate::replay) fn damaged() -> io::Error {
+    let why = "the index of the trace is damaged; delete the file that ends in .index and start again";
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::replay::{Options, Replay};
+    use crate::store::Input;
+
+    const TRACE: &str = r#"{"format":1,"session_id":"s","server_info":{},"started_at":null,"metadata":{},"calls":[{"request":{"seq":0,"at_ms":0,"id":1,"method":"tools/call","params":{"name":"echo"}},"response":{"seq":2,"at_ms":2,"success":true,"result":{}},"duration_ms":2}],"messages":[{"seq":1,"at_ms":1,"from":"server","type":"notification","method":"notifications/message","params":{"level":"info","data":"x"}}],"ended_at":null,"end":null}
+"#;
+
+    /// Opens the trace and looks at everything that is in it.
+    fn look(trace: &Path) -> io::Result<u64> {
+        let replay = Replay::open(&Input::File(trace.to_owned()), Options::default()).map_err(io::Error::other)?;
+        replay.ledger().map(|ledger| ledger.unused)
+    }
+
+    #[test]
+    fn a_damaged_index_is_built_again_or_told_about() {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("trace.jsonl");
+        std::fs::write(&trace, TRACE).unwrap();
+        assert_eq!(look(&trace).unwrap(), 1);
+        let index = folder.path().join("trace.jsonl.index");
+        let whole = std::fs::read(&index).unwrap();
+        for at in (0..whole.len()).step_by(13) {
+            for byte in [0xff, whole[at] ^ 1] {
+                let mut damaged = whole.clone();
+                damaged[at] = byte;
+                std::fs::write(&index, &damaged).unwrap();
+                if let Err(error) = look(&trace) {
+                    let told = error.to_string();
+                    assert!(told.contains("index"), "byte {at} is {byte}: {told}");
+                }
+            }
+        }
     }
 }

@@ -17,6 +17,6 @@ mod write;
 
 pub(super) use key::{about_key, method_key};
 pub(super) use layout::Facts;
-pub(super) use lookup::{Group, Index};
+pub(super) use lookup::{Group, Index, damaged};
 pub use open::IndexError;
-pub(super) use open::open;
+pub(super) use open::{Existing, open};

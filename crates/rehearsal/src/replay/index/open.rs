@@ -29,16 +29,27 @@ pub enum IndexError {
     Io(#[from] io::Error),
 }
 
+/// What to do with an index that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::replay) enum Existing {
+    /// Use it, if it is of this trace.
+    Use,
+    /// Build another; this one is damaged.
+    Replace,
+}
+
 /// The index of a trace: the one that lies beside it, if it fits; otherwise a new one, which is left there where that
 /// may be, and in a temporary file where it may not.
 pub(in crate::replay) fn open(
     recording: &Recording,
     path: Option<&Path>,
     likeness: &Likeness,
+    existing: Existing,
 ) -> Result<Index, IndexError> {
     let origin = origin(recording.file(), likeness)?;
     let beside = path.map(beside);
-    if let Some(file) = beside.as_deref().and_then(|beside| File::open(beside).ok())
+    let found = beside.as_deref().filter(|_| existing == Existing::Use);
+    if let Some(file) = found.and_then(|beside| File::open(beside).ok())
         // What cannot be read is as good as not there.
         && let Some(index) = Index::read(file).ok().flatten().filter(|index| index.head().origin == origin)
     {
@@ -49,6 +60,8 @@ pub(in crate::replay) fn open(
     let file = match kept {
         Some((beside, mut file)) => {
             write(file.as_file_mut(), all, origin)?;
+            // Whatever happens to the machine, there is never half an index in its place.
+            file.as_file().sync_all()?;
             let written = file.reopen()?;
             // Who cannot put it in its place uses it where it is.
             let _ = file.persist(beside);
