@@ -24,3 +24,4 @@ mod replayed;
 mod rmcp_client;
 mod servers;
 mod test_file;
+mod told;

@@ -42,7 +42,7 @@ impl Tape {
         command
     }
 
-    async fn over_http(&self) -> HttpServer {
+    pub(crate) async fn over_http(&self) -> HttpServer {
         listening(self.replay().args(["--listen", "0"])).await
     }
 

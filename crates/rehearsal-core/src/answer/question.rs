@@ -9,7 +9,7 @@ use super::template::{Draft, Scope, Templates};
 use super::{Asked, Terms};
 use crate::json::RawJson;
 use crate::matcher::Schema;
-use crate::message::{ErrorReply, Method};
+use crate::message::{ErrorReply, Message, Method, RequestId};
 use crate::protocol::{Era, Revision, code};
 use crate::script::Span;
 use crate::script::mock::{Ask, Elicitation, Sampling};
@@ -21,14 +21,25 @@ pub struct Question {
     pub name: String,
     /// How it is asked: a request before 2026-07-28, an entry of `inputRequests` since.
     pub method: Method,
-    /// With what.
+    /// With what; `null` where the server once asked without params.
     pub params: Value,
 }
 
 impl Question {
     /// The entry of `inputRequests`.
     pub(super) fn input_request(&self) -> Value {
-        json!({"method": self.method.as_str(), "params": self.params})
+        let params = if self.params.is_null() { json!({}) } else { self.params.clone() };
+        json!({"method": self.method.as_str(), "params": params})
+    }
+
+    /// The request before 2026-07-28, with this in `_meta` beside what is there.
+    pub fn request(&self, id: RequestId, meta: Option<&Value>) -> Message {
+        let mut params = self.params.clone();
+        if let Some(meta) = meta {
+            params["_meta"] = meta.clone();
+        }
+        let params = (!params.is_null()).then_some(params);
+        Message::request(id, self.method.clone(), params.as_ref()).expect("a JSON value can always be written")
     }
 
     /// The result that sends a client away until it knows, since 2026-07-28; with state alone where nothing is asked.

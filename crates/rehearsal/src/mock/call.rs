@@ -74,12 +74,7 @@ impl Call {
         let mut pending = Vec::new();
         for question in questions {
             let asked = self.session.question();
-            let mut params = question.params.clone();
-            if let Some(meta) = meta {
-                params["_meta"] = meta.clone();
-            }
-            let request = Message::request(asked.id.clone(), question.method.clone(), Some(&params));
-            self.session.send(self.channel, request.expect("a JSON value can always be written")).await;
+            self.session.send(self.channel, question.request(asked.id.clone(), meta)).await;
             pending.push((question.name.clone(), asked));
         }
         let mut answers = Vec::new();

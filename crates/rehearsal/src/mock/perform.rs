@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rehearsal_core::answer::{Act, Answer, Performance, Question, RecordedPlay};
 use rehearsal_core::exchange::Channel;
-use rehearsal_core::message::{Message, Method};
+use rehearsal_core::message::Method;
 use rehearsal_core::protocol::Era;
 
 use super::call::{Call, Stop};
@@ -128,7 +128,6 @@ async fn pause(session: &Session, time: Duration) -> bool {
 async fn ask(session: &Session, questions: &[Question]) {
     for question in questions {
         let asked = session.question();
-        let request = Message::request(asked.id, question.method.clone(), Some(&question.params));
-        session.send(Channel::MAIN, request.expect("a JSON value can always be written")).await;
+        session.send(Channel::MAIN, question.request(asked.id, None)).await;
     }
 }

@@ -116,9 +116,10 @@ impl Session {
         self.sender.abort();
     }
 
-    /// Tells the client something.
+    /// Tells the client something; `null` is no params.
     pub(super) async fn notify(&self, channel: Channel, method: Method, params: &Value) {
-        let message = Message::notification(method, Some(params)).expect("a JSON value can always be written");
+        let params = (!params.is_null()).then_some(params);
+        let message = Message::notification(method, params).expect("a JSON value can always be written");
         self.send(channel, message).await;
     }
 

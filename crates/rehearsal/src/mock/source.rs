@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 
 use rehearsal_core::answer::{Answer, Asked, Begun, Change, Memory, Mock, Question, State, World};
 use rehearsal_core::exchange::Channel;
-use rehearsal_core::message::{Message, Method, Reply};
+use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::{Era, Revision};
 use rehearsal_core::script::mock::LogLevel;
 use serde_json::Value;
@@ -109,8 +109,7 @@ impl Standing {
     pub(crate) async fn ask(&self, question: &Question) -> Option<Reply> {
         let session = self.0.upgrade()?;
         let asked = session.question();
-        let request = Message::request(asked.id, question.method.clone(), Some(&question.params)).ok()?;
-        session.send(Channel::MAIN, request).await;
+        session.send(Channel::MAIN, question.request(asked.id, None)).await;
         tokio::select! {
             biased;
             reply = asked.reply => reply.ok(),

@@ -140,7 +140,7 @@ impl Line {
     /// A question of the server's for a client; `Err` says why it cannot be asked. Where both speak the same version, as
     /// the server asked it.
     pub(super) fn question(&self, asked: Asked, name: String) -> Result<Question, String> {
-        let mut params = if asked.params.is_object() { asked.params } else { json!({}) };
+        let mut params = asked.params;
         // What is in `_meta` belongs to the other conversation.
         params.as_object_mut().map(|params| params.shift_remove("_meta"));
         let question = Question { name, method: asked.method, params };
@@ -267,7 +267,7 @@ impl Ears {
             return;
         }
         let params = told.params.as_ref().and_then(|params| params.value().ok());
-        self.hear(Heard::Told(told.method.clone(), params.unwrap_or_else(|| json!({}))));
+        self.hear(Heard::Told(told.method.clone(), params.unwrap_or_default()));
     }
 }
 

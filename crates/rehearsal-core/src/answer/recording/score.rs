@@ -99,7 +99,7 @@ impl Writing {
         self.wait(entry.at);
         self.take_turn(entry.seq, entry.at, after);
         let params = notification.params.as_ref().and_then(|params| params.value().ok());
-        let params = params.unwrap_or_else(|| serde_json::json!({}));
+        let params = params.unwrap_or_default();
         self.steps.push(Step::Notify { method: notification.method.clone(), params });
     }
 
@@ -137,7 +137,7 @@ impl Writing {
         self.asked += 1;
         let method = call.request.message.method().cloned().unwrap_or(Method::PING);
         let params = call.request.message.params().and_then(|params| params.value().ok());
-        let mut params = params.filter(Value::is_object).unwrap_or_else(|| serde_json::json!({}));
+        let mut params = params.filter(Value::is_object).unwrap_or_default();
         // A progress token is good for one conversation only.
         if let Some(meta) = params.get_mut("_meta").and_then(Value::as_object_mut) {
             meta.shift_remove(crate::protocol::meta::PROGRESS_TOKEN);
