@@ -347,7 +347,10 @@ impl Mock {
         }
         let closest = target.rules(self).closest(&cast.arguments, facts, state);
         let closest = closest.map(|(rule, why)| (Arc::clone(&rule.name), why));
-        let error = refusal::nothing_fits(&name, closest);
+        let mut error = refusal::nothing_fits(&name, closest);
+        if self.otherwise == Otherwise::FillFromSchema {
+            error.message.push_str("; nothing could be made up that fits its output_schema");
+        }
         let remarks = vec![error.message.clone()];
         Answer { provenance: Provenance::Nobody, remarks, ..Answer::protocol(Reply::Error(error)) }
     }

@@ -122,6 +122,8 @@ tools:
     output_schema: { type: object, properties: { sum: { type: integer, minimum: 7 } }, required: [sum] }
     answers: [{ when: { a: 1 }, structured_content: { sum: 8 } }]
   - name: silent
+  - name: endless
+    output_schema: { type: object, properties: { kids: { type: array, minItems: 1, items: { $ref: '#' } } }, required: [kids] }
 "#;
     let mut stage = Stage::new(text);
     stage.mock = mock_otherwise(text, Otherwise::FillFromSchema);
@@ -131,4 +133,8 @@ tools:
     let written = stage.result("tools/call", json!({"name": "add", "arguments": {"a": 1}}));
     assert_eq!((&written["structuredContent"], written.get("_meta")), (&json!({"sum": 8}), None));
     assert_eq!(stage.call("silent", json!({})), "made up: the mock declares no answer for tool silent");
+    assert_eq!(
+        stage.call("endless", json!({})),
+        "-32603: no answer for tool endless: the mock declares none; nothing could be made up that fits its output_schema"
+    );
 }
