@@ -27,7 +27,8 @@ fn same_surface(name: &str, server: &[&str]) -> String {
     let file = file.to_str().unwrap();
     let rehearse = rehearse().to_str().unwrap();
     for protocol in ["auto", "2025-11-25"] {
-        let protocol = ["--protocol", protocol];
+        // Some servers take long to start where everything is busy.
+        let protocol = ["--timeout", "120", "--protocol", protocol];
         printed(&[&["init", "--force", "-o", file], &protocol[..], server].concat());
         printed(&["check", file]);
         let mock = ["--", rehearse, "mock", file];

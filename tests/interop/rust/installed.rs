@@ -45,7 +45,7 @@ pub(crate) fn script(name: &str) -> ClientBuilder {
 }
 
 /// Long enough for a busy machine, short enough to notice a hang.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// A server that was started beside us, reached over HTTP; ends when dropped.
 pub(crate) struct HttpServer {
