@@ -7,7 +7,7 @@ use super::patch;
 use super::python_time;
 use super::reader::{Dialect, Parts};
 use super::records::Record;
-use super::session::{Said, Session, keep, message_patch, message_tree, with_patch};
+use super::session::{Said, Session, keep, message_patch, message_tree, server_info, with_patch};
 use super::tree::Tree;
 use crate::exchange::{Channel, Side};
 use crate::message::{Body, Message, RequestId};
@@ -77,16 +77,8 @@ fn start(head: &Tree) -> Start {
     let session_id =
         text("session_id").unwrap_or_else(|| format!("{NAME}-{}", text("recorded_at").unwrap_or_default()));
     let started_at = head.get("recorded_at").and_then(python_time::read);
-    let mut start =
-        Start { session_id, server_info: serde_json::Map::new(), started_at, metadata: serde_json::Map::new() };
-    let info = head.get("server_info").cloned().unwrap_or_else(Tree::null);
-    let known = [("url", text("server_url")), ("transport", text("transport"))];
-    let named = ["name", "version"].map(|key| (key, info.some(key).and_then(Tree::text)));
-    for (key, value) in known.into_iter().chain(named) {
-        if let Some(value) = value {
-            start.server_info.insert(key.to_owned(), value.into());
-        }
-    }
+    let server_info = server_info(head, "server_url", "transport");
+    let mut start = Start { session_id, server_info, started_at, metadata: serde_json::Map::new() };
     let ours = head_of(&Session::new(start.clone()));
     keep(&mut start, NAME, &ours, head);
     start

@@ -7,7 +7,7 @@ use super::patch;
 use super::python_time;
 use super::reader::{Dialect, Parts};
 use super::records::Record;
-use super::session::{Session, keep, message_patch, message_tree, place, with_patch};
+use super::session::{Session, keep, message_patch, message_tree, place, server_info, with_patch};
 use super::sorter::Key;
 use super::tree::Tree;
 use crate::exchange::{Channel, Side};
@@ -92,18 +92,10 @@ fn start(head: &Tree) -> Start {
     let text = |key: &str| metadata.some(key).and_then(Tree::text);
     let mut start = Start {
         session_id: format!("{NAME}-{}", text("recorded_at").unwrap_or_default()),
-        server_info: serde_json::Map::new(),
+        server_info: server_info(&metadata, "server_url", "transport_type"),
         started_at: metadata.get("recorded_at").and_then(python_time::read),
         metadata: serde_json::Map::new(),
     };
-    let info = metadata.get("server_info").cloned().unwrap_or_else(Tree::null);
-    let known = [("url", text("server_url")), ("transport", text("transport_type"))];
-    let named = ["name", "version"].map(|key| (key, info.some(key).and_then(Tree::text)));
-    for (key, value) in known.into_iter().chain(named) {
-        if let Some(value) = value.filter(|value| !value.is_empty()) {
-            start.server_info.insert(key.to_owned(), value.into());
-        }
-    }
     let ours = head_of(&Session::new(start.clone()));
     keep(&mut start, NAME, &ours, head);
     start

@@ -85,6 +85,15 @@ impl Session {
     }
 }
 
+/// What the head of a cassette says about its server: where it was, and who it said it was.
+pub(super) fn server_info(head: &Tree, url: &str, transport: &str) -> serde_json::Map<String, serde_json::Value> {
+    let text = |tree: &Tree, key: &str| tree.some(key).and_then(Tree::text).filter(|text| !text.is_empty());
+    let known = [("url", text(head, url)), ("transport", text(head, transport))];
+    let named = ["name", "version"].map(|key| (key, head.get("server_info").and_then(|info| text(info, key))));
+    let said = known.into_iter().chain(named).filter_map(|(key, value)| Some((key.to_owned(), value?.into())));
+    said.collect()
+}
+
 /// Keeps, beside what is known of a session, what else its file said: `ours` is what we would have written.
 pub(super) fn keep(start: &mut Start, from: &str, ours: &Tree, original: &Tree) {
     let patch = patch::difference(ours, original).unwrap_or_else(|| Tree::Object(Vec::new()));
