@@ -31,6 +31,10 @@ impl<R: BufRead> Pull<R> {
         Pull { input, line: 1, column: 1, offset: 0, limit }
     }
 
+    pub(super) fn into_inner(self) -> R {
+        self.input
+    }
+
     pub(super) fn line(&self) -> u64 {
         self.line
     }

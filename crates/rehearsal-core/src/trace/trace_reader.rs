@@ -120,6 +120,11 @@ impl<R: BufRead + Seek> TraceReader<R> {
         TraceReader { only: Some(Piece::Message), ..self }
     }
 
+    /// What it reads from.
+    pub(super) fn into_inner(self) -> R {
+        self.pull.into_inner()
+    }
+
     /// The line that is being read, from 1.
     pub fn line(&self) -> u64 {
         self.pull.line()

@@ -17,6 +17,7 @@ mod python_line;
 mod python_log;
 mod python_time;
 mod python_trace;
+mod python_whole;
 mod python_words;
 mod reader;
 mod recorder;

@@ -1,8 +1,6 @@
 //! Sessions as Python's interceptor writes them, one a line.
 
-use std::io::Cursor;
-
-use super::super::{Part, Start, TraceReader};
+use super::super::{Part, Start};
 use super::patch::{self, IMPORTED};
 use super::python_call::{self, PYTHON};
 use super::python_time::{self, Clock};
@@ -28,11 +26,6 @@ struct Open {
     clock: Clock,
     calls: u64,
     ended_at: Option<jiff::Timestamp>,
-    /// The session as we had it before it was written in Python's words.
-    whole: Option<Vec<Part>>,
-    /// The calls as they are, until it is known whether the file was changed since then.
-    read: Vec<Tree>,
-    head: Tree,
 }
 
 impl Dialect for PythonTrace {
@@ -43,20 +36,14 @@ impl Dialect for PythonTrace {
                 self.count += 1;
                 let started = head.get("started_at").and_then(python_time::read);
                 let ended_at = head.get("ended_at").and_then(python_time::read);
-                let whole = head.some("metadata").and_then(|metadata| metadata.get(WHOLE)).and_then(read_whole);
-                let open = Open { clock: Clock::new(started), calls: 0, ended_at, whole, read: Vec::new(), head };
-                if open.whole.is_none() {
-                    out.push_back(Part::Start(start(&open.head, self.count)));
-                }
-                self.open = Some(open);
+                self.open = Some(Open { clock: Clock::new(started), calls: 0, ended_at });
+                out.push_back(Part::Start(start(&head, self.count)));
             }
             Record::Item(call) => {
                 let open = self.open.as_mut().ok_or("a session")?;
-                if open.whole.is_some() {
-                    open.read.push(call);
-                } else {
-                    out.push_back(open.call(&call));
-                }
+                let at = open.calls;
+                open.calls += 1;
+                out.push_back(Part::Call(Box::new(python_call::import(&call, at + 1, at * 2, &mut open.clock))));
             }
             Record::End => self.finish(out),
         }
@@ -64,33 +51,9 @@ impl Dialect for PythonTrace {
     }
 
     fn finish(&mut self, out: &mut Parts) {
-        let Some(mut open) = self.open.take() else { return };
-        if let Some(whole) = open.whole.take() {
-            if let Some(mut metadata) = open.head.remove("metadata") {
-                metadata.remove(WHOLE);
-                open.head.set("metadata", metadata);
-            }
-            let mut read = open.head.clone();
-            read.set("calls", Tree::List(open.read.clone()));
-            if document(&whole).is_some_and(|ours| patch::difference(&ours, &read).is_none()) {
-                return out.extend(whole);
-            }
-            // Somebody changed what Python sees of it, so that is what counts.
-            out.push_back(Part::Start(start(&open.head, self.count)));
-            for call in std::mem::take(&mut open.read) {
-                let part = open.call(&call);
-                out.push_back(part);
-            }
+        if let Some(open) = self.open.take() {
+            out.push_back(Part::Finish { ended_at: open.ended_at, end: None });
         }
-        out.push_back(Part::Finish { ended_at: open.ended_at, end: None });
-    }
-}
-
-impl Open {
-    fn call(&mut self, call: &Tree) -> Part {
-        let at = self.calls;
-        self.calls += 1;
-        Part::Call(Box::new(python_call::import(call, at + 1, at * 2, &mut self.clock)))
     }
 }
 
@@ -133,30 +96,10 @@ pub(super) fn head(session: &Session) -> Tree {
     tree
 }
 
-/// A session in Python's words, if that is what these parts are.
-fn document(parts: &[Part]) -> Option<Tree> {
-    let Some(Part::Start(start)) = parts.first() else { return None };
-    let mut session = Session::new(start.clone());
-    parts.iter().for_each(|part| session.learn(part));
-    let calls: Vec<Tree> = parts.iter().filter_map(|part| call(part, &session)).collect();
-    let mut tree = head(&session);
-    if !calls.is_empty() {
-        tree.set("calls", Tree::List(calls));
-    }
-    Some(tree)
-}
-
 /// What Python calls a call.
 pub(super) fn call(part: &Part, session: &Session) -> Option<Tree> {
     match part {
         Part::Call(call) if call.asker == Side::Client => Some(python_call::export(call, session.start.started_at)),
         Part::Start(_) | Part::Call(_) | Part::Entry(_) | Part::Finish { .. } => None,
     }
-}
-
-fn read_whole(tree: &Tree) -> Option<Vec<Part>> {
-    let parts: Result<Vec<Part>, _> = TraceReader::new(Cursor::new(tree.to_string())).collect();
-    let parts = parts.ok()?;
-    let starts = parts.iter().filter(|part| matches!(part, Part::Start(_))).count();
-    (starts == 1).then_some(parts)
 }

@@ -9,8 +9,10 @@ use super::mcporter::Mcporter;
 use super::mcptest::Mcptest;
 use super::python_log::PythonLog;
 use super::python_trace::PythonTrace;
+use super::python_whole::{self, Slice, Whole};
 use super::recorder::Recorder;
-use super::records::{Record, Records};
+use super::records::{Lent, Record, Records, Span};
+use super::tree::Tree;
 
 /// Parts that wait to be given.
 pub(super) type Parts = VecDeque<Part>;
@@ -36,7 +38,16 @@ pub struct Reader<R> {
 enum Input<R> {
     Trace(Box<TraceReader<R>>),
     Journal(Box<JournalParts<R>>),
-    Foreign { records: Box<Records<R>>, dialect: Box<dyn Dialect> },
+    Foreign {
+        records: Box<Records<R>>,
+        dialect: Box<dyn Dialect>,
+    },
+    /// Ours, in the metadata of Python's.
+    Whole {
+        reader: Box<TraceReader<Slice<R>>>,
+        records: Lent,
+        dialect: Box<dyn Dialect>,
+    },
     Over,
 }
 
@@ -57,7 +68,10 @@ impl<R: BufRead + Seek> Reader<R> {
             Format::Journal => {
                 Input::Journal(Box::new(JournalParts::new(JournalReader::new(input).skip_bad(skip_bad))))
             }
-            Format::PythonTrace => foreign(input, Some("calls"), Box::<PythonTrace>::default()),
+            Format::PythonTrace => {
+                let records = Records::new(input, Some("calls"), LINE_LIMIT).passing_over(python_whole::PLACE);
+                Input::Foreign { records: Box::new(records), dialect: Box::<PythonTrace>::default() }
+            }
             Format::PythonLog => foreign(input, None, Box::<PythonLog>::default()),
             Format::McpRecorder => foreign(input, Some("interactions"), Box::<Recorder>::default()),
             Format::McpCassette => foreign(input, Some("messages"), Box::<Cassette>::default()),
@@ -69,6 +83,63 @@ impl<R: BufRead + Seek> Reader<R> {
     }
 }
 
+impl<R: BufRead + Seek> Reader<R> {
+    /// Takes the next piece of the file of another tool; `false` where there is none.
+    fn advance(&mut self) -> Result<bool, ReadError> {
+        let Input::Foreign { records, dialect } = &mut self.input else { return Ok(false) };
+        let line = records.line();
+        let Some(mut record) = records.next()? else {
+            dialect.finish(&mut self.waiting);
+            self.input = Input::Over;
+            return Ok(true);
+        };
+        if let Record::Head(head) = &mut record
+            && let Some(span) = records.passed()
+        {
+            match python_whole::judge(head, span, records)? {
+                Whole::Same => {
+                    dialect.finish(&mut self.waiting);
+                    return self.enter(span).map(|()| true);
+                }
+                Whole::Foreign => put_back(head, records.value_at(span)?),
+                Whole::Outdated => {}
+            }
+        }
+        let taken = dialect.record(record, &mut self.waiting);
+        taken.map(|()| true).map_err(|expected| ReadError::Bad { line, column: 1, expected })
+    }
+
+    /// Goes on with ours, and after it with what comes after Python's.
+    fn enter(&mut self, span: Span) -> Result<(), ReadError> {
+        if let Input::Foreign { mut records, dialect } = std::mem::replace(&mut self.input, Input::Over) {
+            while !matches!(records.next()?, Some(Record::End) | None) {}
+            let back = records.mark()?;
+            let (input, records) = records.lend(back);
+            let reader = Box::new(TraceReader::new(Slice::new(input, span)?));
+            self.input = Input::Whole { reader, records, dialect };
+        }
+        Ok(())
+    }
+
+    /// Goes on after ours.
+    fn leave(&mut self) -> Result<(), ReadError> {
+        if let Input::Whole { reader, records, dialect } = std::mem::replace(&mut self.input, Input::Over) {
+            let records = Box::new(records.take_back(reader.into_inner().into_inner())?);
+            self.input = Input::Foreign { records, dialect };
+        }
+        Ok(())
+    }
+}
+
+/// What somebody else has in the place where we keep ours is theirs.
+fn put_back(head: &mut Tree, value: Tree) {
+    let [outer, inner] = python_whole::PLACE;
+    if let Some(mut object) = head.remove(outer) {
+        object.set(inner, value);
+        head.set(outer, object);
+    }
+}
+
 impl<R: BufRead + Seek> Iterator for Reader<R> {
     type Item = Result<Part, ReadError>;
 
@@ -77,28 +148,21 @@ impl<R: BufRead + Seek> Iterator for Reader<R> {
             if let Some(part) = self.waiting.pop_front() {
                 return Some(Ok(part));
             }
-            let (records, dialect) = match &mut self.input {
+            let advanced = match &mut self.input {
                 Input::Trace(reader) => return reader.next(),
                 Input::Journal(parts) => return parts.next(),
-                Input::Foreign { records, dialect } => (records, dialect),
+                Input::Whole { reader, .. } => match reader.next() {
+                    Some(part) => return Some(part),
+                    None => self.leave().map(|()| true),
+                },
+                Input::Foreign { .. } => self.advance(),
                 Input::Over => return None,
             };
-            let line = records.line();
-            let failed = match records.next() {
-                Ok(Some(record)) => {
-                    let taken = dialect.record(record, &mut self.waiting);
-                    taken.err().map(|expected| ReadError::Bad { line, column: 1, expected })
-                }
-                Ok(None) => {
-                    dialect.finish(&mut self.waiting);
-                    self.input = Input::Over;
-                    continue;
-                }
-                Err(error) => Some(error),
-            };
-            let Some(error) = failed else { continue };
+            let Err(error) = advanced else { continue };
             let hopeless = matches!(error, ReadError::Io(_)) || !self.skip_bad;
-            if hopeless || records.skip_line().is_err() {
+            if let Input::Foreign { records, .. } = &mut self.input
+                && (hopeless || records.skip_line().is_err())
+            {
                 records.stop();
             }
             return Some(Err(error));

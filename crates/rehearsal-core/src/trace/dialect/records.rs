@@ -37,6 +37,27 @@ pub(super) struct Records<R> {
     one_line: Option<bool>,
     /// The line on which the object began that we are in.
     began: Option<u64>,
+    /// The member of a member that may be as long as the list, and is passed over.
+    aside: Option<[&'static str; 2]>,
+    /// Where it stands in the object that we are in.
+    passed: Option<Span>,
+}
+
+/// Where a value stands, in bytes from the beginning of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) from: u64,
+    pub(super) to: u64,
+}
+
+/// A place to come back to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    position: u64,
+    line: u64,
+    column: u64,
+    state: State,
+    began: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +71,46 @@ enum State {
 impl<R: BufRead + Seek> Records<R> {
     /// Reads from where `input` stands.
     pub(super) fn new(input: R, list: Option<&'static str>, limit: usize) -> Records<R> {
-        let (buffer, one_line, began) = (Vec::new(), None, None);
-        Records { input, list, state: State::Between, line: 1, column: 1, limit, buffer, one_line, began }
+        let (buffer, one_line, began, aside, passed) = (Vec::new(), None, None, None, None);
+        let state = State::Between;
+        Records { input, list, state, line: 1, column: 1, limit, buffer, one_line, began, aside, passed }
+    }
+
+    /// Passes over the member `inner` of the member `outer`, and remembers where it is.
+    pub(super) fn passing_over(self, [outer, inner]: [&'static str; 2]) -> Records<R> {
+        Records { aside: Some([outer, inner]), ..self }
+    }
+
+    /// Where that stands in the object that we are in.
+    pub(super) fn passed(&self) -> Option<Span> {
+        self.passed
+    }
+
+    /// Where we are.
+    pub(super) fn mark(&mut self) -> io::Result<Mark> {
+        let position = self.input.stream_position()?;
+        Ok(Mark { position, line: self.line, column: self.column, state: self.state, began: self.began })
+    }
+
+    /// Goes back there.
+    pub(super) fn go_to(&mut self, mark: Mark) -> io::Result<()> {
+        let Mark { position, line, column, state, began } = mark;
+        (self.line, self.column, self.state, self.began) = (line, column, state, began);
+        self.input.seek(SeekFrom::Start(position)).map(drop)
+    }
+
+    /// The value that stands there.
+    pub(super) fn value_at(&mut self, span: Span) -> Result<Tree, ReadError> {
+        let back = self.mark()?;
+        self.input.seek(SeekFrom::Start(span.from))?;
+        let value = self.value();
+        self.go_to(back)?;
+        value
+    }
+
+    /// The file itself, to read another place of it.
+    pub(super) fn input(&mut self) -> &mut R {
+        &mut self.input
     }
 
     /// The line that is being read, from 1.
@@ -100,9 +159,9 @@ impl<R: BufRead + Seek> Records<R> {
                     // What stands here was read before the list was.
                     while self.peek()? == Some(b',') {
                         self.skip(1)?;
-                        self.value()?;
-                        self.colon()?;
-                        self.value()?;
+                        self.key()?;
+                        self.peek()?;
+                        self.scan(Keep::Nothing)?;
                     }
                     if self.peek()? != Some(b'}') {
                         return Err(self.bad("`,` or `}`"));
@@ -151,6 +210,7 @@ impl<R: BufRead + Seek> Records<R> {
     }
 
     fn head(&mut self, list: &'static str) -> Result<Record, ReadError> {
+        self.passed = None;
         self.skip(1)?;
         let mut head = Tree::Object(Vec::new());
         let mut place = None;
@@ -161,18 +221,18 @@ impl<R: BufRead + Seek> Records<R> {
                 Some(b'"') => {}
                 Some(_) | None => return Err(self.bad("a key")),
             }
-            let key = match self.value()? {
-                Tree::Leaf(quoted) if quoted.starts_with('"') => quoted[1..quoted.len() - 1].to_owned(),
-                Tree::Leaf(_) | Tree::List(_) | Tree::Object(_) => return Err(self.bad("a key")),
-            };
-            self.colon()?;
+            let key = self.key()?;
             if key == list && place.is_none() && self.peek()? == Some(b'[') {
                 self.skip(1)?;
                 place = Some((self.input.stream_position()?, self.line, self.column));
                 self.pass()?;
                 head.push(key, Tree::List(Vec::new()));
             } else {
-                let value = self.value()?;
+                let inner = self.aside.filter(|[outer, _]| *outer == key).map(|[_, inner]| inner);
+                let value = match inner {
+                    Some(inner) if self.peek()? == Some(b'{') => self.object_without(inner)?,
+                    Some(_) | None => self.value()?,
+                };
                 head.push(key, value);
             }
         }
@@ -187,13 +247,50 @@ impl<R: BufRead + Seek> Records<R> {
         Ok(Record::Head(head))
     }
 
+    fn key(&mut self) -> Result<String, ReadError> {
+        match self.value()? {
+            Tree::Leaf(quoted) if quoted.starts_with('"') => {
+                let key = quoted[1..quoted.len() - 1].to_owned();
+                self.colon()?;
+                Ok(key)
+            }
+            Tree::Leaf(_) | Tree::List(_) | Tree::Object(_) => Err(self.bad("a key")),
+        }
+    }
+
+    /// An object without its member of this name, which is passed over if it is an object.
+    fn object_without(&mut self, inner: &str) -> Result<Tree, ReadError> {
+        self.skip(1)?;
+        let mut object = Tree::Object(Vec::new());
+        loop {
+            match self.peek()? {
+                Some(b'}') => {
+                    self.skip(1)?;
+                    return Ok(object);
+                }
+                Some(b',') => self.skip(1)?,
+                Some(b'"') => {}
+                Some(_) | None => return Err(self.bad("a key")),
+            }
+            let key = self.key()?;
+            if key == inner && self.peek()? == Some(b'{') {
+                let from = self.input.stream_position()?;
+                self.scan(Keep::Nothing)?;
+                self.passed = Some(Span { from, to: self.input.stream_position()? });
+            } else {
+                let value = self.value()?;
+                object.push(key, value);
+            }
+        }
+    }
+
     /// Passes over the rest of a list.
     fn pass(&mut self) -> Result<(), ReadError> {
         loop {
             match self.peek()? {
                 Some(b']') => return self.skip(1),
                 Some(b',') => self.skip(1)?,
-                Some(_) => self.read_text()?,
+                Some(_) => self.scan(Keep::Nothing)?,
                 None => return Err(self.bad("the end of the list")),
             }
         }
@@ -235,22 +332,23 @@ impl<R: BufRead + Seek> Records<R> {
     fn value(&mut self) -> Result<Tree, ReadError> {
         self.peek()?;
         let (line, column) = (self.line, self.column);
-        self.read_text()?;
+        self.scan(Keep::Text)?;
         let text = std::str::from_utf8(&self.buffer).map_err(|error| {
             place(&self.buffer, line, column, &NotJson { at: error.valid_up_to(), expected: "UTF-8" })
         })?;
         Tree::parse(text).map_err(|error| place(&self.buffer, line, column, &error))
     }
 
-    /// Finds the end of the value that begins here, and keeps its text.
-    fn read_text(&mut self) -> Result<(), ReadError> {
+    /// Finds the end of the value that begins here.
+    fn scan(&mut self, keep: Keep) -> Result<(), ReadError> {
+        let mut begun = false;
         self.buffer.clear();
         let (line, column) = (self.line, self.column);
         let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
         loop {
             let chunk = self.input.fill_buf()?;
             if chunk.is_empty() {
-                return if depth == 0 && !in_string && !self.buffer.is_empty() {
+                return if depth == 0 && !in_string && begun {
                     Ok(())
                 } else {
                     Err(self.bad("the rest of the value instead of the end of the file"))
@@ -289,10 +387,13 @@ impl<R: BufRead + Seek> Records<R> {
                     break;
                 }
             }
-            if self.buffer.len() + used > self.limit {
-                return Err(ReadError::TooLong { line, column, limit: self.limit });
+            if keep == Keep::Text {
+                if self.buffer.len() + used > self.limit {
+                    return Err(ReadError::TooLong { line, column, limit: self.limit });
+                }
+                self.buffer.extend_from_slice(&chunk[..used]);
             }
-            self.buffer.extend_from_slice(&chunk[..used]);
+            begun |= used > 0;
             self.input.consume(used);
             if cut {
                 return Err(self.bad("the rest of the value instead of the end of the line"));
@@ -301,6 +402,41 @@ impl<R: BufRead + Seek> Records<R> {
                 return Ok(());
             }
         }
+    }
+}
+
+/// What becomes of the text of a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Text,
+    Nothing,
+}
+
+impl<R> Records<R> {
+    /// Gives the file away, to go on at `back` when it comes back.
+    pub(super) fn lend(self, back: Mark) -> (R, Lent) {
+        let Records { input, list, limit, one_line, aside, .. } = self;
+        (input, Lent { back, list, limit, one_line, aside })
+    }
+}
+
+/// What is needed to go on with a file that somebody else reads.
+#[derive(Debug)]
+pub(super) struct Lent {
+    back: Mark,
+    list: Option<&'static str>,
+    limit: usize,
+    one_line: Option<bool>,
+    aside: Option<[&'static str; 2]>,
+}
+
+impl Lent {
+    /// Takes the file back.
+    pub(super) fn take_back<R: BufRead + Seek>(self, input: R) -> io::Result<Records<R>> {
+        let Lent { back, list, limit, one_line, aside } = self;
+        let mut records = Records { one_line, aside, ..Records::new(input, list, limit) };
+        records.go_to(back)?;
+        Ok(records)
     }
 }
 

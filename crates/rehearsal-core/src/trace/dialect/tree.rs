@@ -181,6 +181,37 @@ impl Tree {
         Tree::known(&value.to_string())
     }
 
+    /// The same text for every way to write this value: members by name, escapes as everybody else does them.
+    pub(super) fn canonical(&self, out: &mut String) {
+        match self {
+            Tree::Leaf(leaf) => match self.text() {
+                Some(text) => out.push_str(&serde_json::Value::from(text).to_string()),
+                None => out.push_str(leaf),
+            },
+            Tree::List(elements) => {
+                out.push('[');
+                for element in elements {
+                    element.canonical(out);
+                    out.push(',');
+                }
+                out.push(']');
+            }
+            Tree::Object(members) => {
+                let mut members: Vec<(String, &Tree)> =
+                    members.iter().map(|(key, value)| (unescape(&format!("\"{key}\"")), value)).collect();
+                members.sort_by(|(one, _), (other, _)| one.cmp(other));
+                out.push('{');
+                for (key, value) in members {
+                    out.push_str(&serde_json::Value::from(key).to_string());
+                    out.push(':');
+                    value.canonical(out);
+                    out.push(',');
+                }
+                out.push('}');
+            }
+        }
+    }
+
     /// As Python's `json.dumps(indent=2)` writes it: for files that people read.
     pub(super) fn pretty(&self, out: &mut String, indent: usize) {
         let line = |out: &mut String, indent: usize| {

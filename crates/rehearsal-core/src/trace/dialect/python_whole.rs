@@ -1,0 +1,225 @@
+//! The session as we had it, in the metadata of what was made of it for Python.
+//!
+//! It counts as long as what Python sees is what it says, in Python's words. Neither is in memory: a digest of the one is compared
+//! with a digest of the other, and then one of them is read.
+
+use std::io::{self, BufRead, Read, Seek, SeekFrom};
+
+use sha2::{Digest, Sha256};
+
+use super::super::{Part, ReadError, TraceReader};
+use super::python_trace::{WHOLE, call, head};
+use super::records::{Record, Records, Span};
+use super::session::Session;
+use super::tree::Tree;
+
+/// Where ours stands in a session of Python's.
+pub(super) const PLACE: [&str; 2] = ["metadata", WHOLE];
+
+/// What ours is to what Python sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whole {
+    /// The same, and more.
+    Same,
+    /// Somebody changed what Python sees, so that counts.
+    Outdated,
+    /// It is no session of ours.
+    Foreign,
+}
+
+/// Finds out, and leaves `records` where they were: before the calls of the session that begins with `read`.
+pub(super) fn judge<R: BufRead + Seek>(read: &Tree, span: Span, records: &mut Records<R>) -> io::Result<Whole> {
+    let back = records.mark()?;
+    let theirs = theirs(read, records);
+    let ours = Slice::new(records.input(), span).and_then(ours);
+    records.go_to(back)?;
+    Ok(match (theirs, ours) {
+        (_, Err(_)) => Whole::Foreign,
+        (Ok(theirs), Ok(ours)) if theirs == ours => Whole::Same,
+        (_, Ok(_)) => Whole::Outdated,
+    })
+}
+
+/// The digest of what Python sees.
+fn theirs<R: BufRead + Seek>(read: &Tree, records: &mut Records<R>) -> Result<Seen, ReadError> {
+    let mut seen = Seeing::default();
+    while let Some(Record::Item(call)) = records.next()? {
+        seen.call(&call);
+    }
+    Ok(seen.finish(read.clone()))
+}
+
+/// The digest of what Python would see.
+fn ours(whole: Slice<impl BufRead + Seek>) -> io::Result<Seen> {
+    let (mut seen, mut session) = (Seeing::default(), None);
+    for part in TraceReader::new(whole) {
+        let part = part.map_err(io::Error::other)?;
+        match (&part, &mut session) {
+            (Part::Start(start), None) => session = Some(Session::new(start.clone())),
+            (_, Some(session)) => {
+                session.learn(&part);
+                if let Some(call) = call(&part, session) {
+                    seen.call(&call);
+                }
+            }
+            (Part::Call(_) | Part::Entry(_) | Part::Finish { .. }, None) => {}
+        }
+    }
+    let session = session.ok_or(io::ErrorKind::InvalidData)?;
+    Ok(seen.finish(head(&session)))
+}
+
+/// What Python sees of a session: how many calls, and a digest of everything.
+type Seen = (u64, Vec<u8>);
+
+#[derive(Default)]
+struct Seeing {
+    calls: u64,
+    digest: Sha256,
+}
+
+impl Seeing {
+    fn call(&mut self, call: &Tree) {
+        self.calls += 1;
+        self.put(call);
+    }
+
+    fn finish(mut self, mut head: Tree) -> Seen {
+        if self.calls > 0 {
+            head.remove("calls");
+        }
+        self.put(&head);
+        (self.calls, self.digest.finalize().to_vec())
+    }
+
+    fn put(&mut self, tree: &Tree) {
+        let mut text = String::new();
+        tree.canonical(&mut text);
+        text.push('\n');
+        self.digest.update(text);
+    }
+}
+
+/// A part of a file as if it were a file. Where somebody wrote it anew, with spaces and line breaks as they like them, those
+/// between values are left out: they are none of ours.
+#[derive(Debug)]
+pub(super) struct Slice<R> {
+    input: R,
+    /// Where `input` stands.
+    at: u64,
+    to: u64,
+    spaces: Spaces,
+    read: Vec<u8>,
+    /// Where in the file each byte of `read` stands, and what comes after it.
+    places: Vec<u64>,
+    /// How much of `read` was used.
+    used: usize,
+}
+
+/// What becomes of the white space in a part of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spaces {
+    Kept,
+    Dropped { in_string: bool, escaped: bool },
+}
+
+/// How a session begins that we wrote.
+const BEGINNING: &[u8] = b"{\"format\":1,";
+
+impl<R: BufRead + Seek> Slice<R> {
+    pub(super) fn new(mut input: R, span: Span) -> io::Result<Slice<R>> {
+        let mut first = [0; BEGINNING.len()];
+        input.seek(SeekFrom::Start(span.from))?;
+        let ours = input.read_exact(&mut first).is_ok() && first == BEGINNING;
+        input.seek(SeekFrom::Start(span.from))?;
+        let spaces = if ours { Spaces::Kept } else { Spaces::Dropped { in_string: false, escaped: false } };
+        Ok(Slice { input, at: span.from, to: span.to, spaces, read: Vec::new(), places: Vec::new(), used: 0 })
+    }
+}
+
+impl<R> Slice<R> {
+    pub(super) fn into_inner(self) -> R {
+        self.input
+    }
+
+    fn here(&self) -> u64 {
+        self.places.get(self.used).copied().unwrap_or(self.at)
+    }
+}
+
+impl Spaces {
+    /// Whether a byte is there for whoever reads.
+    fn keep(&mut self, byte: u8) -> bool {
+        match self {
+            Spaces::Kept => true,
+            Spaces::Dropped { in_string: true, escaped } if *escaped => {
+                *escaped = false;
+                true
+            }
+            Spaces::Dropped { in_string, escaped } => {
+                *escaped = *in_string && byte == b'\\';
+                *in_string ^= byte == b'"';
+                *in_string || !byte.is_ascii_whitespace()
+            }
+        }
+    }
+}
+
+impl<R: BufRead> BufRead for Slice<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        while self.used == self.read.len() && self.at < self.to {
+            let left = usize::try_from(self.to - self.at).unwrap_or(usize::MAX);
+            let chunk = self.input.fill_buf()?;
+            let count = chunk.len().min(left);
+            if count == 0 {
+                break;
+            }
+            self.read.clear();
+            self.places.clear();
+            self.used = 0;
+            for (place, byte) in (self.at..).zip(&chunk[..count]) {
+                if self.spaces.keep(*byte) {
+                    self.read.push(*byte);
+                    self.places.push(place);
+                }
+            }
+            self.input.consume(count);
+            self.at += count as u64;
+        }
+        Ok(&self.read[self.used..])
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.used += count;
+    }
+}
+
+impl<R: BufRead> Read for Slice<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let chunk = self.fill_buf()?;
+        let count = chunk.len().min(out.len());
+        out[..count].copy_from_slice(&chunk[..count]);
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl<R: BufRead + Seek> Seek for Slice<R> {
+    /// Only to a place outside of strings.
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let moved = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::Current(0) => return Ok(self.here()),
+            SeekFrom::Current(by) => self.here().checked_add_signed(by),
+            SeekFrom::End(by) => self.to.checked_add_signed(by),
+        };
+        self.at = self.input.seek(SeekFrom::Start(moved.ok_or(io::ErrorKind::InvalidInput)?))?;
+        if let Spaces::Dropped { in_string, escaped } = &mut self.spaces {
+            (*in_string, *escaped) = (false, false);
+        }
+        self.read.clear();
+        self.places.clear();
+        self.used = 0;
+        Ok(self.at)
+    }
+}
