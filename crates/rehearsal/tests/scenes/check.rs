@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use rehearsal::core::matcher::Schema;
+use rehearsal::core::script::read;
+
 use crate::stage::{Stage, rehearse};
 
 /// Every broken file of the repository says what is wrong, where, and what to do.
@@ -101,4 +104,26 @@ fn the_gallery_has_no_mistakes() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap();
     let played = Stage::new().play(&format!("rehearse check {}/*.mock.yaml", folder.display()));
     assert!(played.starts_with("exit: 0\n"), "{played}");
+}
+
+/// An editor must not complain about a file that has no mistakes.
+#[test]
+fn the_gallery_fits_the_schema_for_editors() {
+    let schema: serde_json::Value = serde_json::from_str(include_str!("../../../../schemas/mock.schema.json")).unwrap();
+    let schema = Schema::compile(&schema).unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.display().to_string();
+        if !name.ends_with(".mock.yaml") {
+            continue;
+        }
+        let mock: serde_json::Value = read(&name, &std::fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!(schema.objections(&mock), [""; 0], "{name}");
+        count += 1;
+    }
+    assert!(count >= 8, "{count}");
+    let wrong: serde_json::Value = read("m", "tools: [{ name: a, inputSchema: {} }]").unwrap();
+    assert!(!schema.is_valid(&wrong));
 }
