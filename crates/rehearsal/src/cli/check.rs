@@ -33,8 +33,9 @@ pub(super) struct Check {
 
 const MORE: &str = "\
 Everything that is wrong with a file is told at once, each with its line and, where it can be
-guessed, what to write instead; templates and the files that it names, such as pictures, are looked at
-when the rest is right. Each file is a mock of its own here. Nothing is started and no server is reached.
+guessed, what to write instead; templates and the files that it names, such as pictures, are
+looked at when the rest is right. Each file is a mock of its own here. Nothing is started and no
+server is reached.
 
 Examples:
   rehearse check weather.mock.yaml
