@@ -23,5 +23,6 @@ mod recorded_http;
 mod replayed;
 mod rmcp_client;
 mod servers;
+mod tasks;
 mod test_file;
 mod told;

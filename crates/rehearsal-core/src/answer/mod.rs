@@ -54,7 +54,9 @@ pub use mock::{Mock, ReadBeside, Source};
 pub use play::Play;
 pub use provenance::{Answer, Provenance};
 pub use question::Question;
-pub use recording::{Opening, Pace, Place, Recorded, RecordedPlay, Thing, Unmatched, adapted};
+pub use recording::{
+    Opening, Pace, Place, Recorded, RecordedPlay, RecordedTask, Thing, Unmatched, adapted, task_outcome, wanted_task,
+};
 pub use scene::TaskTerms;
 pub use seal::Seal;
 pub use state::State;

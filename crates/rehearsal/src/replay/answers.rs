@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use rehearsal_core::answer::{
-    Act, Answer, Asked, Begun, Memory, Opening, Performance, RecordedPlay, Unmatched, World, adapted,
+    Act, Answer, Asked, Begun, Memory, Opening, Performance, Provenance, RecordedPlay, Unmatched, World, adapted,
 };
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
@@ -19,6 +19,7 @@ use super::options::{Repeat, Unknown};
 use super::progress::{Progress, Taken};
 use super::replay::{CANDIDATES, Shared};
 use super::tape::request;
+use super::tasks::TaskAnswer;
 use crate::mock::{Answers, Forwards};
 
 impl Answers for Shared {
@@ -128,6 +129,24 @@ impl Shared {
             && let Some(key) = self.redacted(&asked)
         {
             taken = self.take(key, &asked, repeat)?;
+        }
+        if taken.is_none()
+            && let Some(key) = self.task_key(&asked)
+        {
+            taken = self.take(key, &asked, repeat)?;
+        }
+        if let Some(answer) = self.about_task(&asked, taken)? {
+            let mut ledger = self.ledger();
+            ledger.matched += 1;
+            ledger.repeated += u64::from(matches!(taken, Some(Taken::Again(_))));
+            drop(ledger);
+            return match answer {
+                TaskAnswer::Play(number) => self.play(number, asked, key, world, 0),
+                TaskAnswer::Reply(reply, place) => {
+                    let provenance = Provenance::Recording { place };
+                    Ok(Begun::Answered(Answer { provenance, ..Answer::protocol(reply) }))
+                }
+            };
         }
         match taken {
             Some(Taken::Fresh(number)) => {

@@ -19,6 +19,7 @@ mod progress;
 #[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
 mod replay;
 mod tape;
+mod tasks;
 
 pub use forward::Upstream;
 pub use index::IndexError;

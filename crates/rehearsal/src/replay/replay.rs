@@ -38,6 +38,8 @@ pub(super) struct Shared {
     pub(super) selected: Option<Vec<bool>>,
     /// What is said where no handshake was recorded.
     pub(super) opening: Opening,
+    /// Whether tasks were recorded.
+    pub(super) has_tasks: bool,
     pub(super) progress: Mutex<Progress>,
     pub(super) ledger: Mutex<Ledger>,
     pub(super) upstream: Option<Arc<Upstream>>,
@@ -102,11 +104,16 @@ impl Replay {
         if selected.as_ref().is_some_and(|selected| !selected.contains(&true)) {
             return Err(None);
         }
+        let mut has_tasks = false;
+        for method in ["tasks/get", "tasks/result"] {
+            has_tasks |= tape.index.group(method_key(method)).map_err(IndexError::from)?.is_some();
+        }
         Ok(Replay(Arc::new(Shared {
             tape,
             options,
             selected,
             opening,
+            has_tasks,
             progress: Mutex::default(),
             ledger: Mutex::default(),
             upstream: upstream.map(Arc::new),

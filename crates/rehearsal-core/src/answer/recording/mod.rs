@@ -11,6 +11,7 @@ mod opening;
 mod play;
 mod recorded;
 mod score;
+mod task;
 #[cfg(test)]
 mod tests;
 mod unmatched;
@@ -19,4 +20,5 @@ pub use adapt::adapted;
 pub use opening::Opening;
 pub use play::{Pace, RecordedPlay};
 pub use recorded::{Place, Recorded, Thing};
+pub use task::{RecordedTask, task_outcome, wanted_task};
 pub use unmatched::Unmatched;

@@ -43,10 +43,11 @@ impl Opening {
         if said.get("_meta").and_then(Value::as_object).is_some_and(Map::is_empty) {
             said.shift_remove("_meta");
         }
-        let capabilities = match capabilities {
+        let mut capabilities = match capabilities {
             Some(Value::Object(capabilities)) => capabilities,
             Some(_) | None => Map::new(),
         };
+        declare_tasks(&mut capabilities);
         Some(Opening { info: info.unwrap_or_else(unnamed).into(), capabilities, more: said })
     }
 
@@ -107,6 +108,20 @@ impl Opening {
         for (key, value) in &self.more {
             result[key] = value.clone();
         }
+    }
+}
+
+/// Who has tasks in one shape has them in the other.
+fn declare_tasks(capabilities: &mut Map<String, Value>) {
+    let calls = capabilities.get("tasks").and_then(|tasks| tasks.pointer("/requests/tools/call")).is_some();
+    let extension = capabilities.get("extensions").and_then(|all| all.get(meta::TASKS_EXTENSION)).is_some();
+    if calls && !extension {
+        let extensions = capabilities.entry("extensions").or_insert_with(|| json!({}));
+        if let Some(extensions) = extensions.as_object_mut() {
+            extensions.insert(meta::TASKS_EXTENSION.to_owned(), json!({}));
+        }
+    } else if extension && !calls {
+        capabilities.insert("tasks".to_owned(), json!({"requests": {"tools": {"call": {}}}}));
     }
 }
 

@@ -1,0 +1,216 @@
+//! A recorded task, for a client of the other era or for one that knows no tasks.
+
+use serde_json::{Map, Value, json};
+
+use super::adapt::adapted;
+use crate::answer::shape::{ResultType, envelope};
+use crate::answer::{Asked, related_task};
+use crate::json::RawJson;
+use crate::message::{ErrorReply, Method, Reply};
+use crate::protocol::{Era, Revision};
+
+/// What a server once said about a task.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedTask {
+    /// Its name.
+    pub id: String,
+    /// In which shape: that of 2025-11-25, or that of the extension of 2026-07-28.
+    pub shape: Era,
+    /// `status`, times and so on, in that shape.
+    fields: Map<String, Value>,
+    /// What came of it, where that was said with it, as 2026-07-28 does.
+    outcome: Option<Reply>,
+}
+
+impl RecordedTask {
+    /// The task that will give the answer, where a result says so.
+    pub fn begun(reply: &Reply) -> Option<RecordedTask> {
+        let Reply::Result(result) = reply else { return None };
+        if let Some(task) = result.field("task") {
+            return RecordedTask::read(task.value().ok()?, Era::Legacy);
+        }
+        let is_task = result.field("resultType").and_then(|kind| kind.text()).is_some_and(|kind| kind == "task");
+        if is_task { RecordedTask::read(result.value().ok()?, Era::Modern) } else { None }
+    }
+
+    /// How far a task was, from the answer to `tasks/get`.
+    pub fn shown(reply: &Reply, shape: Era) -> Option<RecordedTask> {
+        let Reply::Result(result) = reply else { return None };
+        RecordedTask::read(result.value().ok()?, shape)
+    }
+
+    fn read(task: Value, shape: Era) -> Option<RecordedTask> {
+        let Value::Object(mut fields) = task else { return None };
+        let id = fields.get("taskId")?.as_str()?.to_owned();
+        let failed = fields.shift_remove("error").and_then(|error| {
+            let code = error.get("code")?.as_i64()?;
+            let failed = ErrorReply::new(code, error.get("message")?.as_str()?);
+            Some(Reply::Error(match error.get("data") {
+                Some(data) => failed.with_data(data),
+                None => failed,
+            }))
+        });
+        let result = fields.shift_remove("result").map(|result| Reply::Result(RawJson::from_value(&result)));
+        for key in ["resultType", "inputRequests", "_meta"] {
+            fields.shift_remove(key);
+        }
+        Some(RecordedTask { id, shape, fields, outcome: result.or(failed) })
+    }
+
+    /// Whether it had ended.
+    pub fn is_ended(&self) -> bool {
+        matches!(self.fields.get("status").and_then(Value::as_str), Some("completed" | "failed" | "cancelled"))
+    }
+
+    /// What came of it, where that was said with it.
+    pub fn outcome(&self) -> Option<&Reply> {
+        self.outcome.as_ref()
+    }
+
+    /// The fields in the shape of an era. What a task once asked is not asked in the other, so there it just works on.
+    fn fields(&self, era: Era, status: Option<&str>) -> Map<String, Value> {
+        let names = [("ttl", "ttlMs"), ("pollInterval", "pollIntervalMs")];
+        let named = |key: &str| {
+            let pair = names.iter().find(|(legacy, modern)| key == *legacy || key == *modern);
+            let name = pair.map(|(legacy, modern)| if era == Era::Legacy { *legacy } else { *modern });
+            name.unwrap_or(key).to_owned()
+        };
+        let mut fields: Map<String, Value> =
+            self.fields.iter().map(|(key, value)| (named(key), value.clone())).collect();
+        let status = status.or(match fields.get("status").and_then(Value::as_str) {
+            Some("input_required") if era != self.shape => Some("working"),
+            Some(_) | None => None,
+        });
+        if let Some(status) = status {
+            fields.insert("status".to_owned(), status.into());
+        }
+        fields
+    }
+
+    /// The answer to the request that began it, for a client that knows tasks.
+    pub fn begins(&self, asked: &Asked, info: &Value) -> Reply {
+        let era = asked.terms.era();
+        let mut result = match era {
+            Era::Legacy => json!({"task": self.fields(era, Some("working"))}),
+            Era::Modern => Value::Object(self.fields(era, Some("working"))),
+        };
+        envelope(&mut result, ResultType::Task, asked.method.as_str(), asked.terms.revision, info);
+        Reply::Result(RawJson::from_value(&result))
+    }
+
+    /// The answer to `tasks/get`; `outcome` is what came of it, for where it has ended.
+    pub fn shows(&self, outcome: Option<&Reply>, asked: &Asked, info: &Value) -> Reply {
+        let era = asked.terms.era();
+        let status = match outcome {
+            Some(_) if self.fields.get("status").is_some_and(|status| status == "cancelled") => None,
+            None => None,
+            Some(Reply::Result(_)) => Some("completed"),
+            Some(Reply::Error(_)) => Some("failed"),
+        };
+        let mut shown = self.fields(era, status);
+        match outcome {
+            Some(Reply::Result(result)) if era == Era::Modern => {
+                shown.insert("result".to_owned(), result.value().unwrap_or_default());
+            }
+            Some(Reply::Error(error)) if era == Era::Modern => {
+                let mut failed = json!({"code": error.code, "message": error.message});
+                if let Some(data) = error.data.as_ref().and_then(|data| data.value().ok()) {
+                    failed["data"] = data;
+                }
+                shown.insert("error".to_owned(), failed);
+            }
+            Some(_) | None => {}
+        }
+        let mut shown = Value::Object(shown);
+        envelope(&mut shown, ResultType::Complete, asked.method.as_str(), asked.terms.revision, info);
+        Reply::Result(RawJson::from_value(&shown))
+    }
+
+    /// The answer to `tasks/update`, which 2026-07-28 alone has.
+    pub fn acknowledges(&self, asked: &Asked, info: &Value) -> Reply {
+        let mut result = json!({});
+        envelope(&mut result, ResultType::Complete, asked.method.as_str(), asked.terms.revision, info);
+        Reply::Result(RawJson::from_value(&result))
+    }
+
+    /// The answer to `tasks/result`, which 2025-11-25 alone has.
+    pub fn results(&self, outcome: &Reply) -> Reply {
+        match outcome {
+            Reply::Error(_) => outcome.clone(),
+            Reply::Result(result) => {
+                let mut result = result.value().unwrap_or_default();
+                if let (Some(result), Value::Object(related)) = (result.as_object_mut(), related_task(&self.id)) {
+                    let about = result.entry("_meta").or_insert_with(|| json!({}));
+                    if let Some(about) = about.as_object_mut() {
+                        about.extend(related);
+                    }
+                }
+                Reply::Result(RawJson::from_value(&result))
+            }
+        }
+    }
+}
+
+/// What came of a task, as the answer to the tool call that began it.
+pub fn task_outcome(outcome: &Reply, from: Option<Revision>, asked: &Asked, info: &Value) -> Reply {
+    let Reply::Result(result) = outcome else { return outcome.clone() };
+    let mut value = result.value().unwrap_or_default();
+    // The name of the task means nothing to whoever does not know it.
+    if let Some(object) = value.as_object_mut() {
+        if let Some(Value::Object(about)) = object.get_mut("_meta") {
+            about.retain(|key, _| related_task("").get(key).is_none());
+            if about.is_empty() {
+                object.shift_remove("_meta");
+            }
+        }
+    }
+    adapted(&Reply::Result(RawJson::from_value(&value)), &Method::TOOLS_CALL, from, asked.terms.revision, info)
+}
+
+/// In which shape a client wants a task for this call, if it knows tasks at all.
+pub fn wanted_task(asked: &Asked) -> Option<Era> {
+    let wants = asked.params.get("task").is_some_and(Value::is_object);
+    match asked.terms.era() {
+        Era::Modern => asked.terms.has_tasks_extension().then_some(Era::Modern),
+        Era::Legacy => (wants && asked.terms.revision == Revision::V2025_11_25).then_some(Era::Legacy),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(value: Value) -> Reply {
+        Reply::Result(RawJson::from_value(&value))
+    }
+
+    #[test]
+    fn a_task_is_told_from_an_answer_in_both_shapes() {
+        let legacy = result(json!({"task": {"taskId": "a", "status": "working", "ttl": 5}}));
+        let modern = result(json!({"resultType": "task", "taskId": "a", "status": "working", "ttlMs": 5}));
+        let (legacy, modern) = (RecordedTask::begun(&legacy).unwrap(), RecordedTask::begun(&modern).unwrap());
+        assert_eq!((legacy.shape, modern.shape), (Era::Legacy, Era::Modern));
+        assert_eq!(legacy.fields(Era::Modern, None), modern.fields(Era::Modern, None));
+        assert_eq!(legacy.fields(Era::Legacy, None), modern.fields(Era::Legacy, None));
+        assert_eq!(RecordedTask::begun(&result(json!({"content": []}))), None);
+    }
+
+    #[test]
+    fn what_a_task_once_asked_is_not_asked_in_the_other_era() {
+        let asked = result(json!({"taskId": "a", "status": "input_required", "inputRequests": {}}));
+        let asked = RecordedTask::shown(&asked, Era::Modern).unwrap();
+        assert_eq!(asked.fields(Era::Legacy, None)["status"], "working");
+        assert_eq!(asked.fields(Era::Modern, None)["status"], "input_required");
+    }
+
+    #[test]
+    fn what_came_of_a_task_is_named_in_the_results_of_2025() {
+        let ended = json!({"taskId": "a", "status": "completed", "result": {"content": []}});
+        let ended = RecordedTask::shown(&result(ended), Era::Modern).unwrap();
+        let Reply::Result(said) = ended.results(ended.outcome().unwrap()) else { panic!("no result") };
+        assert_eq!(said.value().unwrap()["_meta"], related_task("a"));
+        let failed = json!({"taskId": "a", "status": "failed", "error": {"code": -5, "message": "no"}});
+        let failed = RecordedTask::shown(&result(failed), Era::Modern).unwrap();
+        assert_eq!(failed.outcome(), Some(&Reply::Error(ErrorReply::new(-5, "no"))));
+    }
+}

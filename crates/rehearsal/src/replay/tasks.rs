@@ -1,0 +1,196 @@
+//! Calls that were answered by a task, for clients of the other era and for those that know no tasks.
+//!
+//! ```text
+//!                      recorded in 2025-11-25         recorded in 2026-07-28
+//! asked in 2025-11-25  as it was                      handle and status in its shape, tasks/result from tasks/get
+//! asked in 2026-07-28  handle and status in its       as it was
+//!                      shape, the result in tasks/get
+//! without tasks        the result                     the result
+//! ```
+
+use std::io;
+use std::sync::Arc;
+
+use rehearsal_core::answer::{Asked, Recorded, RecordedTask, task_outcome, wanted_task};
+use rehearsal_core::message::{ErrorReply, Method, Reply};
+use rehearsal_core::protocol::{Era, Revision, code};
+use rehearsal_core::trace::RequestKey;
+use serde_json::{Value, json};
+
+use super::progress::Taken;
+use super::replay::Shared;
+
+/// How many answers about one task are looked at.
+const LOOKED_AT: u32 = 1000;
+
+/// What a request about a task is answered with.
+pub(super) enum TaskAnswer {
+    /// This recording, whatever it was recorded for.
+    Play(u32),
+    /// This, made of that recording.
+    Reply(Reply, Arc<str>),
+}
+
+/// What came of a task: where it was recorded.
+struct Outcome {
+    number: u32,
+    recorded: Arc<Recorded>,
+    reply: Reply,
+}
+
+impl Shared {
+    /// The key under which the same call was recorded as a task, or the same task as a call.
+    pub(super) fn task_key(&self, asked: &Asked) -> Option<RequestKey> {
+        if !self.has_tasks || asked.method != Method::TOOLS_CALL {
+            return None;
+        }
+        let mut params = asked.params.clone();
+        let fields = params.as_object_mut()?;
+        if fields.shift_remove("task").is_none() {
+            fields.insert("task".to_owned(), json!({}));
+        }
+        Some(self.options.likeness.key(&asked.method, Some(&params)))
+    }
+
+    /// The answer to a request about a task that was recorded in another way than this client speaks of it; `None` where
+    /// the recording answers.
+    pub(super) fn about_task(&self, asked: &Asked, taken: Option<Taken>) -> io::Result<Option<TaskAnswer>> {
+        if !self.has_tasks {
+            return Ok(None);
+        }
+        let number = match taken {
+            Some(Taken::Fresh(number) | Taken::Again(number)) => Some(number),
+            Some(Taken::UsedUp(_) | Taken::None) | None => None,
+        };
+        let recorded = number.map(|number| self.tape.recorded(number)).transpose()?;
+        if asked.method == Method::TOOLS_CALL {
+            return match recorded {
+                Some(recorded) => self.begun(asked, &recorded),
+                None => Ok(None),
+            };
+        }
+        let id = match asked.params.get("taskId").and_then(Value::as_str) {
+            Some(id) if asked.method.as_str().starts_with("tasks/") => id,
+            Some(_) | None => return Ok(None),
+        };
+        let is_fresh = matches!(taken, Some(Taken::Fresh(_)));
+        match (asked.method.as_str(), asked.terms.era()) {
+            ("tasks/get", era) => {
+                if recorded.as_ref().is_some_and(|recorded| shape(recorded) == era) {
+                    return Ok(None);
+                }
+                let outcome = self.outcome(id)?;
+                let shown = recorded.as_ref().and_then(|recorded| {
+                    let task = RecordedTask::shown(recorded.reply()?, shape(recorded))?;
+                    Some((task, Arc::clone(&recorded.place)))
+                });
+                let Some((task, place)) = shown.or_else(|| outcome.as_ref().and_then(|it| unshown(id, it))) else {
+                    return Ok(None);
+                };
+                // What was not looked at to its end has ended by now.
+                let ended = task.is_ended() || !is_fresh;
+                let said = outcome.as_ref().filter(|_| ended).map(|outcome| self.said(outcome, asked));
+                Ok(Some(TaskAnswer::Reply(task.shows(said.as_ref(), asked, &self.opening.info), place)))
+            }
+            ("tasks/result", Era::Legacy) if recorded.is_none() => {
+                let Some(outcome) = self.outcome(id)? else { return Ok(None) };
+                let Some((task, place)) = unshown(id, &outcome) else { return Ok(None) };
+                Ok(Some(TaskAnswer::Reply(task.results(&self.said(&outcome, asked)), place)))
+            }
+            // Nothing waits for it: what a task once asked is not asked in the other era.
+            ("tasks/update", Era::Modern) if recorded.is_none() => Ok(self.outcome(id)?.map(|outcome| {
+                let task = unshown(id, &outcome).map(|(task, _)| task.acknowledges(asked, &self.opening.info));
+                let refused =
+                    || Reply::Error(ErrorReply::new(code::INVALID_PARAMS, format!("there is no task {id:?}")));
+                TaskAnswer::Reply(task.unwrap_or_else(refused), Arc::clone(&outcome.recorded.place))
+            })),
+            ("tasks/cancel", era) if recorded.as_ref().is_some_and(|recorded| shape(recorded) != era) => {
+                let why = "this was cancelled in another era, and cannot be cancelled like this here";
+                let place = recorded.map_or_else(|| "tasks/cancel".into(), |recorded| Arc::clone(&recorded.place));
+                Ok(Some(TaskAnswer::Reply(Reply::Error(ErrorReply::new(code::INVALID_PARAMS, why)), place)))
+            }
+            (_, _) => Ok(None),
+        }
+    }
+
+    /// The answer to a call that was answered by a task.
+    fn begun(&self, asked: &Asked, recorded: &Recorded) -> io::Result<Option<TaskAnswer>> {
+        let Some(task) = recorded.reply().and_then(RecordedTask::begun) else { return Ok(None) };
+        match wanted_task(asked) {
+            Some(shape) if shape == task.shape => Ok(None),
+            Some(_) => {
+                let place = Arc::clone(&recorded.place);
+                Ok(Some(TaskAnswer::Reply(task.begins(asked, &self.opening.info), place)))
+            }
+            None => {
+                let outcome = self.outcome(&task.id)?;
+                self.note_all("tasks/get", &task.id)?;
+                Ok(Some(match outcome {
+                    // With everything that the server asked before it answered.
+                    Some(outcome) if task.shape == Era::Legacy => {
+                        self.progress().note(outcome.number);
+                        TaskAnswer::Play(outcome.number)
+                    }
+                    Some(outcome) => TaskAnswer::Reply(self.said(&outcome, asked), Arc::clone(&outcome.recorded.place)),
+                    None => {
+                        let why = "this call became a task when it was recorded, and what came of it was not recorded";
+                        let error = ErrorReply::new(code::INTERNAL_ERROR, why);
+                        TaskAnswer::Reply(Reply::Error(error), Arc::clone(&recorded.place))
+                    }
+                }))
+            }
+        }
+    }
+
+    fn said(&self, outcome: &Outcome, asked: &Asked) -> Reply {
+        task_outcome(&outcome.reply, outcome.recorded.revision, asked, &self.opening.info)
+    }
+
+    /// What came of a task, from `tasks/result` or from the last `tasks/get`.
+    fn outcome(&self, id: &str) -> io::Result<Option<Outcome>> {
+        for method in ["tasks/result", "tasks/get"] {
+            for number in self.about(method, id)? {
+                let recorded = self.tape.recorded(number)?;
+                let Some(said) = recorded.reply() else { continue };
+                let reply = match method {
+                    "tasks/result" => Some(said.clone()),
+                    _ => RecordedTask::shown(said, Era::Modern).and_then(|task| task.outcome().cloned()),
+                };
+                if let Some(reply) = reply {
+                    return Ok(Some(Outcome { number, recorded, reply }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// What was recorded of a method about a task.
+    fn about(&self, method: &str, id: &str) -> io::Result<Vec<u32>> {
+        let key = self.options.likeness.key(&method.into(), Some(&json!({"taskId": id})));
+        let Some(group) = self.tape.index.group(key)? else { return Ok(Vec::new()) };
+        self.tape.members(group, LOOKED_AT).collect()
+    }
+
+    /// Notes that everything about a task was made use of.
+    fn note_all(&self, method: &str, id: &str) -> io::Result<()> {
+        let numbers = self.about(method, id)?;
+        let mut progress = self.progress();
+        numbers.into_iter().for_each(|number| progress.note(number));
+        Ok(())
+    }
+}
+
+/// The shape in which a recording speaks of tasks.
+fn shape(recorded: &Recorded) -> Era {
+    recorded.revision.map_or(Era::Legacy, Revision::era)
+}
+
+/// A task of which only the end was recorded.
+fn unshown(id: &str, outcome: &Outcome) -> Option<(RecordedTask, Arc<str>)> {
+    let now = json!({"taskId": id, "status": "working", "createdAt": EPOCH, "lastUpdatedAt": EPOCH, "ttl": null});
+    let reply = Reply::Result(rehearsal_core::json::RawJson::from_value(&now));
+    Some((RecordedTask::shown(&reply, Era::Legacy)?, Arc::clone(&outcome.recorded.place)))
+}
+
+/// When nobody knows when.
+const EPOCH: &str = "1970-01-01T00:00:00Z";

@@ -1,0 +1,118 @@
+//! Calls that were answered by a task, replayed to clients of both eras and to those that know no tasks.
+
+use rehearsal::Client;
+use rehearsal::client::ClientBuilder;
+use rehearsal::core::protocol::Revision;
+use serde_json::{Value, json};
+
+use crate::installed::{TIMEOUT, node, npm_server};
+use crate::mocked::rehearse;
+use crate::replayed::Tape;
+
+const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// A server that answers by a task, in both eras.
+const MOCK: &str = "
+server: { name: slow, version: '1' }
+tools:
+  - name: dig
+    task_support: optional
+    answers: [{ task: { after: 20ms, poll_interval_ms: 1 }, text: 'found {{ arguments.what }}' }]
+";
+
+fn with_extension(builder: ClientBuilder) -> ClientBuilder {
+    builder.capabilities(json!({"extensions": {EXTENSION: {}}})).modern()
+}
+
+/// The text of a result.
+fn text(result: &Value) -> String {
+    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text: {result}")).to_owned()
+}
+
+/// What a client of 2025-11-25 gets that wants a task.
+async fn in_2025(builder: ClientBuilder, params: &Value) -> String {
+    let client = builder.timeout(TIMEOUT).legacy(Revision::V2025_11_25).connect().await.unwrap();
+    assert!(client.server_capabilities()["tasks"]["requests"]["tools"]["call"].is_object());
+    let mut params = params.clone();
+    params["task"] = json!({"ttl": 60_000});
+    let begun = client.request("tools/call", params).await.unwrap().into_result().unwrap();
+    let id = begun["task"]["taskId"].as_str().unwrap_or_else(|| panic!("{begun}"));
+    assert_eq!(begun["task"]["status"], "working");
+    let about = json!({"taskId": id});
+    loop {
+        let shown = client.request("tasks/get", about.clone()).await.unwrap().into_result().unwrap();
+        assert_eq!(shown["taskId"], id);
+        if shown["status"] == "completed" {
+            break;
+        }
+        let interval = shown["pollInterval"].as_u64().unwrap_or(1);
+        tokio::time::sleep(std::time::Duration::from_millis(interval)).await;
+    }
+    let result = client.request("tasks/result", about).await.unwrap().into_result().unwrap();
+    assert_eq!(result["_meta"]["io.modelcontextprotocol/related-task"]["taskId"], id, "{result}");
+    client.close().await;
+    text(&result)
+}
+
+/// What a client of 2026-07-28 gets that knows tasks.
+async fn in_2026(builder: ClientBuilder, params: &Value) -> String {
+    let client = with_extension(builder.timeout(TIMEOUT)).connect().await.unwrap();
+    assert!(client.server_capabilities()["extensions"][EXTENSION].is_object());
+    let begun = client.request("tools/call", params.clone()).await.unwrap().into_result().unwrap();
+    assert_eq!((&begun["resultType"], &begun["status"]), (&json!("task"), &json!("working")), "{begun}");
+    let about = json!({"taskId": begun["taskId"]});
+    loop {
+        let shown = client.request("tasks/get", about.clone()).await.unwrap().into_result().unwrap();
+        assert_eq!(shown["resultType"], "complete");
+        if shown["status"] == "completed" {
+            client.close().await;
+            return text(&shown["result"]);
+        }
+        let interval = shown["pollIntervalMs"].as_u64().unwrap_or(1);
+        tokio::time::sleep(std::time::Duration::from_millis(interval)).await;
+    }
+}
+
+/// What a client gets that knows no tasks.
+async fn without(builder: ClientBuilder, params: &Value) -> String {
+    let client = builder.timeout(TIMEOUT).connect().await.unwrap();
+    let result = client.request("tools/call", params.clone()).await.unwrap().into_result().unwrap();
+    client.close().await;
+    text(&result)
+}
+
+/// That every client gets what was recorded.
+async fn replayed(tape: &Tape, params: &Value, expected: &str) {
+    let replay = || Client::command(rehearse()).arguments(["replay", "-q", "--strict"]).arguments([tape.path()]);
+    assert_eq!(in_2025(replay(), params).await, expected);
+    assert_eq!(in_2026(replay(), params).await, expected);
+    for builder in [replay().modern(), replay().legacy(Revision::V2025_11_25), replay().legacy(Revision::V2025_06_18)] {
+        assert_eq!(without(builder, params).await, expected);
+    }
+    let server = tape.over_http().await;
+    assert_eq!(in_2026(Client::url(server.url.as_str()), params).await, expected);
+}
+
+#[tokio::test]
+async fn a_task_of_the_reference_server_is_a_task_in_the_other_era_and_an_answer_without() {
+    let tape = Tape::new();
+    let (node, script) = (node(), npm_server("server-everything"));
+    let words = tape.recording([node.to_str().unwrap(), script.to_str().unwrap(), "stdio"]);
+    let params = json!({"name": "simulate-research-query", "arguments": {"topic": "rain"}});
+    let expected = in_2025(Client::command(&words[0]).arguments(&words[1..]), &params).await;
+    tape.written().await;
+    replayed(&tape, &params, &expected).await;
+}
+
+#[tokio::test]
+async fn a_task_of_2026_is_a_task_of_2025_and_an_answer_without() {
+    let tape = Tape::new();
+    let file = tape.path().with_file_name("slow.mock.yaml");
+    std::fs::write(&file, MOCK).unwrap();
+    let words = tape.recording([rehearse().to_str().unwrap(), "mock", file.to_str().unwrap()]);
+    let params = json!({"name": "dig", "arguments": {"what": "gold"}});
+    let expected = in_2026(Client::command(&words[0]).arguments(&words[1..]), &params).await;
+    assert_eq!(expected, "found gold");
+    tape.written().await;
+    replayed(&tape, &params, &expected).await;
+}
