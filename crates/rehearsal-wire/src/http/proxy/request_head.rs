@@ -97,12 +97,17 @@ pub(super) fn read(
     let all = |name: &'static str| fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
     let texts = |name: &'static str| all(name).map(|field| std::str::from_utf8(field.value).unwrap_or_default());
     let named = Named { hosts: texts("host"), authority, origins: texts("origin") };
-    guard::check(named, &rules.hosts, &rules.origins).map_err(|what| Refusal::forbidden(&what))?;
+    // HTTP/1.0 knows no `Host`, and no browser speaks it, so there is nobody whom a foreign page could send.
+    let nameless = minor == 0 && authority.is_none() && all("host").chain(all("origin")).next().is_none();
+    if !nameless {
+        guard::check(named, &rules.hosts, &rules.origins).map_err(|what| Refusal::forbidden(&what))?;
+    }
     let framing = framing(fields, minor)?;
-    let host = texts("host").next().or(authority).unwrap_or_default();
-    let here = match before {
-        Some(before) if before.authority() == host => before.clone(),
-        _ => Arc::new(Origin::plain(host)),
+    let host = texts("host").next().or(authority);
+    let here = match (before, host) {
+        (Some(before), Some(host)) if before.authority() == host => before.clone(),
+        (_, Some(host)) => Arc::new(Origin::plain(host)),
+        (_, None) => Arc::new(rules.upstream.clone()),
     };
     let mut splices = Splices::new(&bytes[..length], out);
     if let Some(whole) = whole {
@@ -248,6 +253,13 @@ mod tests {
     }
 
     #[test]
+    fn http_1_0_names_no_host() {
+        let head = "GET /x HTTP/1.0\r\nAccept: */*\r\n\r\n";
+        let (out, _) = forwarded(head).unwrap();
+        assert_eq!(out, head);
+    }
+
+    #[test]
     fn an_origin_elsewhere_on_this_machine_stays() {
         let head = "GET / HTTP/1.1\r\nHost: localhost:9\r\nOrigin: http://localhost:5173\r\n\r\n";
         let (out, _) = forwarded(head).unwrap();
@@ -265,6 +277,7 @@ mod tests {
         let many = "a: b\r\n".repeat(HEADERS_LIMIT);
         let table = [
             ("GET / HTTP/1.1\r\n\r\n", "Forbidden: no host"),
+            ("GET / HTTP/1.0\r\nOrigin: http://localhost\r\n\r\n", "Forbidden: no host"),
             ("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", "Forbidden: host \"evil.example\""),
             ("GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", "Forbidden: host \"localhost\""),
             ("GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n", "Forbidden: host \"evil.example\""),
