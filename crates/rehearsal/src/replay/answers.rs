@@ -209,11 +209,16 @@ impl Shared {
         let mut elements = Vec::new();
         let members = group.into_iter().flat_map(|group| self.tape.members(group, group.count));
         for number in members {
-            let Some(subject) = subject(request(&*self.tape.recorded(number?)?)) else { continue };
+            let recorded = self.tape.recorded(number?)?;
+            let Some(subject) = subject(request(&recorded)) else { continue };
             let mut element = json!({"name": &subject});
             element[name] = subject.into();
             if capability == "tools" {
                 element["inputSchema"] = json!({"type": "object"});
+            }
+            let given = request(&recorded).params().and_then(|params| params.field("arguments")?.value().ok());
+            if let Some(Value::Object(given)) = given.filter(|_| capability == "prompts") {
+                element["arguments"] = given.keys().map(|name| json!({"name": name})).collect();
             }
             elements.push(element);
         }

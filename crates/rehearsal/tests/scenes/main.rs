@@ -24,6 +24,7 @@ mod record;
 mod record_http;
 mod replay;
 mod replay_choice;
+mod replay_dialect;
 mod request;
 mod save;
 mod secrets;

@@ -1,0 +1,103 @@
+//! Recordings in the dialect of the Python interceptor, written by hand in the ways in which it is written, replayed.
+
+use crate::stage::{Stage, rehearse};
+
+/// A session with arguments in `args`, in `kwargs` and in both, nulls, `_type`, snake case, a picture, and errors as a text
+/// and as an object.
+const SESSION: &str = r##"{"session_id": "550e8400-e29b-41d4-a716-446655440000", "server_info": {"url": "https://example.com/mcp", "name": "example-server"}, "started_at": "2025-10-30T10:30:45.000000", "ended_at": "2025-10-30T10:31:00.000000", "metadata": {}, "calls": [
+    {"request": {"method": "initialize", "args": [], "kwargs": {}, "timestamp": "2025-10-30T10:30:45.100000"}, "response": {"success": true, "result": {"_type": "InitializeResult", "meta": null, "protocolVersion": "2025-06-18", "capabilities": {"experimental": {}, "logging": null, "prompts": {"listChanged": false}, "resources": {"subscribe": false, "listChanged": false}, "tools": {"listChanged": false}, "completions": null}, "serverInfo": {"name": "example", "title": null, "version": "1.9.4"}, "instructions": null}, "error": null, "timestamp": "2025-10-30T10:30:45.110000"}, "duration_ms": 10.0},
+    {"request": {"method": "list_tools", "args": [], "kwargs": {}, "timestamp": "2025-10-30T10:30:45.123456"}, "response": {"success": true, "result": {"_type": "ListToolsResult", "meta": null, "nextCursor": null, "tools": [{"name": "weather", "title": null, "description": "Weather of a city", "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}}, "outputSchema": null, "annotations": null, "meta": null}, {"name": "chart", "title": null, "description": null, "inputSchema": {"type": "object"}, "outputSchema": null, "annotations": null, "meta": null}]}, "error": null, "timestamp": "2025-10-30T10:30:45.2"}, "duration_ms": 5.5},
+    {"request": {"method": "call_tool", "args": ["weather"], "kwargs": {"arguments": {"city": "Oslo"}}, "timestamp": "2025-10-30T10:30:46.123456"}, "response": {"success": true, "result": {"_type": "CallToolResult", "content": [{"type": "text", "text": "rain"}]}, "error": null, "timestamp": "2025-10-30T10:30:46.234567"}, "duration_ms": 111.234},
+    {"request": {"method": "call_tool", "args": ["weather", {"city": "Bergen"}], "kwargs": {}, "timestamp": "2025-10-30T10:30:47.1"}, "response": {"success": true, "result": {"_type": "CallToolResult", "meta": null, "content": [{"_type": "TextContent", "type": "text", "text": "more rain", "annotations": null, "meta": null}], "structuredContent": null, "isError": false}, "error": null, "timestamp": "2025-10-30T10:30:47.2"}, "duration_ms": 1},
+    {"request": {"method": "call_tool", "args": [], "kwargs": {"name": "chart", "arguments": {"days": 3}, "read_timeout_seconds": null}, "timestamp": "2025-10-30T10:30:48.1"}, "response": {"success": true, "result": {"_type": "CallToolResult", "content": [{"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}], "structured_content": {"days": 3}, "is_error": false}, "error": null, "timestamp": "2025-10-30T10:30:48.2"}, "duration_ms": 1},
+    {"request": {"method": "call_tool", "args": ["weather"], "kwargs": {"arguments": {"city": "Atlantis"}}, "timestamp": "2025-10-30T10:30:49.1"}, "response": {"success": false, "result": null, "error": {"type": "McpError", "message": "no such city"}, "timestamp": "2025-10-30T10:30:49.2"}, "duration_ms": 1},
+    {"request": {"method": "call_tool", "args": ["weather"], "kwargs": {"arguments": {"city": "El Dorado"}}, "timestamp": "2025-10-30T10:30:49.5"}, "response": {"success": false, "result": null, "error": "Timed out", "timestamp": "2025-10-30T10:30:49.6"}, "duration_ms": 1},
+    {"request": {"method": "read_resource", "args": ["file:///notes.md"], "kwargs": {}, "timestamp": "2025-10-30T10:30:50.1"}, "response": {"success": true, "result": {"_type": "ReadResourceResult", "contents": [{"uri": "file:///notes.md", "mimeType": "text/markdown", "meta": null, "text": "# Notes"}]}, "error": null, "timestamp": "2025-10-30T10:30:50.2"}, "duration_ms": 1},
+    {"request": {"method": "get_prompt", "args": ["greet", {"who": "Ada"}], "kwargs": {}, "timestamp": "2025-10-30T10:30:51.1"}, "response": {"success": true, "result": {"_type": "GetPromptResult", "description": null, "messages": [{"role": "user", "content": {"type": "text", "text": "Hello Ada", "annotations": null}}]}, "error": null, "timestamp": "2025-10-30T10:30:51.2"}, "duration_ms": 1}
+]}"##;
+
+/// The same program's log, without a handshake.
+const LOG: &str = r#"{"type": "request", "timestamp": "2025-10-30T10:30:45.123456", "method": "call_tool", "args": ["weather"], "kwargs": {"arguments": {"city": "Oslo"}}}
+{"type": "response", "timestamp": "2025-10-30T10:30:45.234567", "method": "call_tool", "result": {"_type": "CallToolResult", "content": [{"type": "text", "text": "rain"}]}}
+"#;
+
+/// What clients of all kinds ask.
+const WORDS: [&str; 9] = [
+    "list",
+    "call weather city=Oslo",
+    "call weather city=Bergen",
+    "call chart days=3",
+    "call weather city=Atlantis",
+    "call weather 'city=El Dorado'",
+    "call weather city=Rome",
+    "read file:///notes.md",
+    "prompt greet who=Ada",
+];
+
+fn said(stage: &Stage, protocol: &str, server: &str) -> String {
+    let lines = WORDS.iter().map(|words| format!("rehearse {words} --protocol {protocol} {server} 2>&1"));
+    stage.play(&format!("({}) | grep -v '^hint\\|^  data'", lines.collect::<Vec<_>>().join("; ")))
+}
+
+fn stage() -> Stage {
+    Stage::new().file("seed.jsonl", &(SESSION.replace('\n', "") + "\n")).file("log.jsonl", LOG)
+}
+
+#[test]
+fn every_way_of_writing_is_understood_by_clients_of_every_version() {
+    let stage = stage();
+    insta::assert_snapshot!(said(&stage, "2026-07-28", "-- rehearse replay -q seed.jsonl"), @r#"
+    exit: 0
+    ----- stdout -----
+    example 1.9.4, protocol 2026-07-28
+    TOOL     ARGUMENTS      DESCRIPTION
+    weather  [city=string]  Weather of a city
+    chart
+
+    RESOURCE          NAME
+    file:///notes.md  file:///notes.md
+
+    PROMPT  ARGUMENTS
+    greet   [who]
+    rain
+    more rain
+    [image image/png, 8 bytes]
+    {
+      "days": 3
+    }
+    error: -32603: no such city
+    error: -32603: Timed out
+    error: -32603: no recording of tools/call weather; closest is session 550e8400-e29b-41d4-a716-446655440000, call 3: $.params.arguments.city: expected "Oslo", got "Rome"
+    # Notes
+    user:
+    Hello Ada
+    "#);
+    insta::assert_snapshot!(said(&stage, "2024-11-05", "-- rehearse replay -q seed.jsonl"), @r#"
+    exit: 0
+    ----- stdout -----
+    example 1.9.4, protocol 2024-11-05
+    TOOL     ARGUMENTS      DESCRIPTION
+    weather  [city=string]  Weather of a city
+    chart
+
+    RESOURCE          NAME
+    file:///notes.md  file:///notes.md
+
+    PROMPT  ARGUMENTS
+    greet   [who]
+    rain
+    more rain
+    [image image/png, 8 bytes]
+    error: -32603: no such city
+    error: -32603: Timed out
+    error: -32603: no recording of tools/call weather; closest is session 550e8400-e29b-41d4-a716-446655440000, call 3: $.params.arguments.city: expected "Oslo", got "Rome"
+    # Notes
+    user:
+    Hello Ada
+    "#);
+    rehearse!(stage, "rehearse call weather city=Oslo --protocol 2025-11-25 -- rehearse replay -q log.jsonl", @"
+    exit: 0
+    ----- stdout -----
+    rain
+    ");
+}
