@@ -12,9 +12,13 @@ use super::questions::Place;
 /// Live answers and questions, by the session and the place that they belong to.
 #[derive(Clone, Debug, Default)]
 pub struct Updates {
-    answers: HashMap<(usize, u64, Option<u32>), Reply>,
-    questions: HashMap<(usize, u64, Option<u32>), Vec<(Option<String>, Value)>>,
+    answers: HashMap<Request, Reply>,
+    /// The params of questions; those of a round of `input_required` have a name.
+    questions: HashMap<Request, Vec<(Option<String>, Value)>>,
 }
+
+/// The number of a session, and where in it a request stands.
+type Request = (usize, u64, Option<u32>);
 
 impl Updates {
     /// Whether nothing is to be changed.

@@ -156,12 +156,12 @@ pub fn task_outcome(outcome: &Reply, from: Option<Revision>, asked: &Asked, info
     let Reply::Result(result) = outcome else { return outcome.clone() };
     let mut value = result.value().unwrap_or_default();
     // The name of the task means nothing to whoever does not know it.
-    if let Some(object) = value.as_object_mut() {
-        if let Some(Value::Object(about)) = object.get_mut("_meta") {
-            about.retain(|key, _| related_task("").get(key).is_none());
-            if about.is_empty() {
-                object.shift_remove("_meta");
-            }
+    if let Some(object) = value.as_object_mut()
+        && let Some(Value::Object(about)) = object.get_mut("_meta")
+    {
+        about.retain(|key, _| related_task("").get(key).is_none());
+        if about.is_empty() {
+            object.shift_remove("_meta");
         }
     }
     adapted(&Reply::Result(RawJson::from_value(&value)), &Method::TOOLS_CALL, from, asked.terms.revision, info)
