@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::ops::{Bound, RangeBounds};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError, mpsc};
@@ -21,6 +23,8 @@ use super::http::http_options;
 use super::load::{Files, LoadError, compile};
 use super::{Called, Server};
 
+/// How long it may take to say that it is healthy.
+const READY: Duration = Duration::from_secs(10);
 /// How long a server that is dropped may take to say its last words.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -63,7 +67,16 @@ pub enum MockError {
     Bind(#[from] BindError),
     /// It has no thread to run on.
     #[error("cannot begin")]
-    Begin(#[source] std::io::Error),
+    Begin(#[source] io::Error),
+    /// It listens, and does not say that it is healthy.
+    #[error("the mock listens on {url}, but does not answer there")]
+    Unhealthy {
+        /// Where it was asked.
+        url: String,
+        /// What became of that.
+        #[source]
+        cause: io::Error,
+    },
 }
 
 /// How to start a process that serves a mock on its stdin and stdout.
@@ -90,7 +103,7 @@ impl fmt::Debug for MockServer {
 }
 
 impl MockServer {
-    /// Serves a file. When this returns, clients can connect.
+    /// Serves a file. When this returns, it has said that it is healthy, and clients can connect.
     pub fn start(file: impl AsRef<Path>) -> Result<MockServer, MockError> {
         MockServer::start_files(Files::new([file.as_ref()]))
     }
@@ -133,9 +146,18 @@ impl MockServer {
             runtime.shutdown_background();
         });
         let thread = thread.map_err(MockError::Begin)?;
-        let gone = || MockError::Begin(std::io::Error::other("the thread of the server ended"));
+        let gone = || MockError::Begin(io::Error::other("the thread of the server ended"));
         let (handle, runtime) = told.recv().map_err(|_| gone())??;
-        Ok(MockServer { server, handle, files, stop, runtime, thread: Some(thread), expected: Mutex::default() })
+        let thread = Some(thread);
+        let mock = MockServer { server, handle, files, stop, runtime, thread, expected: Mutex::default() };
+        let unhealthy = |cause| MockError::Unhealthy { url: mock.health_url(), cause };
+        healthy(mock.handle.address()).map_err(unhealthy)?;
+        Ok(mock)
+    }
+
+    /// Where it says whether it is healthy, for whoever waits for it in another process.
+    pub fn health_url(&self) -> String {
+        format!("http://{}/health", self.handle.address())
     }
 
     /// The address of Streamable HTTP, both eras.
@@ -246,6 +268,17 @@ async fn run(server: &Server, mut listener: HttpServer, mut stopping: watch::Rec
     }
     server.stop();
     let _ = tokio::time::timeout(FAREWELL, listener.shutdown()).await;
+}
+
+/// Asks a server whether it is healthy.
+fn healthy(address: SocketAddr) -> io::Result<()> {
+    let mut stream = TcpStream::connect_timeout(&address, READY)?;
+    stream.set_read_timeout(Some(READY))?;
+    write!(stream, "GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    let mut status = [0; 12];
+    stream.read_exact(&mut status)?;
+    let status = String::from_utf8_lossy(&status);
+    if status == "HTTP/1.1 200" { Ok(()) } else { Err(io::Error::other(format!("it answered {status:?}"))) }
 }
 
 impl Drop for MockServer {

@@ -28,6 +28,7 @@ tools:
 #[tokio::test]
 async fn a_mock_serves_every_transport_and_tells_what_was_called() {
     let weather = MockServer::from_text(WEATHER).unwrap();
+    assert_eq!(weather.health_url(), weather.url().replace("/mcp", "/health"));
     weather.expect_tool("get_forecast", 4).expect_tool("other", ..1);
     let clients = [
         Client::url(weather.url()).protocol(Protocol::Modern),

@@ -114,6 +114,11 @@ impl HttpServer {
 }
 
 impl Handle {
+    /// Where it can be reached.
+    pub fn address(&self) -> SocketAddr {
+        reachable(self.address)
+    }
+
     /// The address of Streamable HTTP.
     pub fn url(&self) -> String {
         format!("http://{}{}", reachable(self.address), self.path)
