@@ -225,7 +225,7 @@ async fn answers(sdk: Sdk, era: Era, server: &[String], trace: &Trace, calls: &[
 }
 
 /// What counts of an answer: not what a version or an SDK adds by itself.
-fn plain(method: &str, answer: &Value) -> Value {
+pub(crate) fn plain(method: &str, answer: &Value) -> Value {
     if let Some(error) = answer.get("error") {
         return json!({"code": error["code"], "message": error["message"]});
     }

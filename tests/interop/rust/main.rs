@@ -21,6 +21,7 @@ mod mocked;
 mod recorded;
 mod recorded_http;
 mod replayed;
+mod retold;
 mod rmcp_client;
 mod servers;
 mod tasks;

@@ -322,8 +322,9 @@ fn a_recording_becomes_a_python_file() {
                         return self._send_away({}, response, number + 1)
                 elif "notify" in step:
                     await self._notify(context, is_stateless, **step["notify"])
-                    # Some clients hear the answer first where both come at once.
-                    await asyncio.sleep(0.005)
+                    if number + 1 == len(steps) or "notify" not in steps[number + 1]:
+                        # Some clients hear the answer first where both come at once.
+                        await asyncio.sleep(0.05)
                 else:
                     questions = {
                         name: question

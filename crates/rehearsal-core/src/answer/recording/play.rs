@@ -38,9 +38,9 @@ impl FromStr for Pace {
     }
 }
 
-/// How long is paused after a notification, however fast things are to be: some clients hear the answer first where
-/// both come at once, and the notification never.
-const BREATH: Duration = Duration::from_millis(5);
+/// How long is paused between a notification and an answer, however fast things are to be: some clients hear the answer
+/// first where both come at once, and the notification never. Clients on busy machines read late.
+const BREATH: Duration = Duration::from_millis(50);
 
 /// One request on its way to an answer that was recorded.
 #[derive(Debug)]
@@ -133,6 +133,10 @@ impl RecordedPlay {
             let Some(step) = self.steps.get(at).cloned() else {
                 return Act::Reply(self.error("the recording ends here"));
             };
+            if self.told && self.pace == Pace::None && step.ends() {
+                self.told = false;
+                return Act::Wait(Delay { from: BREATH, to: BREATH });
+            }
             self.next += 1;
             let act = match step {
                 Step::Wait(time) => self.paced(time),
@@ -188,11 +192,9 @@ impl RecordedPlay {
         self.rounds.first().map_or_else(|| "an empty recording".into(), |round| Arc::clone(&round.place))
     }
 
-    fn paced(&mut self, time: Duration) -> Option<Act> {
-        let told = std::mem::take(&mut self.told);
+    fn paced(&self, time: Duration) -> Option<Act> {
         let time = match self.pace {
             Pace::Times(factor) => Duration::try_from_secs_f64(time.as_secs_f64() * factor).ok()?,
-            Pace::None if told => time.min(BREATH),
             Pace::None => return None,
         };
         Some(Act::Wait(Delay { from: time, to: time }))

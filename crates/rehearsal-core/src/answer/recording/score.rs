@@ -32,6 +32,16 @@ pub(super) enum Step {
     Unanswered,
 }
 
+impl Step {
+    /// Whether the client may hear an answer now, or be sent away with a question.
+    pub(super) fn ends(&self) -> bool {
+        match self {
+            Step::Ask(_) | Step::Reply(_) | Step::Unanswered => true,
+            Step::Wait(_) | Step::Turn(_) | Step::Notify { .. } | Step::CloseStream | Step::KeepSilent => false,
+        }
+    }
+}
+
 /// The steps of an exchange and of its later rounds, and those after the answer.
 pub(super) fn score(rounds: &[Arc<Recorded>]) -> (Vec<Step>, Vec<Step>) {
     let mut writing = Writing { steps: Vec::new(), asked: 0, last: Duration::ZERO, turn: None };

@@ -117,10 +117,10 @@ fn notifications_and_questions_come_before_the_answer_with_the_tokens_of_this_cl
         lines,
         [
             r#"notifications/progress {"progressToken":"mine","progress":1}"#,
-            "wait 5ms",
+            "wait 50ms",
             r#"ask elicitation/create {"message":"Which day?","requestedSchema":{"type":"object"}}"#,
             r#"notifications/progress {"progressToken":"mine","progress":2}"#,
-            "wait 5ms",
+            "wait 50ms",
         ]
     );
     assert_eq!(result, json!({"content": [{"type": "text", "text": "booked"}]}));
@@ -136,12 +136,12 @@ fn the_time_between_messages_is_kept_but_not_that_of_the_client() {
 #[test]
 fn a_question_of_the_handshake_era_is_a_round_for_a_client_of_today() {
     let (lines, first) = played(legacy(), asked(Revision::V2026_07_28, json!({})), Pace::None);
-    assert_eq!(lines, [r#"notifications/progress {"progressToken":"mine","progress":1}"#, "wait 5ms"]);
+    assert_eq!(lines, [r#"notifications/progress {"progressToken":"mine","progress":1}"#, "wait 50ms"]);
     assert_eq!(first["resultType"], "input_required");
     assert_eq!(first["inputRequests"]["question-1"]["method"], "elicitation/create");
     let again = json!({"requestState": first["requestState"], "inputResponses": {"question-1": {"action": "accept"}}});
     let (lines, last) = played(legacy(), asked(Revision::V2026_07_28, again), Pace::None);
-    assert_eq!(lines, [r#"notifications/progress {"progressToken":"mine","progress":2}"#, "wait 5ms"]);
+    assert_eq!(lines, [r#"notifications/progress {"progressToken":"mine","progress":2}"#, "wait 50ms"]);
     assert_eq!((&last["resultType"], &last["content"][0]["text"]), (&json!("complete"), &json!("booked")));
     let nothing = json!({"requestState": first["requestState"], "inputResponses": {}});
     let (_, asked_again) = played(legacy(), asked(Revision::V2026_07_28, nothing), Pace::None);
