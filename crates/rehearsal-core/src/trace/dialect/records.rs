@@ -290,6 +290,7 @@ impl<R: BufRead + Seek> Records<R> {
             match self.peek()? {
                 Some(b']') => return self.skip(1),
                 Some(b',') => self.skip(1)?,
+                Some(b'}' | b':') => return Err(self.bad("`,` or `]`")),
                 Some(_) => self.scan(Keep::Nothing)?,
                 None => return Err(self.bad("the end of the list")),
             }
@@ -469,6 +470,13 @@ mod tests {
                     return found;
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_list_without_its_end_is_told() {
+        for text in [r#"{"l":[{}}"#, r#"{"l":[}"#, r#"{"l":[{}:1]}"#, r#"{"l":[{}"#, r#"{"l":["#] {
+            assert!(matches!(&read(text, Some("l"))[..], [Err(_)]), "{text}");
         }
     }
 
