@@ -2,6 +2,7 @@
 
 use clap::Args;
 use rehearsal::core::message::Method;
+use rehearsal::core::redact::{Redaction, Rule};
 use rehearsal::core::report::{Report, Verdict};
 use rehearsal::core::trace::{Format, Part};
 use rehearsal::store::{BadLines, Input, Recording};
@@ -31,6 +32,14 @@ pub(super) struct Verify {
     /// Write the live answers into the recording, in one step when all is over
     #[arg(long)]
     update: bool,
+
+    /// How a secret was taken out when this was recorded, if with `record --redact`; may be repeated
+    #[arg(long, value_name = "PATH|PATTERN", value_parser = Rule::parse)]
+    redact: Vec<Rule>,
+
+    /// Compare and write credentials too; without this they are taken out first
+    #[arg(long)]
+    no_redact: bool,
 
     #[command(flatten)]
     reading: Reading,
@@ -68,7 +77,8 @@ const ASKED: [Method; 3] = [Method::ELICITATION, Method::SAMPLING, Method::ROOTS
 
 impl Verify {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let mut verification = Verification::new(&self.trace.to_string(), self.server.protocol());
+        let verification = Verification::new(&self.trace.to_string(), self.server.protocol());
+        let mut verification = verification.redaction(self.redaction());
         for path in &self.ignore {
             let no_path = |why| TraceError::Path { written: path.clone(), why };
             verification = verification.ignore(path).map_err(no_path)?;
@@ -96,6 +106,11 @@ impl Verify {
             Ok((report, updates)) => self.told(&report, &updates, &recording, context),
             Err(interrupted) => Ok(interrupted),
         }
+    }
+
+    fn redaction(&self) -> Redaction {
+        let redaction = if self.no_redact { Redaction::none() } else { Redaction::standard() };
+        self.redact.iter().cloned().fold(redaction, Redaction::with)
     }
 
     async fn verified(
@@ -150,13 +165,12 @@ impl Verify {
             context.talk.say(format_args!("{} was not updated: some requests were not answered", path.display()));
             return Ok(Exit::ChecksFailed);
         }
-        let mut writing = Writing::to_file(path)?;
+        let (mut writing, redaction) = (Writing::to_file(path)?, self.redaction());
         let mut session = 0;
         for part in recording.parts(BadLines::Refuse) {
-            let mut part = part.map_err(|error| TraceError::read(&self.trace, error))?;
+            let part = part.map_err(|error| TraceError::read(&self.trace, error))?;
             session += usize::from(matches!(part, Part::Start(_)));
-            updates.apply(session, &mut part);
-            writing.part(&part)?;
+            writing.part(&updates.apply(session, part, &redaction))?;
         }
         writing.finish()?;
         context.talk.say(format_args!("{} has the live answers now", path.display()));

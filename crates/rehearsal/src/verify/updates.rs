@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Message, Reply};
+use rehearsal_core::redact::Redaction;
 use rehearsal_core::trace::{Call, Part};
 use serde_json::Value;
 
@@ -41,10 +42,18 @@ impl Updates {
         self.questions.entry((session, seq, item)).or_default().push((name, params));
     }
 
-    /// Puts the live answer, or the live question, into a part of a session; sessions count from 1.
-    pub fn apply(&self, session: usize, part: &mut Part) {
-        let Part::Call(call) = part else { return };
+    /// Puts the live answer, or the live question, into a part of a session, without its secrets; sessions count from 1.
+    pub fn apply(&self, session: usize, part: Part, redaction: &Redaction) -> Part {
+        let Part::Call(mut call) = part else { return part };
         let place = (session, call.request.seq, call.request.item);
+        if !self.answers.contains_key(&place) && !self.questions.contains_key(&place) {
+            return Part::Call(call);
+        }
+        self.put_into(&mut call, place);
+        redaction.part(Part::Call(call)).0
+    }
+
+    fn put_into(&self, call: &mut Call, place: Request) {
         let Some((id, method)) = call.request.message.as_request().map(|it| (it.id.clone(), it.method.clone())) else {
             return;
         };

@@ -6,8 +6,9 @@ use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Message, Method, Reply};
 use rehearsal_core::protocol::{Era, Revision, meta};
+use rehearsal_core::redact::Redaction;
 use rehearsal_core::report::{Case, Finding, Place, Report};
-use rehearsal_core::trace::{Call, Compare, Moment};
+use rehearsal_core::trace::{Call, Compare, Moment, Part};
 use serde_json::{Map, Value, json};
 
 use super::drift::differences;
@@ -44,6 +45,7 @@ pub fn changed_questions(report: &Report) -> usize {
 #[derive(Debug)]
 pub struct Verification {
     compare: Compare,
+    redaction: Redaction,
     protocol: Protocol,
     report: Report,
     updates: Updates,
@@ -76,6 +78,7 @@ impl Verification {
         let compare = VOLATILE.iter().try_fold(Compare::default(), |compare, path| compare.ignore(path));
         Verification {
             compare: compare.unwrap_or_default(),
+            redaction: Redaction::standard(),
             protocol,
             report: Report::new(title),
             updates: Updates::default(),
@@ -89,6 +92,11 @@ impl Verification {
     /// Passes over what is at a JSONPath of a call, such as `$.result..timestamp`. `Err` says what is wrong with it.
     pub fn ignore(self, path: &str) -> Result<Verification, String> {
         Ok(Verification { compare: self.compare.clone().ignore(path)?, ..self })
+    }
+
+    /// How secrets are taken out of what is compared; as usual unless told otherwise.
+    pub fn redaction(self, redaction: Redaction) -> Verification {
+        Verification { redaction, ..self }
     }
 
     /// Takes in what happened next, and sends what can be sent by now. `server` gives a client for the server, once for
@@ -336,7 +344,13 @@ impl Verification {
             view.as_object_mut().map(|view| view.shift_remove("params"));
             view
         };
-        let (before, after) = (without_params(answered), without_params(&with_reply(answered, live)));
+        // Secrets were taken out of what was recorded; the same are taken out of what is compared with it.
+        let clean = |call: &Call| match self.redaction.part(Part::Call(Box::new(call.clone()))).0 {
+            Part::Call(call) => *call,
+            Part::Start(_) | Part::Entry(_) | Part::Finish { .. } => call.clone(),
+        };
+        let (before, after) = (clean(answered), clean(&with_reply(answered, live)));
+        let (before, after) = (without_params(&before), without_params(&after));
         let findings = differences(&before, &after, None, Some(&place(asked)));
         Found { findings, replies: vec![(answered.clone(), live.clone())], ..Found::default() }
     }

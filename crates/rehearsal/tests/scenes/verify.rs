@@ -175,6 +175,43 @@ fn the_live_answers_are_written_into_the_recording() {
 }
 
 #[test]
+fn secrets_are_taken_out_before_answers_are_compared_and_written() {
+    let mock = |key: &str, place: &str| {
+        let answer = format!("{{ structured_content: {{ api_key: {key}, place: {place} }} }}");
+        format!("server: {{ name: keys }}\ntools:\n  - {{ name: get_key, answers: [{answer}] }}\n")
+    };
+    let stage = Stage::new().file("before.mock.yaml", &mock("abcd-1234", "Oslo"));
+    let stage =
+        stage.file("after.mock.yaml", &mock("abcd-1234", "Rome")).file("new.mock.yaml", &mock("efgh-5678", "Rome"));
+    stage.play("rehearse call get_key -- rehearse record -q -o trace.jsonl -- rehearse mock before.mock.yaml");
+    rehearse!(stage, "rehearse verify trace.jsonl -- rehearse mock before.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    3 as recorded, 0 different, 0 skipped
+    ");
+    for mock in ["after", "new"] {
+        let updated = stage.play(&format!("rehearse verify trace.jsonl --update -- rehearse mock {mock}.mock.yaml"));
+        assert!(updated.starts_with("exit: 0"), "{updated}");
+        let trace = std::fs::read_to_string(stage.path().join("trace.jsonl")).unwrap();
+        assert!(trace.contains("Rome") && !trace.contains("abcd-1234") && !trace.contains("efgh-5678"), "{trace}");
+    }
+    rehearse!(stage, "rehearse verify trace.jsonl -- rehearse mock before.mock.yaml", @r#"
+    exit: 1
+    ----- stdout -----
+    ~ tools/call get_key
+      error: changed (message 4)
+        $.result.structuredContent.api_key: expected "[redacted:f657c9c2]", got "[redacted:bfc4c1d5]"
+        $.result.structuredContent.place: expected "Rome", got "Oslo"
+        $.result.content[0].text: expected "{\"api_key\":\"[redacted:f657c9c2]\",\"place\":\"Rome\"}", got "{\"api_key\":\"[redacted:bfc4c1d5]\",\"place\":\"Oslo\"}"
+    ----- stderr -----
+    2 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+    stage.play("rehearse verify trace.jsonl --update --no-redact -- rehearse mock before.mock.yaml");
+    assert!(std::fs::read_to_string(stage.path().join("trace.jsonl")).unwrap().contains("abcd-1234"));
+}
+
+#[test]
 fn programs_get_the_whole_report() {
     let stage = recorded();
     let json = r#"rehearse verify trace.jsonl --json -- rehearse mock after.mock.yaml | sed 's/"duration_ms": .*/"duration_ms": 0/' | head -30"#;
