@@ -5,7 +5,7 @@
 //!                   ──► calls ──► rounds joined, volatile parts taken out ──► distinct requests, answers in order
 //! ```
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
@@ -242,13 +242,45 @@ fn said_before(inside: &Inside) -> Option<Before> {
     }
 }
 
-/// Before 2026-07-28 questions have no names; they get some.
+/// Before 2026-07-28 questions have no names; they get some. A name that a later round uses again is another question: it
+/// is asked under another name, because what was answered once is not asked again.
 fn name_questions(before: &mut [Before]) {
-    let unnamed = before.iter_mut().filter_map(|before| match before {
+    let questions = before.iter_mut().filter_map(|before| match before {
         Before::Asked(questions) => Some(questions),
         Before::Told { .. } | Before::SentAway => None,
     });
-    for (at, question) in unnamed.flatten().filter(|question| question.name.is_empty()).enumerate() {
-        question.name = format!("question_{}", at + 1);
+    let mut names: HashSet<String> = HashSet::new();
+    let mut unnamed = 0;
+    for question in questions.flatten() {
+        if question.name.is_empty() {
+            unnamed += 1;
+            question.name = format!("question_{unnamed}");
+        }
+        let name = std::mem::take(&mut question.name);
+        let others = (2..).map(|number| format!("{name}_{number}"));
+        let free = std::iter::once(name.clone()).chain(others).find(|name| !names.contains(name));
+        question.name = free.unwrap_or(name);
+        names.insert(question.name.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_question_of_an_answer_has_a_name_of_its_own() {
+        let asked = |names: &[&str]| {
+            let question =
+                |name: &&str| Question { name: (*name).to_owned(), method: Method::ELICITATION, params: Value::Null };
+            Before::Asked(names.iter().map(question).collect())
+        };
+        let mut before = [asked(&["confirm", ""]), asked(&["confirm"]), asked(&["", "confirm"])];
+        name_questions(&mut before);
+        let names = before.iter().flat_map(|before| match before {
+            Before::Asked(questions) => questions.iter().map(|question| question.name.as_str()).collect(),
+            Before::Told { .. } | Before::SentAway => Vec::new(),
+        });
+        assert_eq!(names.collect::<Vec<_>>(), ["confirm", "question_1", "confirm_2", "question_2", "confirm_3"]);
     }
 }

@@ -20,7 +20,14 @@ pub(super) struct Recorded {
 impl Recorded {
     pub(super) fn of(learned: &Learned) -> Recorded {
         let (mut responses, mut speaks) = (Map::new(), false);
+        let mut left_out = learned.left_out.clone();
         for request in &learned.requests {
+            for method in request.answers.iter().flat_map(|answer| &answer.before).flat_map(unaskable) {
+                let words = format!("{method}, which the program cannot ask");
+                if !left_out.contains(&words) {
+                    left_out.push(words);
+                }
+            }
             let mut params = request.params.clone();
             let takes = request.method == Method::TOOLS_CALL || request.method == Method::PROMPTS_GET;
             if let Some(object) = params.as_object_mut().filter(|object| takes && !object.contains_key("arguments")) {
@@ -37,8 +44,18 @@ impl Recorded {
                 list.push(json!({"params": params, "responses": answers}));
             }
         }
-        Recorded { responses, speaks, left_out: learned.left_out.clone() }
+        Recorded { responses, speaks, left_out }
     }
+}
+
+/// What is asked that only clients of this server understand.
+fn unaskable(before: &Before) -> impl Iterator<Item = &Method> {
+    let questions = match before {
+        Before::Asked(questions) => questions.as_slice(),
+        Before::Told { .. } | Before::SentAway => &[],
+    };
+    let known = [Method::ELICITATION, Method::SAMPLING, Method::ROOTS_LIST];
+    questions.iter().map(|question| &question.method).filter(move |method| !known.contains(method))
 }
 
 fn response(answer: &Answered) -> Value {
