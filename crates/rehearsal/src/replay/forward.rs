@@ -57,13 +57,18 @@ impl Upstream {
     /// The connection for a client.
     fn line(&self, live: Live<'_>) -> Result<Arc<Line>, String> {
         let (standing, terms) = (live.standing(), &live.asked().terms);
+        self.parked.purge();
         let mut lines = self.lines();
         if let Some(line) = lines.iter().find(|line| line.is_for(&standing, terms)) {
             return Ok(Arc::clone(line));
         }
         let mut needless: Vec<_> = lines.extract_if(.., |line| line.is_over() && line.is_idle()).collect();
         if lines.len() >= LINES {
-            let idle = lines.iter().position(|line| line.is_idle());
+            let mut idle = lines.iter().position(|line| line.is_idle());
+            // Who was sent away may never come back; who asks now is there.
+            while idle.is_none() && self.parked.give_up() {
+                idle = lines.iter().position(|line| line.is_idle());
+            }
             let idle = idle.ok_or_else(|| format!("more than {LINES} clients wait for the server"))?;
             needless.push(lines.remove(idle));
         }

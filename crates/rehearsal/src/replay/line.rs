@@ -30,6 +30,9 @@ use crate::record::Tape;
 /// How long the real server may take for an answer. People are asked on the way.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
+/// How much is kept for a request whose client was sent away.
+const KEPT: usize = 64;
+
 /// What can be asked of a client, and the capability that says so.
 const ASKED: [(&str, Method); 3] =
     [("elicitation", Method::ELICITATION), ("sampling", Method::SAMPLING), ("roots", Method::ROOTS_LIST)];
@@ -66,10 +69,18 @@ pub(super) struct Line {
 
 /// Who listens.
 struct Ears {
-    works: Mutex<Vec<(u64, mpsc::UnboundedSender<Heard>)>>,
+    works: Mutex<Vec<Ear>>,
     next: AtomicU64,
     /// Hears what is said while nothing works.
     conversation: mpsc::UnboundedSender<Heard>,
+}
+
+/// A request that hears what is said meanwhile.
+struct Ear {
+    number: u64,
+    hears: mpsc::UnboundedSender<Heard>,
+    /// Where its client was sent away: how much is kept until it comes back.
+    parked: Option<usize>,
 }
 
 /// A request that the real server works on; dropping it takes it back.
@@ -159,7 +170,7 @@ impl Line {
     ) -> Result<Work, String> {
         let (ear, heard) = mpsc::unbounded_channel();
         let number = self.ears.next.fetch_add(1, Ordering::Relaxed);
-        self.ears.works().push((number, ear.clone()));
+        self.ears.works().push(Ear { number, hears: ear.clone(), parked: None });
         let answering = Box::pin(std::future::pending());
         let mut work = Work { answering, heard, line: Arc::clone(self), number };
         let client = self.connected(server).await?.clone();
@@ -245,14 +256,26 @@ impl Line {
 }
 
 impl Ears {
-    fn works(&self) -> MutexGuard<'_, Vec<(u64, mpsc::UnboundedSender<Heard>)>> {
+    fn works(&self) -> MutexGuard<'_, Vec<Ear>> {
         self.works.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The last request that began, of those whose client is there before those whose client was sent away.
+    fn last(&self) -> Option<mpsc::UnboundedSender<Heard>> {
+        let mut works = self.works();
+        if let Some(ear) = works.iter().rfind(|ear| ear.parked.is_none()) {
+            return Some(ear.hears.clone());
+        }
+        let ear = works.last_mut()?;
+        let kept = ear.parked.as_mut().filter(|kept| **kept < KEPT)?;
+        *kept += 1;
+        Some(ear.hears.clone())
     }
 
     /// Gives to whoever it belongs to: the request whose round it is, the last that began, or the conversation.
     fn hear(&self, heard: Heard) {
         let whose = EAR.try_with(Clone::clone).ok();
-        let ear = whose.or_else(|| self.works().last().map(|(_, ear)| ear.clone()));
+        let ear = whose.or_else(|| self.last());
         let sent = ear.unwrap_or_else(|| self.conversation.clone()).send(heard);
         if let Err(mpsc::error::SendError(heard)) = sent {
             // It ended just now.
@@ -276,11 +299,27 @@ impl Work {
     pub(super) fn line(&self) -> &Line {
         &self.line
     }
+
+    /// Its client was sent away.
+    pub(super) fn park(&self) {
+        self.set_parked(Some(0));
+    }
+
+    /// Its client is back.
+    pub(super) fn resume(&self) {
+        self.set_parked(None);
+    }
+
+    fn set_parked(&self, parked: Option<usize>) {
+        if let Some(ear) = self.line.ears.works().iter_mut().find(|ear| ear.number == self.number) {
+            ear.parked = parked;
+        }
+    }
 }
 
 impl Drop for Work {
     fn drop(&mut self) {
-        self.line.ears.works().retain(|(number, _)| *number != self.number);
+        self.line.ears.works().retain(|ear| ear.number != self.number);
         self.heard.close();
         while let Ok(heard) = self.heard.try_recv() {
             let _ = self.line.ears.conversation.send(heard);

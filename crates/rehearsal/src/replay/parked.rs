@@ -15,8 +15,9 @@ use super::line::Work;
 use crate::client::Answer;
 use crate::mock::random;
 
-/// How many wait; the oldest are given up.
-const LIMIT: usize = 1000;
+/// How many questions wait; the oldest requests are given up. Fewer than a [`Client`](crate::Client) leaves open at once, so
+/// that it goes on reading.
+const LIMIT: usize = 128;
 /// How long a client may take to come back.
 const LIFE: Duration = Duration::from_secs(15 * 60);
 /// How our state begins, so that it is not taken for that of a recording.
@@ -52,25 +53,42 @@ impl Parked {
     pub(super) fn put(&self, asked: &Asked, work: Work, open: Vec<Open>) -> String {
         let word: String = random::<16>().iter().map(|byte| format!("{byte:02x}")).collect();
         let (state, key) = (format!("{MARK}{word}"), key(asked));
+        work.park();
+        self.purge();
         let mut all = self.all();
-        all.retain(|waiting| waiting.since.elapsed() < LIFE);
-        if all.len() >= LIMIT {
-            all.pop_front();
+        let mut questions = open.len() + all.iter().map(|waiting| waiting.open.len()).sum::<usize>();
+        while questions > LIMIT
+            && let Some(oldest) = all.pop_front()
+        {
+            questions -= oldest.open.len();
         }
         all.push_back(Waiting { state: state.clone(), key, since: Instant::now(), work, open });
         state
+    }
+
+    /// Gives up those whose client did not come back in time.
+    pub(super) fn purge(&self) {
+        self.all().retain(|waiting| waiting.since.elapsed() < LIFE);
+    }
+
+    /// Gives up the one that waits longest; `false` where none waits.
+    pub(super) fn give_up(&self) -> bool {
+        self.all().pop_front().is_some()
     }
 
     /// The request that a client comes back to.
     pub(super) fn take(&self, asked: &Asked) -> Result<Waiting, ErrorReply> {
         let state = asked.params.get("requestState").and_then(Value::as_str).unwrap_or_default();
         let key = key(asked);
+        self.purge();
         let mut all = self.all();
         let at = all.iter().position(|waiting| waiting.state == state && waiting.key == key);
-        at.and_then(|at| all.remove(at)).ok_or_else(|| {
+        let waiting = at.and_then(|at| all.remove(at)).ok_or_else(|| {
             let why = "requestState was not given for this request, or too long ago";
             ErrorReply::new(code::INVALID_PARAMS, why)
-        })
+        })?;
+        waiting.work.resume();
+        Ok(waiting)
     }
 
     /// Gives all of them up.

@@ -4,6 +4,7 @@
 
 mod assertions;
 mod fixtures;
+mod forwards;
 mod listening;
 mod mocks;
 mod recorder;

@@ -1,0 +1,71 @@
+//! Replays with a real server behind them.
+
+use std::time::Duration;
+
+use rehearsal::Client;
+use rehearsal::client::ClientBuilder;
+use rehearsal::core::protocol::Revision;
+use rehearsal::mock::MockServer;
+use rehearsal::record::Recorder;
+use rehearsal::replay::{Options, Replay, Upstream};
+use rehearsal::store::Input;
+use rehearsal::wire::memory;
+use serde_json::{Map, json};
+
+/// A server that asks.
+const ASKING: &str = "
+server: { name: asking, version: '1' }
+tools:
+  - { name: plain, answers: [{ text: here }] }
+  - name: ask
+    answers:
+      - steps:
+          - ask: { first: { elicitation: { message: First?, requested_schema: { type: object, properties: {} } } } }
+          - ask: { second: { elicitation: { message: Second?, requested_schema: { type: object, properties: {} } } } }
+        text: asked
+";
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A replay of nothing, and where it lies.
+struct Forwarding {
+    replay: Replay,
+    _directory: tempfile::TempDir,
+}
+
+fn forwarding(server: impl Fn() -> ClientBuilder + Send + Sync + 'static) -> Forwarding {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace.jsonl");
+    std::fs::write(&trace, "{\"format\":1,\"session_id\":\"a\",\"calls\":[]}\n").unwrap();
+    let recorder = Recorder::builder().trace(directory.path().join("live.jsonl")).build();
+    let upstream = Upstream::new(server, recorder, Map::new());
+    let replay = Replay::open_with(&Input::File(trace), Options::default(), Some(upstream)).unwrap();
+    Forwarding { replay, _directory: directory }
+}
+
+/// The same, before a mock that is spoken to in the way of the handshake era.
+fn before_mock() -> Forwarding {
+    let mock = MockServer::from_text(ASKING).unwrap();
+    forwarding(move || Client::connection(mock.connection()).legacy(Revision::V2025_11_25).timeout(TIMEOUT))
+}
+
+impl Forwarding {
+    fn client(&self) -> ClientBuilder {
+        let (ours, theirs) = memory::pair();
+        let server = self.replay.server(|_, _| {});
+        tokio::spawn(async move { server.serve(theirs).await });
+        Client::connection(ours).modern().timeout(TIMEOUT)
+    }
+}
+
+#[tokio::test]
+async fn clients_that_never_come_back_do_not_keep_the_server_from_answering() {
+    let forwarding = before_mock();
+    let client = forwarding.client().capabilities(json!({"elicitation": {}})).connect().await.unwrap();
+    for _ in 0..300 {
+        let sent_away = client.call_tool("ask", json!({})).await.unwrap();
+        assert!(sent_away.is_input_required(), "{sent_away:?}");
+    }
+    assert_eq!(client.call_tool("plain", json!({})).await.unwrap().content(), "here");
+    forwarding.replay.close().await.unwrap();
+}
