@@ -56,7 +56,7 @@ pub(super) struct State {
     inbox_bytes: usize,
     noise: VecDeque<String>,
     strays: VecDeque<String>,
-    ended: Option<Ending>,
+    pub(super) ended: Option<Ending>,
     /// Whether somebody looks after those who wait.
     watched: bool,
     /// Whether a request began since the last look.

@@ -253,6 +253,11 @@ impl Client {
         self.inner.conversation.evidence()
     }
 
+    /// Whether the server is gone, or was told to go.
+    pub(crate) fn is_over(&self) -> bool {
+        self.inner.conversation.state().ended.is_some()
+    }
+
     /// Ends the conversation: politely first, then SIGTERM, then SIGKILL. Says what it took.
     pub async fn close(&self) -> Stopped {
         self.inner.conversation.sender.close().await

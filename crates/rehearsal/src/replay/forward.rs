@@ -12,6 +12,7 @@ use rehearsal_core::message::{ErrorReply, Reply};
 use rehearsal_core::protocol::{Era, code, meta};
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 
 use super::line::{Heard, Line, Server, Work};
 use super::parked::{Open, Parked, Waiting};
@@ -31,6 +32,8 @@ pub struct Upstream {
     recorder: Recorder,
     server_info: Map<String, Value>,
     lines: Mutex<Vec<Arc<Line>>>,
+    /// Those that made room.
+    closing: Mutex<JoinSet<io::Result<()>>>,
     parked: Parked,
 }
 
@@ -47,7 +50,12 @@ impl Upstream {
         recorder: Recorder,
         server_info: Map<String, Value>,
     ) -> Upstream {
-        Upstream { server: Box::new(server), recorder, server_info, lines: Mutex::default(), parked: Parked::default() }
+        let (lines, closing, parked) = Default::default();
+        Upstream { server: Box::new(server), recorder, server_info, lines, closing, parked }
+    }
+
+    fn closing(&self) -> MutexGuard<'_, JoinSet<io::Result<()>>> {
+        self.closing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lines(&self) -> MutexGuard<'_, Vec<Arc<Line>>> {
@@ -72,8 +80,10 @@ impl Upstream {
             let idle = idle.ok_or_else(|| format!("more than {LINES} clients wait for the server"))?;
             needless.push(lines.remove(idle));
         }
+        let mut closing = self.closing();
+        while closing.try_join_next().is_some() {}
         for line in needless {
-            tokio::spawn(async move { line.close().await });
+            closing.spawn(async move { line.close().await });
         }
         let line = Line::new(standing, terms, self.recorder.tape());
         lines.push(Arc::clone(&line));
@@ -163,6 +173,10 @@ impl Upstream {
         let lines = std::mem::take(&mut *self.lines());
         for line in lines {
             line.close().await?;
+        }
+        let mut closing = std::mem::take(&mut *self.closing());
+        while let Some(closed) = closing.join_next().await {
+            closed.map_err(io::Error::other).flatten()?;
         }
         Ok(())
     }

@@ -130,7 +130,7 @@ impl Line {
     /// Whether this is the connection for a client.
     pub(super) fn is_for(&self, standing: &Standing, terms: &Terms) -> bool {
         let same_era = self.terms.era() == terms.era();
-        same_era && self.standing.is(standing) && self.capabilities == offered(terms)
+        same_era && self.standing.is(standing) && self.capabilities == offered(terms) && !self.is_broken()
     }
 
     /// Whether nobody needs it now.
@@ -140,7 +140,16 @@ impl Line {
 
     /// Whether nobody will need it any more.
     pub(super) fn is_over(&self) -> bool {
-        self.standing.is_over()
+        self.standing.is_over() || self.is_broken()
+    }
+
+    /// Whether the server could not be reached, or is gone.
+    fn is_broken(&self) -> bool {
+        match self.client.get() {
+            Some(Ok(client)) => client.is_over(),
+            Some(Err(_)) => true,
+            None => false,
+        }
     }
 
     /// Who the server says it is.

@@ -1,5 +1,7 @@
 //! Replays with a real server behind them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rehearsal::Client;
@@ -17,6 +19,8 @@ const ASKING: &str = "
 server: { name: asking, version: '1' }
 tools:
   - { name: plain, answers: [{ text: here }] }
+  - name: hold
+    answers: [{ steps: [{ progress: { progress: 1 } }, { wait: 5m }], text: held }]
   - name: ask
     answers:
       - steps:
@@ -30,7 +34,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// A replay of nothing, and where it lies.
 struct Forwarding {
     replay: Replay,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 fn forwarding(server: impl Fn() -> ClientBuilder + Send + Sync + 'static) -> Forwarding {
@@ -40,7 +44,7 @@ fn forwarding(server: impl Fn() -> ClientBuilder + Send + Sync + 'static) -> For
     let recorder = Recorder::builder().trace(directory.path().join("live.jsonl")).build();
     let upstream = Upstream::new(server, recorder, Map::new());
     let replay = Replay::open_with(&Input::File(trace), Options::default(), Some(upstream)).unwrap();
-    Forwarding { replay, _directory: directory }
+    Forwarding { replay, directory }
 }
 
 /// The same, before a mock that is spoken to in the way of the handshake era.
@@ -69,3 +73,37 @@ async fn clients_that_never_come_back_do_not_keep_the_server_from_answering() {
     assert_eq!(client.call_tool("plain", json!({})).await.unwrap().content(), "here");
     forwarding.replay.close().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_server_that_could_not_be_started_or_has_exited_is_started_again() {
+    let mock = MockServer::from_text(ASKING).unwrap();
+    let starts = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&starts);
+    let forwarding = forwarding(move || match count.fetch_add(1, Ordering::Relaxed) {
+        0 => Client::command("no-such-server"),
+        // It answers the handshake and is gone.
+        1 => Client::command("sh").arguments(["-c", EXITS]).legacy(Revision::V2025_11_25).timeout(TIMEOUT),
+        _ => Client::connection(mock.connection()).timeout(TIMEOUT),
+    });
+    let client = forwarding.client().connect().await.unwrap();
+    for expected in [1, 2] {
+        let failed = client.call_tool("plain", json!({})).await.unwrap();
+        assert!(failed.error().is_some(), "{failed:?}");
+        assert_eq!(starts.load(Ordering::Relaxed), expected);
+    }
+    for _ in 0..2 {
+        assert_eq!(client.call_tool("plain", json!({})).await.unwrap().content(), "here");
+        assert_eq!(starts.load(Ordering::Relaxed), 3);
+    }
+    forwarding.replay.close().await.unwrap();
+    let recorded = std::fs::read_to_string(forwarding.directory.path().join("live.jsonl")).unwrap();
+    assert!(recorded.contains("here"), "{recorded}");
+}
+
+/// A server that exits when it is first asked for something.
+const EXITS: &str = r#"
+read -r initialize
+echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"exits","version":"1"}}}'
+read -r initialized
+read -r call
+"#;
