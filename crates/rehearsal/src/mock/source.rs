@@ -77,6 +77,11 @@ impl Live<'_> {
         self.call.ask(questions, None).await.ok()
     }
 
+    /// Whether other clients may be in the same conversation, as all those of stateless HTTP are.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.asked.terms.era() == Era::Modern && self.call.channel != Channel::MAIN
+    }
+
     /// The conversation that the request belongs to.
     pub(crate) fn standing(&self) -> Standing {
         Standing(Arc::downgrade(&self.call.session))

@@ -25,8 +25,9 @@ const LINES: usize = 64;
 
 /// The real server, reached when it is first needed. What is said is recorded.
 ///
-/// Each client has a connection of its own, on which the server is told what that client can do. What the server asks is
-/// asked of the client, in the way of its era.
+/// Each client has a connection of its own, on which the server is told what that client can do. Over stateless HTTP nobody
+/// knows which client a request comes from: there, requests that come with the same capabilities share a connection, one
+/// after the other where the server could ask something. What it asks is asked of the client, in the way of its era.
 pub struct Upstream {
     server: Box<dyn Fn() -> ClientBuilder + Send + Sync>,
     recorder: Recorder,
@@ -62,13 +63,14 @@ impl Upstream {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The connection for a client.
-    fn line(&self, live: Live<'_>) -> Result<Arc<Line>, String> {
+    /// A place on the connection for a client.
+    fn work(&self, live: Live<'_>) -> Result<Work, String> {
         let (standing, terms) = (live.standing(), &live.asked().terms);
         self.parked.purge();
         let mut lines = self.lines();
-        if let Some(line) = lines.iter().find(|line| line.is_for(&standing, terms)) {
-            return Ok(Arc::clone(line));
+        let suits = |line: &Arc<Line>| line.is_for(&standing, terms) && (!live.is_shared() || line.is_shareable());
+        if let Some(line) = lines.iter().find(|line| suits(line)) {
+            return Ok(line.work());
         }
         let mut needless: Vec<_> = lines.extract_if(.., |line| line.is_over() && line.is_idle()).collect();
         if lines.len() >= LINES {
@@ -86,8 +88,9 @@ impl Upstream {
             closing.spawn(async move { line.close().await });
         }
         let line = Line::new(standing, terms, self.recorder.tape());
-        lines.push(Arc::clone(&line));
-        Ok(line)
+        let work = line.work();
+        lines.push(line);
+        Ok(work)
     }
 
     async fn begin(&self, live: Live<'_>) -> Result<Work, String> {
@@ -101,8 +104,9 @@ impl Upstream {
             }
         }
         let server = Server { builder: self.server.as_ref(), info: &self.server_info };
-        let line = self.line(live)?;
-        line.begin(asked.method.clone(), params, token, asked.terms.log_from, server).await
+        let mut work = self.work(live)?;
+        work.begin(asked.method.clone(), params, token, asked.terms.log_from, server).await?;
+        Ok(work)
     }
 
     async fn ask(&self, live: Live<'_>) -> Result<Reply, String> {

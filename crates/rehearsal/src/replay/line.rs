@@ -86,6 +86,7 @@ struct Ear {
 /// A request that the real server works on; dropping it takes it back.
 pub(super) struct Work {
     pub(super) answering: Pin<Box<dyn Future<Output = Result<Response, ClientError>> + Send>>,
+    ear: mpsc::UnboundedSender<Heard>,
     pub(super) heard: mpsc::UnboundedReceiver<Heard>,
     line: Arc<Line>,
     number: u64,
@@ -133,6 +134,14 @@ impl Line {
         same_era && self.standing.is(standing) && self.capabilities == offered(terms) && !self.is_broken()
     }
 
+    /// Whether a request of one client may come between those of another. A server of the handshake era does not say for
+    /// which request it asks something, so whoever can be asked has the connection alone.
+    pub(super) fn is_shareable(&self) -> bool {
+        let is_asked = ASKED.iter().any(|(capability, _)| self.capabilities.get(capability).is_some());
+        let names_requests = self.client().is_some_and(|client| client.revision().era() == Era::Modern);
+        !is_asked || names_requests || self.is_idle()
+    }
+
     /// Whether nobody needs it now.
     pub(super) fn is_idle(&self) -> bool {
         self.ears.works().is_empty()
@@ -168,39 +177,13 @@ impl Line {
         if same { Ok(question) } else { question.adapted(&self.terms) }
     }
 
-    /// Begins to ask the real server.
-    pub(super) async fn begin(
-        self: &Arc<Self>,
-        method: Method,
-        params: Value,
-        token: Option<Value>,
-        log_from: Option<LogLevel>,
-        server: Server<'_>,
-    ) -> Result<Work, String> {
+    /// Work that is about to begin: from now on this is not idle.
+    pub(super) fn work(self: &Arc<Self>) -> Work {
         let (ear, heard) = mpsc::unbounded_channel();
         let number = self.ears.next.fetch_add(1, Ordering::Relaxed);
         self.ears.works().push(Ear { number, hears: ear.clone(), parked: None });
         let answering = Box::pin(std::future::pending());
-        let mut work = Work { answering, heard, line: Arc::clone(self), number };
-        let client = self.connected(server).await?.clone();
-        self.want_logs(&client, log_from).await;
-        let mut call = client.request(method, params).timeout(PATIENCE);
-        if let Some(token) = token {
-            let ear = ear.clone();
-            call = call.on_progress(move |progress| {
-                let mut params = json!({"progressToken": token, "progress": progress.progress});
-                if let Some(total) = progress.total {
-                    params["total"] = total.into();
-                }
-                if let Some(message) = progress.message {
-                    params["message"] = message.into();
-                }
-                // Whoever asked may have gone.
-                let _ = ear.send(Heard::Told(Method::PROGRESS, params));
-            });
-        }
-        work.answering = Box::pin(EAR.scope(ear, call.into_future()));
-        Ok(work)
+        Work { answering, ear, heard, line: Arc::clone(self), number }
     }
 
     async fn connected(&self, server: Server<'_>) -> Result<&Client, String> {
@@ -307,6 +290,37 @@ impl Work {
     /// On which connection.
     pub(super) fn line(&self) -> &Line {
         &self.line
+    }
+
+    /// Begins to ask the real server.
+    pub(super) async fn begin(
+        &mut self,
+        method: Method,
+        params: Value,
+        token: Option<Value>,
+        log_from: Option<LogLevel>,
+        server: Server<'_>,
+    ) -> Result<(), String> {
+        let (line, ear) = (Arc::clone(&self.line), self.ear.clone());
+        let client = line.connected(server).await?.clone();
+        line.want_logs(&client, log_from).await;
+        let mut call = client.request(method, params).timeout(PATIENCE);
+        if let Some(token) = token {
+            let ear = ear.clone();
+            call = call.on_progress(move |progress| {
+                let mut params = json!({"progressToken": token, "progress": progress.progress});
+                if let Some(total) = progress.total {
+                    params["total"] = total.into();
+                }
+                if let Some(message) = progress.message {
+                    params["message"] = message.into();
+                }
+                // Whoever asked may have gone.
+                let _ = ear.send(Heard::Told(Method::PROGRESS, params));
+            });
+        }
+        self.answering = Box::pin(EAR.scope(ear, call.into_future()));
+        Ok(())
     }
 
     /// Its client was sent away.

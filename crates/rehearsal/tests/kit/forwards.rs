@@ -1,18 +1,21 @@
 //! Replays with a real server behind them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rehearsal::Client;
-use rehearsal::client::ClientBuilder;
+use rehearsal::client::{Answers, ClientBuilder};
+use rehearsal::core::message::Method;
 use rehearsal::core::protocol::Revision;
 use rehearsal::mock::MockServer;
 use rehearsal::record::Recorder;
 use rehearsal::replay::{Options, Replay, Upstream};
 use rehearsal::store::Input;
+use rehearsal::wire::http::server::HttpServer;
 use rehearsal::wire::memory;
 use serde_json::{Map, json};
+use tokio::sync::Notify;
 
 /// A server that asks.
 const ASKING: &str = "
@@ -59,6 +62,18 @@ impl Forwarding {
         let server = self.replay.server(|_, _| {});
         tokio::spawn(async move { server.serve(theirs).await });
         Client::connection(ours).modern().timeout(TIMEOUT)
+    }
+
+    async fn over_http(&self) -> String {
+        let mut listener = HttpServer::bind(self.replay.http_options()).await.unwrap();
+        let (url, server) = (listener.url(), self.replay.server(|_, _| {}));
+        tokio::spawn(async move {
+            while let Some(connection) = listener.accept().await {
+                let server = server.clone();
+                tokio::spawn(async move { server.serve(connection).await });
+            }
+        });
+        url
     }
 }
 
@@ -107,3 +122,37 @@ echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabili
 read -r initialized
 read -r call
 "#;
+
+#[tokio::test]
+async fn a_client_over_http_is_not_asked_what_the_server_asks_another() {
+    let forwarding = before_mock();
+    let url = forwarding.over_http().await;
+    let (held, asked) = (Arc::new(Notify::new()), Arc::new(Mutex::new(Vec::new())));
+    let client = |name: &'static str| {
+        let (held, asked) = (Arc::clone(&held), Arc::clone(&asked));
+        let answers = Answers::new().on_later(Method::ELICITATION, move |question| {
+            asked.lock().unwrap().push(format!("{name}: {}", question.params["message"].as_str().unwrap()));
+            let held = Arc::clone(&held);
+            // Not before the server works for the other, too.
+            let is_first = question.params["message"] == "First?";
+            async move {
+                if is_first {
+                    held.notified().await;
+                }
+                Ok(json!({"action": "accept", "content": {}}))
+            }
+        });
+        Client::url(url.as_str()).modern().timeout(TIMEOUT).answers(answers)
+    };
+    let (asks, holds) = (client("asks").connect().await.unwrap(), client("holds").connect().await.unwrap());
+    let asking = tokio::spawn(async move { asks.call_tool("ask", json!({})).await.unwrap().content() });
+    while asked.lock().unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let going_on = Arc::clone(&held);
+    let holding = holds.call("hold").on_progress(move |_| going_on.notify_one()).start().await.unwrap();
+    assert_eq!(asking.await.unwrap(), "asked");
+    assert_eq!(*asked.lock().unwrap(), ["asks: First?", "asks: Second?"]);
+    holding.cancel("enough").await;
+    forwarding.replay.close().await.unwrap();
+}
