@@ -63,10 +63,7 @@ impl Live<'_> {
                 return;
             }
         } else if terms.era() == Era::Modern && method != Method::PROGRESS {
-            // Since 2026-07-28 changes are told to those who listen, and nothing else is.
-            if let Some(change) = Change::told(&method, params) {
-                self.call.session.server.tell(News::Changed(change));
-            }
+            self.call.session.tell_listeners(&method, params);
             return;
         }
         self.call.notify(method, params).await;
@@ -88,6 +85,15 @@ impl Live<'_> {
     }
 }
 
+impl Session {
+    /// Since 2026-07-28 changes are told to those who listen, and nothing else is.
+    fn tell_listeners(&self, method: &Method, params: &Value) {
+        if let Some(change) = Change::told(method, params) {
+            self.server.tell(News::Changed(change));
+        }
+    }
+}
+
 /// A conversation in which something may be said beside any request.
 #[derive(Clone, Debug)]
 pub(crate) struct Standing(Weak<Session>);
@@ -103,10 +109,12 @@ impl Standing {
         self.0.strong_count() == 0
     }
 
-    /// Tells the client something.
-    pub(crate) async fn notify(&self, method: Method, params: &Value) {
-        if let Some(session) = self.0.upgrade() {
-            session.notify(Channel::MAIN, method, params).await;
+    /// Tells the client something beside any request.
+    pub(crate) async fn tell(&self, era: Era, method: Method, params: &Value) {
+        let Some(session) = self.0.upgrade() else { return };
+        match era {
+            Era::Legacy => session.notify(Channel::MAIN, method, params).await,
+            Era::Modern => session.tell_listeners(&method, params),
         }
     }
 

@@ -350,14 +350,13 @@ impl Drop for Work {
     }
 }
 
-/// Passes on what is said while nothing works. Since 2026-07-28 a client hears nothing then.
+/// Passes on what is said while nothing works. Since 2026-07-28 a client hears changes alone then, if it listens.
 async fn pass_on(line: Weak<Line>, mut heard: mpsc::UnboundedReceiver<Heard>) {
     while let Some(heard) = heard.recv().await {
         let Some(line) = line.upgrade() else { return };
         let is_legacy = line.terms.era() == Era::Legacy;
         match heard {
-            Heard::Told(method, params) if is_legacy => line.standing.notify(method, &params).await,
-            Heard::Told(..) => {}
+            Heard::Told(method, params) => line.standing.tell(line.terms.era(), method, &params).await,
             Heard::Asked(asked, answer) => match line.question(asked, "question".to_owned()) {
                 Ok(question) if is_legacy => {
                     let standing = line.standing.clone();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rehearsal::Client;
-use rehearsal::client::{Answers, ClientBuilder};
+use rehearsal::client::{Answers, ClientBuilder, Listen};
 use rehearsal::core::message::Method;
 use rehearsal::core::protocol::Revision;
 use rehearsal::mock::MockServer;
@@ -22,6 +22,7 @@ const ASKING: &str = "
 server: { name: asking, version: '1' }
 tools:
   - { name: plain, answers: [{ text: here }] }
+  - { name: change, answers: [{ steps: [{ changed: tools }], text: changed }] }
   - name: hold
     answers: [{ steps: [{ progress: { progress: 1 } }, { wait: 5m }], text: held }]
   - name: ask
@@ -32,9 +33,13 @@ tools:
         text: asked
 ";
 
+/// A recording of nothing but the beginning.
+const TRACE: &str = r#"{"format":1,"session_id":"a","calls":[{"request":{"seq":0,"at_ms":0,"id":1,"method":"server/discover","params":{}},"response":{"seq":1,"at_ms":1,"success":true,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"resultType":"complete"}}}]}
+"#;
+
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A replay of nothing, and where it lies.
+/// A replay of that recording, and where it lies.
 struct Forwarding {
     replay: Replay,
     directory: tempfile::TempDir,
@@ -43,7 +48,7 @@ struct Forwarding {
 fn forwarding(server: impl Fn() -> ClientBuilder + Send + Sync + 'static) -> Forwarding {
     let directory = tempfile::tempdir().unwrap();
     let trace = directory.path().join("trace.jsonl");
-    std::fs::write(&trace, "{\"format\":1,\"session_id\":\"a\",\"calls\":[]}\n").unwrap();
+    std::fs::write(&trace, TRACE).unwrap();
     let recorder = Recorder::builder().trace(directory.path().join("live.jsonl")).build();
     let upstream = Upstream::new(server, recorder, Map::new());
     let replay = Replay::open_with(&Input::File(trace), Options::default(), Some(upstream)).unwrap();
@@ -52,7 +57,10 @@ fn forwarding(server: impl Fn() -> ClientBuilder + Send + Sync + 'static) -> For
 
 /// The same, before a mock that is spoken to in the way of the handshake era.
 fn before_mock() -> Forwarding {
-    let mock = MockServer::from_text(ASKING).unwrap();
+    before(Arc::new(MockServer::from_text(ASKING).unwrap()))
+}
+
+fn before(mock: Arc<MockServer>) -> Forwarding {
     forwarding(move || Client::connection(mock.connection()).legacy(Revision::V2025_11_25).timeout(TIMEOUT))
 }
 
@@ -154,5 +162,18 @@ async fn a_client_over_http_is_not_asked_what_the_server_asks_another() {
     assert_eq!(asking.await.unwrap(), "asked");
     assert_eq!(*asked.lock().unwrap(), ["asks: First?", "asks: Second?"]);
     holding.cancel("enough").await;
+    forwarding.replay.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_changes_between_calls_is_told_to_clients_of_2026_that_listen() {
+    let mock = Arc::new(MockServer::from_text(ASKING).unwrap());
+    let forwarding = before(Arc::clone(&mock));
+    let client = forwarding.client().connect().await.unwrap();
+    let _listening = client.listen(Listen { tools: true, ..Listen::default() }).await.unwrap();
+    assert_eq!(client.call_tool("plain", json!({})).await.unwrap().content(), "here");
+    let other = Client::connection(mock.connection()).timeout(TIMEOUT).connect().await.unwrap();
+    assert_eq!(other.call_tool("change", json!({})).await.unwrap().content(), "changed");
+    client.notification(Method::TOOLS_CHANGED).await.unwrap();
     forwarding.replay.close().await.unwrap();
 }
