@@ -173,7 +173,9 @@ mod tests {
         gzip.write_all(&vec![0; 64 << 20]).unwrap();
         // The same 64 MiB in 106 bytes.
         let brotli = "cbffff3ff82700e2b14020f7fe8fffff7ff04f00c4611180eefd1fffffffe09f0088c30200ddfb3ffeffffc13f0110870500baf77ffcffff837f02200e0b0074effff8ffff07ff04401c1600e8defff1ffff0ffe0980382c00d0bdffcbffff3ffc1300715800a07bff07";
-        for (name, data) in [("gzip", gzip.finish().unwrap()), ("br", hex(brotli))] {
+        // And in 512 blocks of four bytes, with one after them that no frame may have: nobody comes that far.
+        let zstd = [hex("28b52ffd0038"), hex("02001000").repeat(512), hex("060000")].concat();
+        for (name, data) in [("gzip", gzip.finish().unwrap()), ("br", hex(brotli)), ("zstd", zstd)] {
             let (mut encoding, mut taken) = (Encoding::named(name).unwrap(), 0);
             let take = &mut |some: &[u8]| {
                 taken += some.len();
