@@ -128,7 +128,15 @@ mod tests {
         }
         // One frame after the other is one body.
         let second = hex("28b52ffd04583100007365636f6e6437005e4d");
-        assert_eq!(decoded("zstd", &[hex(ZSTD), second].concat(), 5).unwrap(), [text, b"second".to_vec()].concat());
+        let both = [text, b"second".to_vec()].concat();
+        assert_eq!(decoded("zstd", &[hex(ZSTD), second.clone()].concat(), 5).unwrap(), both);
+        // And what stands in a frame to be skipped is none of it, wherever that stands.
+        let skipped = [hex("5f2a4d180a000000"), vec![b'?'; 10]].concat();
+        let nothing = hex("502a4d1800000000");
+        let data = [&skipped, &hex(ZSTD), &nothing, &skipped, &second, &skipped].map(Vec::as_slice).concat();
+        for size in [1, 7, data.len()] {
+            assert_eq!(decoded("zstd", &data, size).unwrap(), both, "in pieces of {size}");
+        }
     }
 
     const ZSTD: &str = "28b52ffd64e02d050100886f6e6520616e642069732074687265652c0400ab2e280ee005398f33ae7001401fba42";

@@ -4,7 +4,8 @@ use std::fmt;
 use std::io::{self, Read as _};
 
 use ruzstd::decoding::FrameDecoder;
-use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::errors::FrameDecoderError;
+use ruzstd::decoding::errors::ReadFrameHeaderError::{self, SkipFrame};
 
 use super::encoding::More;
 
@@ -28,7 +29,7 @@ pub(super) struct Zstd {
 enum Next {
     Frame,
     Block,
-    /// So many bytes that are not content.
+    /// So many bytes that are not content: a checksum, or what somebody else put there.
     Skipped(usize),
 }
 
@@ -65,11 +66,14 @@ impl Zstd {
             match self.next {
                 Next::Frame => {
                     let mut after = *rest;
-                    match self.decoder.reset(&mut after) {
-                        Ok(()) => self.next = Next::Block,
+                    self.next = match self.decoder.reset(&mut after) {
+                        Ok(()) => Next::Block,
+                        Err(FrameDecoderError::ReadFrameHeaderError(SkipFrame { length, .. })) => {
+                            Next::Skipped(length as usize)
+                        }
                         Err(error) if is_short(&error) => return Ok(()),
                         Err(error) => return Err(invalid(&error)),
-                    }
+                    };
                     *rest = after;
                 }
                 Next::Block => {
