@@ -102,6 +102,8 @@ impl Body {
                     *self = Body::Unreadable { why };
                 }
             }
+            // Of the piece before some was left out, so that the rest would look as if it were corrupt.
+            Body::Compressed { content, .. } if content.wants_more() == More::Unwanted => {}
             Body::Compressed { encoding, name, content } => {
                 let decoded = encoding.decode(data, &mut |plain| {
                     content.push(plain, place, whats);
@@ -273,6 +275,21 @@ mod tests {
         assert_eq!(whats, []);
         assert!(why.unwrap().starts_with("the body is not compressed as it says (gzip): "));
         assert_eq!(read(&[("Content-Encoding", "identity")], &["x"], true, 100).1, None);
+    }
+
+    #[test]
+    fn what_is_compressed_and_too_long_is_called_nothing_else_when_the_rest_comes() {
+        let text: String = (0..100_u32).map(|number| number.wrapping_mul(2_654_435_761).to_string()).collect();
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut gzip, text.as_bytes()).unwrap();
+        let data = gzip.finish().unwrap().repeat(50);
+        let mut body = Body::new(&[("content-encoding", "gzip")].into_iter().collect(), 100);
+        let mut whats = Vec::new();
+        let pieces = data.chunks(5000).map(|piece| body.push(piece, PLACE, &mut whats)).count();
+        assert!(pieces > 2, "{pieces}");
+        let why = body.end(true, PLACE, &mut whats);
+        let long = Message::garbled(text[..100].to_owned(), Reason::TooLong { limit: 100 });
+        assert_eq!((whats, why), one(long));
     }
 
     #[test]
