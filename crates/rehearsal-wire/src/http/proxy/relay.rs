@@ -90,8 +90,8 @@ impl Relay {
         let (mut from_client, to_client) = client.split();
         let head_timeout = self.limits.head_timeout;
         let deadline = Some(Instant::now() + head_timeout);
-        let mut upward =
-            Upward { requests, shared: &shared, input: Vec::new(), out: Vec::new(), head_timeout, deadline };
+        let (input, out) = (Vec::new(), Vec::new());
+        let mut upward = Upward { requests, shared: &shared, input, out, head_timeout, deadline, held_until: None };
         // Nothing is sent to the server before a client has said something that may be forwarded.
         let first = tokio::select! {
             first = upward.fill(&mut from_client) => first,
@@ -265,6 +265,8 @@ struct Upward<'a> {
     head_timeout: Duration,
     /// When the head that is being read must be complete.
     deadline: Option<Instant>,
+    /// When what is held back goes on its way, whole or not.
+    held_until: Option<Instant>,
 }
 
 enum UpEnd {
@@ -308,7 +310,10 @@ impl Upward<'_> {
                 self.requests.advance(&mut self.input, exchanges, &mut self.out).map_err(UpEnd::Refused)?
             };
             match next {
-                Next::Read | Next::Wait if !self.out.is_empty() => return Ok(()),
+                Next::Read | Next::Wait if !self.out.is_empty() => {
+                    self.held_until = None;
+                    return Ok(());
+                }
                 Next::Wait => {
                     self.shared.responded.notified().await;
                     continue;
@@ -316,22 +321,27 @@ impl Upward<'_> {
                 Next::Read | Next::ReadFirst => {}
             }
             let deadline = self.deadline();
+            let held_until = match next {
+                Next::ReadFirst => Some(*self.held_until.get_or_insert_with(|| Instant::now() + HOLD)),
+                Next::Read | Next::Wait => None,
+            };
             self.input.reserve(READ);
             let read = from_client.read_buf(&mut self.input);
-            let read = match deadline {
-                None if next == Next::ReadFirst => match timeout(HOLD, read).await {
+            let read = match (deadline, held_until) {
+                (None, Some(until)) => match timeout_at(until, read).await {
                     Ok(read) => read,
                     Err(_) => {
+                        self.held_until = None;
                         self.requests.release(&mut self.shared.exchanges());
                         return Ok(());
                     }
                 },
-                Some(deadline) => match timeout_at(deadline, read).await {
+                (Some(deadline), _) => match timeout_at(deadline, read).await {
                     Ok(read) => read,
                     Err(_) if self.input.is_empty() => return Err(UpEnd::ClientClosed),
                     Err(_) => return Err(UpEnd::Refused(Refusal::timeout())),
                 },
-                None => read.await,
+                (None, None) => read.await,
             };
             match read {
                 Ok(0) => return Err(UpEnd::ClientClosed),

@@ -1,5 +1,7 @@
 //! The bytes forwarded are the bytes received, whatever their framing.
 
+use std::time::Duration;
+
 use super::stage::{GET, Log, OK, POST, Stage};
 
 #[tokio::test]
@@ -276,4 +278,21 @@ async fn a_client_that_waits_for_an_answer_before_it_says_the_rest_gets_one() {
     let early = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno";
     server.send(early).await;
     client.expect(early).await;
+}
+
+#[tokio::test]
+async fn a_client_that_says_a_little_again_and_again_is_held_back_no_longer_than_one_that_is_silent() {
+    let stage = Stage::watched_by(Log { hold: true, ..Log::default() }, |_| {}).await;
+    let mut client = stage.client().await;
+    // It stands still unless it is told to go on: somebody is always busy below.
+    tokio::time::pause();
+    client.send(&format!("POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: 100\r\n\r\n", stage.here())).await;
+    for said in ["1 > x", "1 > xx", "1 > xxx", "1 > xxxx"] {
+        client.send("x").await;
+        while !stage.log.lines().iter().any(|line| line == said || line == "1 released") {
+            tokio::task::yield_now().await;
+        }
+        tokio::time::advance(Duration::from_millis(1500)).await;
+    }
+    assert!(stage.log.lines().contains(&"1 released".to_owned()), "{:#?}", stage.log.lines());
 }
