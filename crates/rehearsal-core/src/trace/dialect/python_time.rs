@@ -28,6 +28,9 @@ pub(super) fn read(tree: &Tree) -> Option<Timestamp> {
 
 /// Seconds since 1970, or so many of them that they must be something smaller.
 fn since_1970(number: f64) -> Option<Timestamp> {
+    if !number.is_finite() {
+        return None;
+    }
     let micros = match number.abs() {
         ..1e11 => number * 1e6,
         1e11..1e14 => number * 1e3,
@@ -109,7 +112,9 @@ mod tests {
         let mail = Tree::string("Thu, 30 Oct 2025 10:30:45 GMT");
         assert_eq!(read(&mail).unwrap().to_string(), "2025-10-30T10:30:45Z");
         assert_eq!(read(&Tree::Leaf("1e300".into())), None);
-        assert_eq!(read(&Tree::string("yesterday")), None);
+        for text in ["yesterday", "nan", "NaN", "inf", "-infinity"] {
+            assert_eq!(read(&Tree::string(text)), None, "{text}");
+        }
         assert_eq!(in_milliseconds(Duration::from_micros(111_230)), Tree::Leaf("111.23".into()));
         assert_eq!(in_milliseconds(Duration::from_millis(100)), Tree::Leaf("100".into()));
     }
