@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 
 use nix::sys::signal::Signal;
 
@@ -13,12 +14,9 @@ fn secret(place: &str) -> String {
     format!("q7Zr{place}X2kV9mTd4w")
 }
 
-/// Everything that the files of a stage have in them, and everything that any verb prints of its trace.
+/// Everything that any verb prints of the trace of a stage, and everything that the files have in them after that.
 fn everything(stage: &Stage, formats: &[&str]) -> String {
     let mut text = String::new();
-    for file in std::fs::read_dir(stage.path()).unwrap() {
-        text.push_str(&std::fs::read_to_string(file.unwrap().path()).unwrap_or_default());
-    }
     for verb in ["show", "show --json", "stats", "grep .", "check --notes", "split -d parts"] {
         text.push_str(&stage.play(&format!("rehearse trace {verb} trace.jsonl")));
     }
@@ -27,7 +25,22 @@ fn everything(stage: &Stage, formats: &[&str]) -> String {
         assert!(converted.starts_with("exit: 0"), "{converted}");
         text.push_str(&converted);
     }
+    let parts = std::fs::read_dir(stage.path().join("parts")).unwrap().count();
+    assert!(parts > 0, "{text}");
+    read_all(stage.path(), &mut text);
     text
+}
+
+/// Reads the files of a folder, and of those in it.
+fn read_all(folder: &Path, text: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            read_all(&path, text);
+        } else {
+            text.push_str(&String::from_utf8_lossy(&std::fs::read(&path).unwrap()));
+        }
+    }
 }
 
 #[track_caller]
