@@ -212,7 +212,8 @@ pub(super) fn task_support(asked: &Asked, support: Option<TaskSupport>, has_task
     }
 }
 
-fn is_failure(result: &RawJson) -> bool {
+/// Whether this is what a tool says that failed.
+pub(super) fn is_failure(result: &RawJson) -> bool {
     result.value().is_ok_and(|result| result["isError"] == true)
 }
 

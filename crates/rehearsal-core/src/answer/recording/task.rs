@@ -1,13 +1,18 @@
 //! A recorded task, for a client of the other era or for one that knows no tasks.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
+use super::Recorded;
 use super::adapt::adapted;
 use crate::answer::shape::{ResultType, envelope};
+use crate::answer::task::is_failure;
 use crate::answer::{Asked, related_task};
 use crate::json::RawJson;
-use crate::message::{ErrorReply, Method, Reply};
+use crate::message::{ErrorReply, Message, Method, Reply, Response};
 use crate::protocol::{Era, Revision};
+use crate::trace::Placed;
 
 /// What a server once said about a task.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,6 +109,7 @@ impl RecordedTask {
         let status = match outcome {
             Some(_) if self.fields.get("status").is_some_and(|status| status == "cancelled") => None,
             None => None,
+            Some(Reply::Result(result)) if era == Era::Legacy && is_failure(result) => Some("failed"),
             Some(Reply::Result(_)) => Some("completed"),
             Some(Reply::Error(_)) => Some("failed"),
         };
@@ -154,8 +160,12 @@ impl RecordedTask {
 /// What came of a task, as the answer to the tool call that began it.
 pub fn task_outcome(outcome: &Reply, from: Option<Revision>, asked: &Asked, info: &Value) -> Reply {
     let Reply::Result(result) = outcome else { return outcome.clone() };
+    adapted(&Reply::Result(nameless(result)), &Method::TOOLS_CALL, from, asked.terms.revision, info)
+}
+
+/// The answer to `tasks/result` without the name of its task, which means nothing to whoever does not know it.
+fn nameless(result: &RawJson) -> RawJson {
     let mut value = result.value().unwrap_or_default();
-    // The name of the task means nothing to whoever does not know it.
     if let Some(object) = value.as_object_mut()
         && let Some(Value::Object(about)) = object.get_mut("_meta")
     {
@@ -164,7 +174,22 @@ pub fn task_outcome(outcome: &Reply, from: Option<Revision>, asked: &Asked, info
             object.shift_remove("_meta");
         }
     }
-    adapted(&Reply::Result(RawJson::from_value(&value)), &Method::TOOLS_CALL, from, asked.terms.revision, info)
+    RawJson::from_value(&value)
+}
+
+impl Recorded {
+    /// What came of a task, to be played to a client that knows no tasks; anything else as it is.
+    pub fn for_call(self: Arc<Self>) -> Arc<Self> {
+        let is_outcome = self.call.request.message.method().is_some_and(|method| method.as_str() == "tasks/result");
+        let Some(response) = self.call.response.as_ref().filter(|_| is_outcome) else { return self };
+        let Some(Response { id: Some(id), reply: Reply::Result(result) }) = response.message.as_response() else {
+            return self;
+        };
+        let message = Message::reply(id.clone(), &Reply::Result(nameless(result)));
+        let mut recorded = Recorded::clone(&self);
+        recorded.call.response = Some(Placed { message, ..response.clone() });
+        Arc::new(recorded)
+    }
 }
 
 /// In which shape a client wants a task for this call, if it knows tasks at all.
@@ -179,6 +204,7 @@ pub fn wanted_task(asked: &Asked) -> Option<Era> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::Terms;
 
     fn result(value: Value) -> Reply {
         Reply::Result(RawJson::from_value(&value))
@@ -201,6 +227,20 @@ mod tests {
         let asked = RecordedTask::shown(&asked, Era::Modern).unwrap();
         assert_eq!(asked.fields(Era::Legacy, None)["status"], "working");
         assert_eq!(asked.fields(Era::Modern, None)["status"], "input_required");
+    }
+
+    #[test]
+    fn a_tool_that_failed_is_a_task_that_failed_in_2025_alone() {
+        let failure = json!({"content": [], "isError": true});
+        let ended = json!({"taskId": "a", "status": "completed", "result": failure});
+        let ended = RecordedTask::shown(&result(ended), Era::Modern).unwrap();
+        for (revision, expected) in [(Revision::V2025_11_25, "failed"), (Revision::V2026_07_28, "completed")] {
+            let (client, capabilities) = (Arc::default(), Arc::default());
+            let terms = Terms { revision, client, capabilities, log_from: None };
+            let asked = Asked::new("tasks/get".into(), json!({"taskId": "a"}), terms);
+            let Reply::Result(shown) = ended.shows(ended.outcome(), &asked, &json!({})) else { panic!("no result") };
+            assert_eq!(shown.value().unwrap()["status"], expected);
+        }
     }
 
     #[test]
