@@ -1,10 +1,12 @@
 //! A request comes in: what was recorded for it.
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use rehearsal_core::answer::{
-    Act, Answer, Asked, Begun, Memory, Opening, Performance, Provenance, RecordedPlay, Unmatched, World, adapted,
+    Act, Answer, Asked, Begun, Memory, Opening, Performance, Provenance, Recorded, RecordedPlay, Unmatched, World,
+    adapted,
 };
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
@@ -21,6 +23,9 @@ use super::replay::{CANDIDATES, Shared};
 use super::tape::request;
 use super::tasks::TaskAnswer;
 use crate::mock::{Answers, Forwards};
+
+/// How many recordings are looked at for a list.
+const LOOKED_AT: u32 = 10_000;
 
 impl Answers for Shared {
     fn begin(&self, asked: Asked, memory: &mut Memory, world: &World<'_>) -> Begun {
@@ -198,18 +203,15 @@ impl Shared {
             "resources/templates/list" => ("resources", None, "resourceTemplates", "uriTemplate"),
             _ => return Ok(None),
         };
-        let recorded = |method: &Method| self.tape.index.group(method_key(method.as_str()));
-        if self.upstream.is_some() || recorded(&asked.method)?.is_some() {
+        if self.upstream.is_some() {
             return Ok(None);
         }
-        let group = used.as_ref().map(recorded).transpose()?.flatten();
-        if group.is_none() && !self.opening.capabilities.contains_key(capability) {
+        let Some(recorded) = self.firsts(used.as_ref(), &asked.method)? else { return Ok(None) };
+        if recorded.is_empty() && !self.opening.capabilities.contains_key(capability) {
             return Ok(None);
         }
         let mut elements = Vec::new();
-        let members = group.into_iter().flat_map(|group| self.tape.members(group, group.count));
-        for number in members {
-            let recorded = self.tape.recorded(number?)?;
+        for recorded in recorded {
             let Some(subject) = subject(request(&recorded)) else { continue };
             let mut element = json!({"name": &subject});
             element[name] = subject.into();
@@ -228,27 +230,66 @@ impl Shared {
         Ok(Some(Answer { remarks: vec![remark], ..Answer::protocol(reply) }))
     }
 
+    /// The first recording about each thing of a method, in the sessions that are answered from; `None` where `list` was
+    /// recorded there.
+    fn firsts(&self, used: Option<&Method>, list: &Method) -> io::Result<Option<Vec<Arc<Recorded>>>> {
+        let Some(selected) = &self.selected else {
+            let group = |method: &Method| self.tape.index.group(method_key(method.as_str()));
+            if group(list)?.is_some() {
+                return Ok(None);
+            }
+            let group = used.map(group).transpose()?.flatten();
+            let members = group.into_iter().flat_map(|group| self.tape.members(group, group.count));
+            return members.map(|number| self.tape.recorded(number?)).collect::<io::Result<_>>().map(Some);
+        };
+        let (mut firsts, mut known, mut looked_at) = (Vec::new(), HashSet::new(), 0);
+        for session in (0..self.tape.index.sessions()).zip(selected).filter_map(|(at, is)| is.then_some(at)) {
+            for number in self.tape.of_session(session)? {
+                looked_at += 1;
+                if looked_at > LOOKED_AT {
+                    return Ok(Some(firsts));
+                }
+                let recorded = self.tape.recorded(number)?;
+                let method = request(&recorded).method();
+                if method == Some(list) {
+                    return Ok(None);
+                }
+                if used.is_some() && method == used && known.insert(subject(request(&recorded))) {
+                    firsts.push(recorded);
+                }
+            }
+        }
+        Ok(Some(firsts))
+    }
+
     /// The next recording under a key that suits the client; `None` where there is none at all.
     fn take(&self, key: RequestKey, asked: &Asked, repeat: Repeat) -> io::Result<Option<Taken>> {
         let Some(group) = self.tape.index.group(key)? else { return Ok(None) };
-        let client = asked.params.get("clientInfo").unwrap_or(&asked.terms.client);
-        let client = client.get("name").and_then(Value::as_str).filter(|_| self.options.sessions.by_client);
-        let suits = |client: Option<&str>, number: u32| {
-            if self.selected.is_none() && client.is_none() {
-                return Ok(true);
-            }
-            let session = self.tape.index.exchange(number)?.session;
-            Ok(self.is_selected(session) && (client.is_none() || self.asker(number, session)?.as_deref() == client))
-        };
+        let client = self.client(asked);
         let member = |at| self.tape.index.member(group, at);
         let mut progress = self.progress();
         let scope = client.map(str::to_owned);
-        let mut taken = progress.take(group, scope, repeat, member, |number| suits(client, number))?;
+        let mut taken = progress.take(group, scope, repeat, member, |number| self.suits(client, number))?;
         if taken == Taken::None && client.is_some() {
             // A client that was never recorded hears what the others did.
-            taken = progress.take(group, None, repeat, member, |number| suits(None, number))?;
+            taken = progress.take(group, None, repeat, member, |number| self.suits(None, number))?;
         }
         Ok(Some(taken))
+    }
+
+    /// The name of a client, where that counts.
+    pub(super) fn client<'a>(&self, asked: &'a Asked) -> Option<&'a str> {
+        let client = asked.params.get("clientInfo").unwrap_or(&asked.terms.client);
+        client.get("name").and_then(Value::as_str).filter(|_| self.options.sessions.by_client)
+    }
+
+    /// Whether a recording may answer a client of this name, or any.
+    pub(super) fn suits(&self, client: Option<&str>, number: u32) -> io::Result<bool> {
+        if self.selected.is_none() && client.is_none() {
+            return Ok(true);
+        }
+        let session = self.tape.index.exchange(number)?.session;
+        Ok(self.is_selected(session) && (client.is_none() || self.asker(number, session)?.as_deref() == client))
     }
 
     /// The name of the client that asked: since 2026-07-28 each request has one, and several clients may share a session.
@@ -271,7 +312,10 @@ impl Shared {
     }
 
     fn play(&self, number: u32, asked: Asked, key: RequestKey, world: &World<'_>, step: usize) -> io::Result<Begun> {
-        let rounds = self.tape.rounds(number)?;
+        let mut rounds = self.tape.rounds(number)?;
+        if asked.method == Method::TOOLS_CALL {
+            rounds = rounds.into_iter().map(Recorded::for_call).collect();
+        }
         let info = &self.opening.info;
         if let [recorded] = rounds.as_slice()
             && step == 0

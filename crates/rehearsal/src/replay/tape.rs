@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -103,6 +104,29 @@ impl Tape {
     /// Those of a group, in order, as many as there are and no more than `limit`.
     pub(super) fn members(&self, group: Group, limit: u32) -> impl Iterator<Item = io::Result<u32>> {
         (0..group.count.min(limit)).map(move |at| self.index.member(group, at))
+    }
+
+    /// The exchanges of a session.
+    pub(super) fn of_session(&self, session: u32) -> io::Result<Range<u32>> {
+        let next = session.saturating_add(1);
+        let end = if next < self.index.sessions() { self.facts(next)?.first } else { self.index.exchanges() };
+        Ok(self.facts(session)?.first..end)
+    }
+
+    /// Those of a group that belong to a session, the last first, as many as there are and no more than `limit`.
+    pub(super) fn members_of_session(&self, group: Group, session: u32, limit: usize) -> io::Result<Vec<u32>> {
+        let within = self.of_session(session)?;
+        // They are in the order of the trace.
+        let (mut from, mut to) = (0, group.count);
+        while from < to {
+            let middle = from + (to - from) / 2;
+            match self.index.member(group, middle)? < within.end {
+                true => from = middle + 1,
+                false => to = middle,
+            }
+        }
+        let members = (0..from).rev().map(|at| self.index.member(group, at));
+        members.take_while(|number| number.as_ref().map_or(true, |it| within.contains(it))).take(limit).collect()
     }
 
     /// What is known about a session.

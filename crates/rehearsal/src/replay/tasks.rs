@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use super::progress::Taken;
 use super::replay::Shared;
 
-/// How many answers about one task are looked at.
-const LOOKED_AT: u32 = 1000;
+/// How many answers about one task are looked at, from the last on.
+const LOOKED_AT: usize = 1000;
 
 /// What a request about a task is answered with.
 pub(super) enum TaskAnswer {
@@ -29,6 +29,15 @@ pub(super) enum TaskAnswer {
     Play(u32),
     /// This, made of that recording.
     Reply(Reply, Arc<str>),
+}
+
+/// Whose task: other servers, and the same after a restart, give the same names to others.
+#[derive(Clone, Copy)]
+enum Whose<'a> {
+    /// One that was recorded in this session.
+    Session(u32),
+    /// One of a client of this name, or of any.
+    Client(Option<&'a str>),
 }
 
 /// What came of a task: where it was recorded.
@@ -74,12 +83,20 @@ impl Shared {
             Some(_) | None => return Ok(None),
         };
         let is_fresh = matches!(taken, Some(Taken::Fresh(_)));
+        let is_used_up = matches!(taken, Some(Taken::UsedUp(_)));
+        let whose = match &recorded {
+            Some(recorded) => Whose::Session(recorded.session),
+            None => Whose::Client(self.client(asked)),
+        };
         match (asked.method.as_str(), asked.terms.era()) {
             ("tasks/get", era) => {
                 if recorded.as_ref().is_some_and(|recorded| shape(recorded) == era) {
                     return Ok(None);
                 }
-                let outcome = self.outcome(id)?;
+                let outcome = self.outcome(id, whose)?;
+                if is_used_up && outcome.as_ref().is_none_or(|outcome| shape(&outcome.recorded) == era) {
+                    return Ok(None);
+                }
                 let shown = recorded.as_ref().and_then(|recorded| {
                     let task = RecordedTask::shown(recorded.reply()?, shape(recorded))?;
                     Some((task, Arc::clone(&recorded.place)))
@@ -89,16 +106,21 @@ impl Shared {
                 };
                 // What was not looked at to its end has ended by now.
                 let ended = task.is_ended() || !is_fresh;
-                let said = outcome.as_ref().filter(|_| ended).map(|outcome| self.said(outcome, asked));
+                let outcome = outcome.filter(|_| ended);
+                outcome.iter().for_each(|outcome| self.progress().note(outcome.number));
+                let said = outcome.map(|outcome| self.said(&outcome, asked));
                 Ok(Some(TaskAnswer::Reply(task.shows(said.as_ref(), asked, &self.opening.info), place)))
             }
+            // Only their own era has these, so they were recorded in it.
+            ("tasks/result" | "tasks/update", _) if is_used_up => Ok(None),
             ("tasks/result", Era::Legacy) if recorded.is_none() => {
-                let Some(outcome) = self.outcome(id)? else { return Ok(None) };
+                let Some(outcome) = self.outcome(id, whose)? else { return Ok(None) };
                 let Some((task, place)) = unshown(id, &outcome) else { return Ok(None) };
+                self.note_all("tasks/get", id, Whose::Session(outcome.recorded.session))?;
                 Ok(Some(TaskAnswer::Reply(task.results(&self.said(&outcome, asked)), place)))
             }
             // Nothing waits for it: what a task once asked is not asked in the other era.
-            ("tasks/update", Era::Modern) if recorded.is_none() => Ok(self.outcome(id)?.map(|outcome| {
+            ("tasks/update", Era::Modern) if recorded.is_none() => Ok(self.outcome(id, whose)?.map(|outcome| {
                 let task = unshown(id, &outcome).map(|(task, _)| task.acknowledges(asked, &self.opening.info));
                 let refused =
                     || Reply::Error(ErrorReply::new(code::INVALID_PARAMS, format!("there is no task {id:?}")));
@@ -123,8 +145,9 @@ impl Shared {
                 Ok(Some(TaskAnswer::Reply(task.begins(asked, &self.opening.info), place)))
             }
             None => {
-                let outcome = self.outcome(&task.id)?;
-                self.note_all("tasks/get", &task.id)?;
+                let whose = Whose::Session(recorded.session);
+                let outcome = self.outcome(&task.id, whose)?;
+                self.note_all("tasks/get", &task.id, whose)?;
                 Ok(Some(match outcome {
                     // With everything that the server asked before it answered.
                     Some(outcome) if task.shape == Era::Legacy => {
@@ -146,10 +169,10 @@ impl Shared {
         task_outcome(&outcome.reply, outcome.recorded.revision, asked, &self.opening.info)
     }
 
-    /// What came of a task, from `tasks/result` or from the last `tasks/get`.
-    fn outcome(&self, id: &str) -> io::Result<Option<Outcome>> {
+    /// What came of a task, from the last `tasks/result` or `tasks/get` that tells.
+    fn outcome(&self, id: &str, whose: Whose<'_>) -> io::Result<Option<Outcome>> {
         for method in ["tasks/result", "tasks/get"] {
-            for number in self.about(method, id)? {
+            for number in self.about(method, id, whose)? {
                 let recorded = self.tape.recorded(number)?;
                 let Some(said) = recorded.reply() else { continue };
                 let reply = match method {
@@ -164,16 +187,34 @@ impl Shared {
         Ok(None)
     }
 
-    /// What was recorded of a method about a task.
-    fn about(&self, method: &str, id: &str) -> io::Result<Vec<u32>> {
+    /// What was recorded of a method about a task, the last first.
+    fn about(&self, method: &str, id: &str, whose: Whose<'_>) -> io::Result<Vec<u32>> {
         let key = self.options.likeness.key(&method.into(), Some(&json!({"taskId": id})));
         let Some(group) = self.tape.index.group(key)? else { return Ok(Vec::new()) };
-        self.tape.members(group, LOOKED_AT).collect()
+        let client = match whose {
+            Whose::Session(session) => return self.tape.members_of_session(group, session, LOOKED_AT),
+            Whose::Client(client) => client,
+        };
+        let suiting = |client: Option<&str>| {
+            let mut numbers = Vec::new();
+            for at in (0..group.count).rev().take(LOOKED_AT) {
+                let number = self.tape.index.member(group, at)?;
+                if self.suits(client, number)? {
+                    numbers.push(number);
+                }
+            }
+            Ok(numbers)
+        };
+        match suiting(client) {
+            // A client that was never recorded hears what the others did.
+            Ok(none) if none.is_empty() && client.is_some() => suiting(None),
+            suiting => suiting,
+        }
     }
 
     /// Notes that everything about a task was made use of.
-    fn note_all(&self, method: &str, id: &str) -> io::Result<()> {
-        let numbers = self.about(method, id)?;
+    fn note_all(&self, method: &str, id: &str, whose: Whose<'_>) -> io::Result<()> {
+        let numbers = self.about(method, id, whose)?;
         let mut progress = self.progress();
         numbers.into_iter().for_each(|number| progress.note(number));
         Ok(())

@@ -8,6 +8,7 @@ mod forwards;
 mod listening;
 mod mocks;
 mod recorder;
+mod replays;
 mod snapshots;
 
 use rehearsal::Client;
