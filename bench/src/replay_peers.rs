@@ -36,11 +36,12 @@ pub(crate) fn measure(table: &mut Table, runtime: &Runtime, folder: &Folder) -> 
         let ours = [Path::new(ARGUMENT), &folder.path(&format!("{size}.jsonl"))];
         let call = format!("replay: a call among {size} recordings");
         let start = format!("replay: from start to the first answer, {size} recordings");
-        if !table.wants(&call) && !table.wants(&start) {
+        let (cassette, recorder) = (std::env::var_os(CASSETTE), std::env::var_os(RECORDER));
+        if !table.wants(&call) && !table.wants(&start) || cassette.is_none() && recorder.is_none() {
             continue;
         }
-        if let Some(program) = std::env::var_os(CASSETTE) {
-            trace(ours[1], size)?;
+        trace(ours[1], size)?;
+        if let Some(program) = cassette {
             let cassette = folder.path(&format!("{size}.cassette.json"));
             written(&cassette, &cassette_of(size))?;
             let serve = || {
@@ -56,8 +57,7 @@ pub(crate) fn measure(table: &mut Table, runtime: &Runtime, folder: &Folder) -> 
             })?;
             runtime.block_on(theirs.close());
         }
-        if let Some(program) = std::env::var_os(RECORDER) {
-            trace(ours[1], size)?;
+        if let Some(program) = recorder {
             let cassette = folder.path(&format!("{size}.recorder.json"));
             written(&cassette, &recorder_of(size))?;
             let serving = Serving::start(Path::new(&program), &cassette)?;
