@@ -1,6 +1,7 @@
 //! The headers of one HTTP head.
 
 use std::fmt;
+use std::ops::Range;
 
 /// Names and values of headers as they came, in order.
 ///
@@ -39,22 +40,21 @@ impl Headers {
         self.ends.push((name_end, self.text.len()));
     }
 
+    /// Where name and value of each stand.
+    fn places(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+        let mut start = 0;
+        self.ends.iter().map(move |&(name_end, end)| (std::mem::replace(&mut start, end)..name_end, name_end..end))
+    }
+
     /// Name and value of each.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        let mut start = 0;
-        self.ends.iter().map(move |&(name_end, end)| {
-            let name = &self.text[std::mem::replace(&mut start, end)..name_end];
-            (name, &self.text[name_end..end])
-        })
+        self.places().map(|(name, value)| (&self.text[name], &self.text[value]))
     }
 
     /// The values of all headers of this name, however it is spelled.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        let mut start = 0;
-        self.ends.iter().filter_map(move |&(name_end, end)| {
-            let other = &self.text.as_bytes()[std::mem::replace(&mut start, end)..name_end];
-            other.eq_ignore_ascii_case(name.as_bytes()).then(|| &self.text[name_end..end])
-        })
+        let is_named = move |place: Range<usize>| self.text.as_bytes()[place].eq_ignore_ascii_case(name.as_bytes());
+        self.places().filter_map(move |(name, value)| is_named(name).then(|| &self.text[value]))
     }
 
     /// The value of the first header of this name, however it is spelled.
