@@ -79,8 +79,10 @@ impl Index {
     /// One of a group, from 0.
     pub(in crate::replay) fn member(&self, group: Group, at: u32) -> io::Result<u32> {
         let place = group.first.saturating_add(u64::from(at.min(group.count))).saturating_mul(4);
+        let place = self.head.groups_at().saturating_add(place);
+        self.holds(place, 4)?;
         let mut bytes = [0; 4];
-        self.fill(&mut bytes, self.head.groups_at().saturating_add(place))?;
+        self.file.read_exact_at(&mut bytes, place)?;
         Ok(u32::from_le_bytes(bytes))
     }
 
@@ -116,19 +118,15 @@ impl Index {
     }
 
     fn bytes(&self, at: u64, length: usize) -> io::Result<Vec<u8>> {
-        if length as u64 > self.head.length {
-            return Err(damaged());
-        }
+        self.holds(at, length)?;
         let mut bytes = vec![0; length];
-        self.fill(&mut bytes, at)?;
+        self.file.read_exact_at(&mut bytes, at)?;
         Ok(bytes)
     }
 
-    fn fill(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
-        if at.saturating_add(bytes.len() as u64) > self.head.length {
-            return Err(damaged());
-        }
-        self.file.read_exact_at(bytes, at)
+    /// Whether there is that much, so that no damage makes us take memory for it.
+    fn holds(&self, at: u64, length: usize) -> io::Result<()> {
+        if at.saturating_add(length as u64) > self.head.length { Err(damaged()) } else { Ok(()) }
     }
 }
 
