@@ -27,6 +27,7 @@ mod prompt;
 mod question;
 mod read;
 mod record;
+mod redaction;
 mod replay;
 mod request;
 mod run;

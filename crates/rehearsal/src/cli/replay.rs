@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
+use super::redaction::redaction;
 use super::serve::{address, listen_on, on_http, on_stdio};
 use super::signals::Signals;
 use crate::print::Talk;
@@ -268,7 +269,7 @@ impl Replay {
     }
 
     fn redaction(&self) -> Redaction {
-        self.redact.iter().cloned().fold(Redaction::standard(), Redaction::with)
+        redaction(false, &self.redact)
     }
 
     fn upstream(&self, context: &Context) -> Result<Option<Upstream>, ReplayFailure> {

@@ -12,6 +12,7 @@ use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::output::to_stdout;
+use super::redaction::redaction;
 use super::server::{ServerError, ServerOptions, ShownAs};
 use super::signals::Signals;
 use super::trace::{Reading, TraceError, Writing, input};
@@ -109,8 +110,7 @@ impl Verify {
     }
 
     fn redaction(&self) -> Redaction {
-        let redaction = if self.no_redact { Redaction::none() } else { Redaction::standard() };
-        self.redact.iter().cloned().fold(redaction, Redaction::with)
+        redaction(self.no_redact, &self.redact)
     }
 
     async fn verified(

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use rehearsal::core::redact::{Redaction, Rule};
+use rehearsal::core::redact::Rule;
 use rehearsal::record::{Notice, Recorder, Summary};
 
 use super::http::{self, Listen};
@@ -12,6 +12,7 @@ use super::stdio;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
+use crate::cli::redaction::redaction;
 use crate::cli::server::{LoginOptions, Reached, ServerError};
 
 const FILES: &str = "Where to";
@@ -125,8 +126,7 @@ impl Record {
             Some(path) => builder.log(path),
             None => builder,
         };
-        let redaction = if self.no_redact { Redaction::none() } else { Redaction::standard() };
-        let builder = builder.redaction(self.redact.iter().cloned().fold(redaction, Redaction::with));
+        let builder = builder.redaction(redaction(self.no_redact, &self.redact));
         let metadata = self.metadata.iter();
         metadata.fold(builder, |builder, (key, value)| builder.metadata(key, value.as_str())).build()
     }
