@@ -1,4 +1,4 @@
-//! Builds an index in one pass over the trace.
+//! Builds an index while two readers go through the trace side by side: one sees the calls, the other everything else.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
