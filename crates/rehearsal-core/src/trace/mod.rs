@@ -7,7 +7,6 @@
 
 #[cfg(test)]
 pub(crate) mod arbitrary;
-mod bond;
 mod compare;
 mod detect;
 pub mod dialect;
@@ -28,9 +27,11 @@ mod part;
 mod pull;
 mod put;
 mod stats;
+mod tie;
 mod timeline;
 mod trace_reader;
 mod trace_writer;
+mod weave;
 mod write;
 
 pub use compare::{Compare, Pairs, Sketch};
@@ -46,7 +47,9 @@ pub use journal_parts::JournalParts;
 pub use likeness::{Closest, Likeness, RequestKey};
 pub use part::{Call, Part, Placed, Start};
 pub use stats::{Counts, Group, IsCall, Latency, Stats};
+pub use tie::Tie;
 pub use timeline::{Inside, Moment, Timeline};
 pub use trace_reader::{Span, TraceReader};
 pub use trace_writer::TraceWriter;
+pub use weave::{Weave, Woven};
 pub use write::{InLog, write_entry, write_lines, write_start};

@@ -6,14 +6,11 @@
 //! the rest, as it happened ────┘
 //! ```
 
-use std::collections::{BTreeMap, VecDeque};
 use std::iter::Peekable;
 
 use jiff::Timestamp;
 
-use super::bond::{Bond, bond, is_head, token_of};
-use super::{Call, End, Entry, Part, ReadError, Start, What};
-use crate::exchange::{Channel, Side};
+use super::{Call, End, Entry, Part, ReadError, Start, Tie, Weave, What, Woven};
 
 /// One thing in a timeline.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,30 +45,11 @@ pub enum Inside {
     Entry(Entry),
 }
 
-/// How much is looked at to find the order.
-const WINDOW: usize = 16_384;
-/// How many bytes that may be.
-const WINDOW_BYTES: usize = 32 << 20;
-
-/// How far before a request the head of its POST may be.
-const HEADS: u64 = 256;
-/// How many calls without an answer are looked at for each entry.
-const UNANSWERED: usize = 64;
-
-/// The place of a message: its number, that in its batch, and one that nothing else has.
-type Place = (u64, u32, u64);
-
-/// Puts a trace in order with bounded memory. A call that took so long that more than the window holds happened
-/// meanwhile stands where it was answered.
+/// Puts a trace in order with bounded memory, as [`Weave`] does.
 pub struct Timeline<C: Iterator, E: Iterator> {
     calls: Half<C>,
     entries: Half<E>,
-    window: BTreeMap<Place, Item>,
-    bytes: usize,
-    /// How many things were taken into the window.
-    taken: u64,
-    /// Calls without an answer: what belongs to them may come after them.
-    unanswered: VecDeque<Place>,
+    weave: Weave<Inside>,
     /// Whether a session is being read.
     open: bool,
     finish: Option<Moment>,
@@ -86,25 +64,6 @@ struct Half<I: Iterator> {
     done: bool,
 }
 
-#[derive(Debug)]
-struct Item {
-    thing: Inside,
-    owner: Owner,
-    /// What may belong to it.
-    claims: Vec<Place>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Owner {
-    Nobody,
-    /// It happened while this one was open.
-    Perhaps(Place),
-    /// It says so.
-    Surely(Place),
-    /// It happened while several were open.
-    Anybody,
-}
-
 impl<C, E> Timeline<C, E>
 where
     C: Iterator<Item = Result<Part, ReadError>>,
@@ -116,10 +75,7 @@ where
         Timeline {
             calls: Half { parts: calls, done: false },
             entries: Half { parts: entries, done: false },
-            window: BTreeMap::new(),
-            bytes: 0,
-            taken: 0,
-            unanswered: VecDeque::new(),
+            weave: Weave::default(),
             open: false,
             finish: None,
             told: 0,
@@ -144,10 +100,10 @@ where
         }
     }
 
-    /// Takes the next thing into the window; `false` where the session has no more.
+    /// Takes the next thing into the weave; `false` where the session has no more.
     fn take(&mut self) -> Result<bool, ReadError> {
         let call = self.calls.rank(|part| match part {
-            Part::Call(call) => Some(call.response.as_ref().map_or(call.request.seq, |answer| answer.seq)),
+            Part::Call(call) => Some(call.response.as_ref().unwrap_or(&call.request).seq),
             Part::Entry(_) | Part::Start(_) | Part::Finish { .. } => None,
         });
         let entry = self.entries.rank(|part| match part {
@@ -161,10 +117,8 @@ where
             (_, Some(_)) => self.entries.next(),
         };
         match next {
-            Some(Ok(Part::Call(call))) => self.insert_call(call),
-            Some(Ok(Part::Entry(entry))) => {
-                self.insert_entry(entry);
-            }
+            Some(Ok(Part::Call(call))) => self.weave(Tie::of_call(&call), Inside::Call(call)),
+            Some(Ok(Part::Entry(entry))) => self.weave(Tie::of_entry(&entry), Inside::Entry(entry)),
             Some(Ok(Part::Finish { ended_at, end })) => self.finish = Some(Moment::Finish { ended_at, end }),
             Some(Ok(Part::Start(_))) | None => {}
             Some(Err(error)) => {
@@ -178,90 +132,9 @@ where
         Ok(true)
     }
 
-    /// An entry may belong to a call that was never answered.
-    fn insert_entry(&mut self, entry: Entry) {
-        self.taken += 1;
-        let place = (entry.seq, entry.item.unwrap_or(0), self.taken);
-        let thing = Inside::Entry(entry);
-        self.bytes += size(&thing);
-        let mut owner = Owner::Nobody;
-        for waiting in &self.unanswered {
-            let Some(Item { thing: Inside::Call(call), claims, .. }) = self.window.get_mut(waiting) else { continue };
-            let bond = || bond(call, token_of(&call.request.message).as_ref(), &thing);
-            if *waiting < place && matches!(bond(), Bond::Sure) {
-                claims.push(place);
-                owner = Owner::Surely(*waiting);
-            }
-        }
-        self.window.insert(place, Item { thing, owner, claims: Vec::new() });
-    }
-
-    /// A call claims what happened while it was open.
-    fn insert_call(&mut self, call: Box<Call>) {
-        let (seq, item) = (call.request.seq, call.request.item.unwrap_or(0));
-        let place = (seq, item, self.taken + 1);
-        let mut claims = Vec::new();
-        if call.asker == Side::Client {
-            let answer = call.response.as_ref();
-            let end = answer.map_or((u64::MAX, 0, 0), |answer| (answer.seq, answer.item.unwrap_or(0), 0)).max(place);
-            let mut token = None;
-            // Over HTTP the head of a POST comes before the request in it.
-            let begin = match call.channel() {
-                Channel::MAIN => place,
-                Channel(_) => (seq.saturating_sub(HEADS), 0, 0),
-            };
-            for (at, item) in self.window.range_mut(begin..end) {
-                if *at < place && !is_head(&call, &item.thing) {
-                    continue;
-                }
-                let token = token.get_or_insert_with(|| token_of(&call.request.message));
-                item.owner = match (bond(&call, token.as_ref(), &item.thing), item.owner) {
-                    (Bond::None, _) | (_, Owner::Surely(_)) => continue,
-                    (Bond::Sure, _) => Owner::Surely(place),
-                    // Nobody knows how long it was open.
-                    (Bond::Possible, _) if answer.is_none() => continue,
-                    (Bond::Possible, Owner::Nobody) => Owner::Perhaps(place),
-                    (Bond::Possible, Owner::Perhaps(_) | Owner::Anybody) => Owner::Anybody,
-                };
-                claims.push(*at);
-            }
-            if answer.is_none() {
-                self.unanswered.push_back(place);
-                if self.unanswered.len() > UNANSWERED {
-                    self.unanswered.pop_front();
-                }
-            }
-        }
-        self.taken += 1;
-        let thing = Inside::Call(call);
-        self.bytes += size(&thing);
-        self.window.insert(place, Item { thing, owner: Owner::Nobody, claims });
-    }
-
-    /// Takes the first thing out of the window, with what belongs to it.
-    fn pop(&mut self) -> Option<Moment> {
-        let (first, item) = self.window.first_key_value()?;
-        let place = match item.owner {
-            // What comes before the call that it belongs to waits for it.
-            Owner::Surely(call) if call > *first && self.window.contains_key(&call) => call,
-            Owner::Surely(_) | Owner::Perhaps(_) | Owner::Nobody | Owner::Anybody => *first,
-        };
-        let Item { thing, claims, .. } = self.window.remove(&place)?;
-        self.bytes = self.bytes.saturating_sub(size(&thing));
-        match thing {
-            Inside::Entry(entry) => Some(Moment::Entry(entry)),
-            Inside::Call(call) => {
-                let mut inside = Vec::new();
-                for at in claims {
-                    let owner = self.window.get(&at).map(|item| item.owner);
-                    if owner == Some(Owner::Surely(place)) || owner == Some(Owner::Perhaps(place)) {
-                        inside.extend(self.window.remove(&at).map(|item| item.thing));
-                    }
-                }
-                self.bytes = self.bytes.saturating_sub(inside.iter().map(size).sum());
-                Some(Moment::Call { call, inside })
-            }
-        }
+    fn weave(&mut self, tie: Tie, thing: Inside) {
+        let bytes = size(&thing);
+        self.weave.take(thing, tie, bytes);
     }
 }
 
@@ -276,18 +149,20 @@ where
         if !self.open {
             return self.begin();
         }
-        while self.window.len() < WINDOW && self.bytes < WINDOW_BYTES {
+        while !self.weave.is_full() {
             match self.take() {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => return Some(Err(error)),
             }
         }
-        if let Some(moment) = self.pop() {
-            return Some(Ok(moment));
+        match self.weave.give() {
+            Some(Woven { thing: Inside::Call(call), inside }) => return Some(Ok(Moment::Call { call, inside })),
+            Some(Woven { thing: Inside::Entry(entry), .. }) => return Some(Ok(Moment::Entry(entry))),
+            None => {}
         }
         self.open = false;
-        self.unanswered.clear();
+        self.weave = Weave::default();
         let finish = self.finish.take();
         Some(Ok(finish.unwrap_or(Moment::Finish { ended_at: None, end: None })))
     }
@@ -338,8 +213,10 @@ fn size(thing: &Inside) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exchange::{Channel, Side};
     use crate::message::Message;
-    use crate::trace::{Fold, Start, arbitrary};
+    use crate::trace::weave::WINDOW;
+    use crate::trace::{Fold, arbitrary};
     use proptest::prelude::*;
     use serde_json::Map;
     use std::time::Duration;

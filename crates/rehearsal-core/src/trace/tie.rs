@@ -1,0 +1,159 @@
+//! What belongs to a call, and how one can tell.
+
+use std::hash::{DefaultHasher, Hasher};
+
+use super::{Call, Entry, What};
+use crate::exchange::{Channel, Side};
+use crate::message::{Message, Method};
+use crate::protocol::meta;
+
+/// All that must be known of something to tell what belongs to it, or to what it belongs: a few numbers, however long it
+/// is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tie {
+    /// Its place in the session, and in its batch.
+    pub(super) place: (u64, u32),
+    /// The place of its answer, where it has one.
+    pub(super) end: Option<(u64, u32)>,
+    channel: Channel,
+    kind: Kind,
+}
+
+/// What kind of thing it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A request of the client's. What listens for the whole session has no questions of its own.
+    Request {
+        id: Option<Mark>,
+        token: Option<Mark>,
+        listens: bool,
+    },
+    /// A request of the server's.
+    Question,
+    Progress {
+        token: Option<Mark>,
+    },
+    Cancelled {
+        id: Option<Mark>,
+    },
+    Log,
+    /// Any other notification.
+    Told,
+    /// HTTP around messages; its first is the head of a POST.
+    Http {
+        is_head: bool,
+    },
+    /// What belongs to nothing.
+    Free,
+}
+
+/// The text of an id or a token, in a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Mark(u64);
+
+impl Mark {
+    fn of(text: &str) -> Mark {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(text.as_bytes());
+        Mark(hasher.finish())
+    }
+}
+
+/// Whether something belongs to a call that was open when it happened.
+pub(super) enum Bond {
+    None,
+    /// Unless another one was open too.
+    Possible,
+    Sure,
+}
+
+impl Tie {
+    /// That of a call.
+    pub fn of_call(call: &Call) -> Tie {
+        let Call { asker, request, response } = call;
+        let message = &request.message;
+        let kind = match asker {
+            Side::Client => Kind::Request {
+                id: message.as_request().map(|request| Mark::of(&request.id.to_string())),
+                token: param(message, &["_meta", meta::PROGRESS_TOKEN]),
+                listens: message.method() == Some(&Method::SUBSCRIPTIONS_LISTEN),
+            },
+            Side::Server => Kind::Question,
+        };
+        let end = response.as_ref().map(|answer| (answer.seq, answer.item.unwrap_or(0)));
+        Tie { place: (request.seq, request.item.unwrap_or(0)), end, channel: request.channel, kind }
+    }
+
+    /// That of anything else.
+    pub fn of_entry(entry: &Entry) -> Tie {
+        let (channel, kind) = match &entry.what {
+            What::Message { from, channel, message, .. } => (*channel, kind(*from, message)),
+            What::Http { from, channel, .. } => (*channel, Kind::Http { is_head: *from == Side::Client }),
+            What::Event { channel, .. } | What::ChannelEnded { channel, .. } => {
+                (*channel, Kind::Http { is_head: false })
+            }
+            What::Stderr { .. } | What::Piece { .. } | What::Ended(_) => (Channel::MAIN, Kind::Free),
+        };
+        Tie { place: (entry.seq, entry.item.unwrap_or(0)), end: None, channel, kind }
+    }
+
+    /// Its place in the session; that of the question, for a call.
+    pub fn seq(&self) -> u64 {
+        self.place.0
+    }
+
+    /// The stream that it was on; that of the question, for a call.
+    pub fn channel(&self) -> Channel {
+        self.channel
+    }
+
+    /// The place at which it was settled, in whose order a [`Weave`](super::Weave) takes things.
+    pub fn settled(&self) -> u64 {
+        self.end.unwrap_or(self.place).0
+    }
+
+    pub(super) fn is_request(&self) -> bool {
+        matches!(self.kind, Kind::Request { .. })
+    }
+
+    /// Whether it has a stream of its own, as over HTTP.
+    pub(super) fn has_channel(&self) -> bool {
+        self.channel != Channel::MAIN
+    }
+
+    /// Whether this is the head of the POST that a call came in.
+    pub(super) fn is_head_of(&self, call: &Tie) -> bool {
+        self.kind == Kind::Http { is_head: true } && self.channel == call.channel
+    }
+
+    /// How this is bound to a call of the client's.
+    pub(super) fn bond(&self, call: &Tie) -> Bond {
+        let Kind::Request { id, token, listens } = call.kind else { return Bond::None };
+        let sure = |is: bool| if is { Bond::Sure } else { Bond::None };
+        let same = self.channel == call.channel;
+        match self.kind {
+            Kind::Progress { token: other } => sure(token.is_some() && token == other),
+            Kind::Cancelled { id: other } => sure(id.is_some() && id == other),
+            Kind::Question | Kind::Log if same && !self.has_channel() && !listens => Bond::Possible,
+            Kind::Question | Kind::Log | Kind::Told | Kind::Http { .. } => sure(same && self.has_channel()),
+            Kind::Request { .. } | Kind::Free => Bond::None,
+        }
+    }
+}
+
+fn kind(from: Side, message: &Message) -> Kind {
+    match (message.method().map(Method::as_str), from) {
+        (Some("notifications/progress"), Side::Server) => {
+            Kind::Progress { token: param(message, &[meta::PROGRESS_TOKEN]) }
+        }
+        (Some("notifications/cancelled"), Side::Client) => Kind::Cancelled { id: param(message, &["requestId"]) },
+        (Some("notifications/message"), Side::Server) => Kind::Log,
+        (Some(_), _) => Kind::Told,
+        (None, _) => Kind::Free,
+    }
+}
+
+/// The mark of a param.
+fn param(message: &Message, path: &[&str]) -> Option<Mark> {
+    Some(Mark::of(message.params()?.at(path)?.as_str()))
+}
