@@ -1,6 +1,7 @@
 //! What belongs to a call, and how one can tell.
 
 use std::hash::{DefaultHasher, Hasher};
+use std::num::NonZeroU64;
 
 use super::{Call, Entry, What};
 use crate::exchange::{Channel, Side};
@@ -49,13 +50,13 @@ enum Kind {
 
 /// The text of an id or a token, in a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mark(u64);
+struct Mark(NonZeroU64);
 
 impl Mark {
     fn of(text: &str) -> Mark {
         let mut hasher = DefaultHasher::new();
         hasher.write(text.as_bytes());
-        Mark(hasher.finish())
+        Mark(NonZeroU64::new(hasher.finish()).unwrap_or(NonZeroU64::MAX))
     }
 }
 

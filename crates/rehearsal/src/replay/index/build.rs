@@ -1,111 +1,105 @@
-//! Builds an index while two readers go through the trace side by side: one sees the calls, the other everything else.
+//! Builds an index in one pass through the trace.
+//!
+//! ```text
+//! trace ──► digests of one session ──weave──► exchanges with what belongs to them ──► collection
+//! ```
+//!
+//! In a trace the calls of a session come before all else that was said in it, so what belongs to whom is known only at
+//! its end. Until then a digest of a few words stands for each thing.
 
-use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, Seek};
-use std::rc::Rc;
 
-use rehearsal_core::exchange::Side;
-use rehearsal_core::trace::{Call, Entry, Inside, Likeness, Moment, Part, ReadError, Span, Timeline, TraceReader};
+use rehearsal_core::trace::{Likeness, Part, ReadError, TraceReader};
 
-use super::collect::{Collection, Session};
-use crate::store::Recording;
+use super::collect::Collection;
+use super::digest::{Digest, Digests};
 
 /// Everything that an index of this trace has.
-pub(super) fn collect(recording: &Recording, likeness: &Likeness) -> Result<Collection, ReadError> {
-    let spans = Spans::default();
-    let calls = Spanned { reader: recording.trace_reader().only_calls(), spans: spans.clone() };
-    let entries = Spanned { reader: recording.trace_reader().only_entries(), spans: spans.clone() };
-    let mut all = Collection::default();
-    let mut session: Option<Session> = None;
-    for moment in Timeline::new(calls, entries) {
-        match moment? {
-            Moment::Start(start) => session = Some(all.start(start)),
-            Moment::Call { call, inside } => {
-                let Some(session) = &mut session else { continue };
-                let span = spans.take_call(&call);
-                let inside = inside.into_iter().map(|thing| {
-                    let span = spans.take(&thing);
-                    (thing, span)
-                });
-                let inside: Vec<_> = inside.collect();
-                match call.asker {
-                    Side::Client => session.exchange(&mut all, likeness, &call, span, inside),
-                    Side::Server => session.loose(&Inside::Call(call), span),
-                }
-            }
-            Moment::Entry(entry) => {
-                let span = spans.take_entry(&entry);
-                if let Some(session) = &mut session {
-                    session.loose(&Inside::Entry(entry), span);
-                }
-            }
-            Moment::Finish { .. } => {
-                if let Some(session) = session.take() {
-                    session.finish(&mut all);
-                }
-            }
+pub(super) fn collect<R: BufRead + Seek>(
+    mut reader: TraceReader<R>,
+    likeness: &Likeness,
+) -> Result<Collection, ReadError> {
+    let (mut all, mut session) = (Collection::default(), Digests::default());
+    while let Some(part) = reader.next() {
+        let span = reader.span();
+        match part? {
+            Part::Start(start) => all.start(start),
+            Part::Call(call) => session.calls.extend(all.digest(&call, span, likeness)),
+            Part::Entry(entry) => session.entries.extend(Digest::of_entry(&entry, span)),
+            Part::Finish { .. } => all.finish(std::mem::take(&mut session)),
         }
     }
     Ok(all)
 }
 
-/// Whether it is a call, its place, and that in its batch.
-type Place = (bool, u64, Option<u32>);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+    use std::io::{self, BufReader, Cursor, Read, SeekFrom};
+    use std::rc::Rc;
 
-/// Where the things stand that are on their way through the timeline.
-#[derive(Clone, Debug, Default)]
-struct Spans(Rc<RefCell<HashMap<Place, VecDeque<Span>>>>);
+    const HEAD: &str = r#""format":1,"session_id":"s","server_info":{},"started_at":null,"metadata":{}"#;
+    const CALLS: &str = r#""calls":[
+        {"request":{"seq":0,"at_ms":0,"id":1,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":7}}},
+         "response":{"seq":4,"at_ms":4,"success":true,"result":{}},"duration_ms":4},
+        {"request":{"seq":2,"from":"server","at_ms":2,"id":9,"method":"roots/list"},
+         "response":{"seq":3,"at_ms":3,"success":true,"result":{"roots":[]}},"duration_ms":1},
+        {"request":{"seq":5,"at_ms":5,"id":2,"method":"tools/call","params":{"name":"b"}},
+         "response":{"seq":7,"at_ms":7,"success":true,"result":{}},"duration_ms":2}]"#;
+    const MESSAGES: &str = r#""messages":[
+        {"seq":1,"at_ms":1,"type":"notification","from":"server","method":"notifications/progress","params":{"progressToken":7,"progress":1}},
+        {"seq":6,"at_ms":6,"type":"notification","from":"server","method":"notifications/tools/list_changed"}]"#;
 
-impl Spans {
-    fn put(&self, place: Place, span: Span) {
-        self.0.borrow_mut().entry(place).or_default().push_back(span);
+    /// Counts what is read, and refuses to go back.
+    struct Once {
+        input: Cursor<Vec<u8>>,
+        read: Rc<Cell<usize>>,
     }
 
-    fn take_place(&self, place: Place) -> Span {
-        let mut spans = self.0.borrow_mut();
-        let Some(found) = spans.get_mut(&place) else { return Span::default() };
-        let span = found.pop_front().unwrap_or_default();
-        if found.is_empty() {
-            spans.remove(&place);
-        }
-        span
-    }
-
-    fn take_call(&self, call: &Call) -> Span {
-        self.take_place((true, call.request.seq, call.request.item))
-    }
-
-    fn take_entry(&self, entry: &Entry) -> Span {
-        self.take_place((false, entry.seq, entry.item))
-    }
-
-    fn take(&self, thing: &Inside) -> Span {
-        match thing {
-            Inside::Call(call) => self.take_call(call),
-            Inside::Entry(entry) => self.take_entry(entry),
+    impl Read for Once {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = self.input.read(buffer)?;
+            self.read.set(self.read.get() + count);
+            Ok(count)
         }
     }
-}
 
-/// A reader that leaves behind where things stand.
-struct Spanned<R> {
-    reader: TraceReader<R>,
-    spans: Spans,
-}
-
-impl<R: BufRead + Seek> Iterator for Spanned<R> {
-    type Item = Result<Part, ReadError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let part = self.reader.next()?;
-        match &part {
-            Ok(Part::Call(call)) => {
-                self.spans.put((true, call.request.seq, call.request.item), self.reader.span());
+    impl Seek for Once {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            match to {
+                SeekFrom::Current(0) => self.input.stream_position(),
+                _ => Err(io::Error::other("it goes back")),
             }
-            Ok(Part::Entry(entry)) => self.spans.put((false, entry.seq, entry.item), self.reader.span()),
-            Ok(Part::Start(_) | Part::Finish { .. }) | Err(_) => {}
         }
-        Some(part)
+    }
+
+    /// Each exchange by what belongs to it.
+    fn things(all: &Collection) -> Vec<Vec<u64>> {
+        let of = |number: u32| all.things.iter().filter(move |(of, _)| *of == number).map(|(_, thing)| thing.seq);
+        (0..all.exchanges.len() as u32).map(|number| of(number).collect()).collect()
+    }
+
+    fn trace(members: [&str; 3]) -> String {
+        let line = format!("{{{},\"ended_at\":null,\"end\":null}}", members.join(",")).replace('\n', "");
+        format!("{line}\n{line}\n")
+    }
+
+    #[test]
+    fn the_trace_is_read_once() {
+        let text = trace([HEAD, CALLS, MESSAGES]);
+        let (length, read) = (text.len(), Rc::new(Cell::new(0)));
+        let input = Once { input: Cursor::new(text.into_bytes()), read: read.clone() };
+        let reader = TraceReader::new(BufReader::with_capacity(16, input));
+        let all = collect(reader, &Likeness::default()).unwrap();
+        assert_eq!(read.get(), length);
+        assert_eq!(things(&all), [vec![1, 2], vec![6], vec![1, 2], vec![6]]);
+    }
+
+    #[test]
+    fn what_else_was_said_may_come_before_the_calls() {
+        let text = trace([HEAD, MESSAGES, CALLS]);
+        let all = collect(TraceReader::new(Cursor::new(text)), &Likeness::default()).unwrap();
+        assert_eq!(things(&all), [vec![1, 2], vec![6], vec![1, 2], vec![6]]);
     }
 }

@@ -9,6 +9,7 @@
 
 mod build;
 mod collect;
+mod digest;
 mod key;
 mod layout;
 mod lookup;

@@ -55,7 +55,7 @@ pub(in crate::replay) fn open(
     {
         return Ok(index);
     }
-    let all = collect(recording, likeness)?;
+    let all = collect(recording.trace_reader(), likeness)?;
     let kept = beside.as_deref().and_then(|beside| Some((beside, new_beside(beside)?)));
     let file = match kept {
         Some((beside, mut file)) => {

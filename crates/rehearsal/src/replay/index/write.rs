@@ -7,30 +7,25 @@ use super::layout::{Head, Origin, Slot};
 
 /// Writes everything that was collected.
 pub(super) fn write(out: &mut (impl Write + Seek), mut all: Collection, origin: Origin) -> io::Result<Head> {
-    let mut groups: Vec<u32> = Vec::with_capacity(all.keys.len());
-    let mut slots: Vec<Slot> = Vec::new();
-    let mut group = |key: u128, members: &[u32], slots: &mut Vec<Slot>| {
-        let count = u32::try_from(members.len()).unwrap_or(u32::MAX);
-        slots.push(Slot { key, first: groups.len() as u64, count });
-        groups.extend_from_slice(members);
-    };
     // Exchanges of one key stay in order, because the numbers are.
     all.keys.sort_unstable();
-    for same in all.keys.chunk_by(|(one, _), (other, _)| one == other) {
-        let members: Vec<u32> = same.iter().map(|(_, number)| *number).collect();
-        if let Some((key, _)) = same.first() {
-            group(*key, &members, &mut slots);
+    let same = || all.keys.chunk_by(|(one, _), (other, _)| one == other);
+    let mut table = Table::of(same().count() + all.alike.len());
+    for same in same() {
+        if let [(key, _), ..] = same {
+            table.put(*key, same.iter().map(|(_, number)| *number));
         }
     }
     for (key, members) in &all.alike {
-        group(*key, members, &mut slots);
+        table.put(*key, members.iter().copied());
     }
-    let table = placed(&slots);
+    all.keys = Vec::new();
+    let Table { slots, groups } = table;
     assign(&mut all);
     let facts: Vec<Vec<u8>> = all.sessions.iter().map(serde_json::to_vec).collect::<Result<_, _>>()?;
     let mut head = Head {
         origin,
-        slots: table.len() as u64,
+        slots: slots.len() as u64,
         groups: groups.len() as u64,
         exchanges: all.exchanges.len() as u64,
         things: all.things.len() as u64,
@@ -47,7 +42,7 @@ pub(super) fn write(out: &mut (impl Write + Seek), mut all: Collection, origin: 
         write(&mut buffer);
         out.write_all(&buffer)
     };
-    table.iter().try_for_each(|slot| put(&|buffer| slot.write(buffer)))?;
+    slots.iter().try_for_each(|slot| put(&|buffer| slot.write(buffer)))?;
     groups.iter().try_for_each(|number| put(&|buffer| buffer.extend_from_slice(&number.to_le_bytes())))?;
     all.exchanges.iter().try_for_each(|exchange| put(&|buffer| exchange.write(buffer)))?;
     all.things.iter().try_for_each(|(_, thing)| put(&|buffer| thing.write(buffer)))?;
@@ -65,18 +60,28 @@ pub(super) fn write(out: &mut (impl Write + Seek), mut all: Collection, origin: 
     Ok(head)
 }
 
-/// The slots where their keys say, or the next free place after that; at most half of them are taken.
-fn placed(slots: &[Slot]) -> Vec<Slot> {
-    let size = (slots.len().max(1) * 2).next_power_of_two();
-    let mut table = vec![Slot::default(); size];
-    for slot in slots {
-        let mut at = slot.key as usize & (size - 1);
-        while table[at].count > 0 {
-            at = (at + 1) & (size - 1);
-        }
-        table[at] = *slot;
+/// What is found by a key.
+struct Table {
+    /// Each where its key says, or in the next free place after that; at most half of them are taken.
+    slots: Vec<Slot>,
+    groups: Vec<u32>,
+}
+
+impl Table {
+    fn of(keys: usize) -> Table {
+        Table { slots: vec![Slot::default(); (keys.max(1) * 2).next_power_of_two()], groups: Vec::new() }
     }
-    table
+
+    fn put(&mut self, key: u128, members: impl ExactSizeIterator<Item = u32>) {
+        let count = u32::try_from(members.len()).unwrap_or(u32::MAX);
+        let mask = self.slots.len() - 1;
+        let mut at = key as usize & mask;
+        while self.slots[at].count > 0 {
+            at = (at + 1) & mask;
+        }
+        self.slots[at] = Slot { key, first: self.groups.len() as u64, count };
+        self.groups.extend(members);
+    }
 }
 
 /// Tells each exchange where its things are.

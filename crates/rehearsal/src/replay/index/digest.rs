@@ -1,0 +1,255 @@
+//! What is kept of a session while it is read: where everything stands, and nothing of what was said.
+
+use std::iter;
+
+use rehearsal_core::exchange::Side;
+use rehearsal_core::message::{Message, Method, Reply};
+use rehearsal_core::protocol::{Revision, code, meta};
+use rehearsal_core::trace::{Call, Entry, Fate, Likeness, RequestKey, Span, Tie, Weave, What, Woven, subject};
+use serde_json::Value;
+
+use super::key::about_key;
+use super::layout::{NOWHERE, ThingRecord};
+
+/// How many digests are kept together, and let go together.
+const CHUNK: usize = 4096;
+
+/// One thing of a session.
+#[derive(Debug)]
+pub(super) struct Digest {
+    pub(super) tie: Tie,
+    pub(super) span: Span,
+    pub(super) what: Kept,
+}
+
+/// What it is to a replay.
+#[derive(Debug)]
+pub(super) enum Kept {
+    /// A request of the client's.
+    Asked(Asked),
+    /// What is said again: what the server said or asked, and that the client gave up.
+    Said { is_call: bool },
+    /// The head of an answer over HTTP.
+    Head { is_stream: bool },
+    /// How long clients should wait before they come back to a closed stream, in milliseconds.
+    Retry(u64),
+    /// A stream ended.
+    Closed,
+}
+
+/// A request of the client's.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) key: RequestKey,
+    /// All that is about the same tool, prompt or resource.
+    pub(super) about: RequestKey,
+    pub(super) answered: Answered,
+    /// What only an exchange of several rounds has.
+    pub(super) rounds: Option<Box<Rounds>>,
+    /// The version that it claims, since 2026-07-28.
+    pub(super) claimed: Option<Revision>,
+    /// The version that was agreed on by it, before.
+    pub(super) agreed: Option<Revision>,
+    /// Whether it was refused for what its client claimed or sent as headers, which whoever serves finds out anew.
+    pub(super) is_about_itself: bool,
+    /// Whether whoever does not need it does not ask for it.
+    pub(super) is_protocol: bool,
+    /// Whether it listens for the whole session.
+    pub(super) listens: bool,
+}
+
+/// Where the answer to a request came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answered {
+    Never,
+    OnItsStream,
+    /// On another stream, when its client came back.
+    Elsewhere,
+}
+
+/// How a request goes on with an exchange, or its answer leaves it open. A state may be missing.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    /// The state that it brings back.
+    pub(super) from: Option<Option<String>>,
+    /// The state that the next round brings back.
+    pub(super) to: Option<Option<String>>,
+}
+
+impl Digest {
+    /// That of a call; `None` for one that nobody could ask again.
+    pub(super) fn of_call(call: &Call, span: Span, likeness: &Likeness) -> Option<Digest> {
+        let what = match call.asker {
+            Side::Client => Kept::Asked(Asked::new(call, likeness)?),
+            Side::Server => Kept::Said { is_call: true },
+        };
+        Some(Digest { tie: Tie::of_call(call), span, what })
+    }
+
+    /// That of anything else; `None` for what a replay has no use for.
+    pub(super) fn of_entry(entry: &Entry, span: Span) -> Option<Digest> {
+        let what = match &entry.what {
+            What::Message { from, message, .. } if is_said(*from, message) => Kept::Said { is_call: false },
+            What::Http { from: Side::Server, head, .. } if head.status == Some(200) => {
+                let kind = head.headers.get("content-type")?;
+                Kept::Head { is_stream: kind.starts_with("text/event-stream") }
+            }
+            What::Event { retry: Some(retry), .. } => Kept::Retry(*retry),
+            What::ChannelEnded { .. } => Kept::Closed,
+            What::Message { .. }
+            | What::Http { .. }
+            | What::Event { .. }
+            | What::Stderr { .. }
+            | What::Piece { .. }
+            | What::Ended(_) => return None,
+        };
+        Some(Digest { tie: Tie::of_entry(entry), span, what })
+    }
+
+    /// Where that stands which is said again.
+    pub(super) fn said(&self) -> Option<ThingRecord> {
+        let Kept::Said { is_call } = self.what else { return None };
+        Some(self.record(is_call))
+    }
+
+    /// The end of the stream of a request that was answered elsewhere.
+    pub(super) fn closed_early(&self, call: &Digest, asked: &Asked) -> Option<ThingRecord> {
+        let is_its_own = matches!(self.what, Kept::Closed) && self.tie.channel() == call.tie.channel();
+        let is_early = asked.answered == Answered::Elsewhere && self.tie.seq() < call.tie.settled();
+        (is_its_own && is_early).then(|| self.record(false))
+    }
+
+    fn record(&self, is_call: bool) -> ThingRecord {
+        ThingRecord { span: self.span, seq: self.tie.seq(), after: NOWHERE, is_call, is_late: false }
+    }
+}
+
+impl Asked {
+    fn new(call: &Call, likeness: &Likeness) -> Option<Asked> {
+        let message = &call.request.message;
+        let method = message.method()?;
+        let params = message.params().and_then(|params| params.value().ok());
+        let params = params.as_ref();
+        let agreed = (*method == Method::INITIALIZE).then(|| answered(call, "protocolVersion")).flatten();
+        Some(Asked {
+            key: likeness.key(method, params),
+            about: about_key(method, subject(message).as_deref()),
+            answered: match &call.response {
+                None => Answered::Never,
+                Some(answer) if answer.channel == call.channel() => Answered::OnItsStream,
+                Some(_) => Answered::Elsewhere,
+            },
+            rounds: Rounds::of(call, params).map(Box::new),
+            claimed: claims(params).and_then(|claims| claims.get(meta::PROTOCOL_VERSION)?.as_str()?.parse().ok()),
+            agreed: agreed.and_then(|version| version.as_str()?.parse().ok()),
+            is_about_itself: is_about_itself(call, params),
+            is_protocol: is_protocol(method),
+            listens: *method == Method::SUBSCRIPTIONS_LISTEN,
+        })
+    }
+}
+
+impl Rounds {
+    fn of(call: &Call, params: Option<&Value>) -> Option<Rounds> {
+        let param = |key: &str| params.and_then(|params| params.get(key));
+        let state = param("requestState");
+        let goes_on = state.is_some() || param("inputResponses").is_some();
+        let from = goes_on.then(|| state.map(ToString::to_string));
+        let is_open = Fate::of(call) == Fate::InputRequired;
+        let to = is_open.then(|| answered(call, "requestState").map(|state| state.to_string()));
+        (goes_on || is_open).then_some(Rounds { from, to })
+    }
+}
+
+/// A member of the result.
+fn answered(call: &Call, key: &str) -> Option<Value> {
+    let Reply::Result(result) = &call.response.as_ref()?.message.as_response()?.reply else { return None };
+    result.field(key)?.value().ok()
+}
+
+fn claims(params: Option<&Value>) -> Option<&Value> {
+    params?.get("_meta")
+}
+
+fn is_about_itself(call: &Call, params: Option<&Value>) -> bool {
+    let response = call.response.as_ref().and_then(|answer| answer.message.as_response());
+    let Some(Reply::Error(error)) = response.map(|response| &response.reply) else { return false };
+    let has = |key: &str| claims(params).is_some_and(|claims| claims.get(key).is_some());
+    let half = has(meta::PROTOCOL_VERSION) != has(meta::CLIENT_CAPABILITIES);
+    matches!(error.code, code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION)
+        || half && error.code == code::INVALID_PARAMS
+}
+
+fn is_protocol(method: &Method) -> bool {
+    let name = method.as_str();
+    matches!(
+        name,
+        "initialize"
+            | "ping"
+            | "server/discover"
+            | "subscriptions/listen"
+            | "logging/setLevel"
+            | "tools/list"
+            | "prompts/list"
+            | "resources/list"
+            | "resources/templates/list"
+    )
+}
+
+fn is_said(from: Side, message: &Message) -> bool {
+    let Some(notification) = message.as_notification() else { return false };
+    match from {
+        Side::Client => notification.method == Method::CANCELLED,
+        // These are made anew for each client.
+        Side::Server => {
+            notification.method != Method::SUBSCRIPTION_ACKNOWLEDGED && notification.method != Method::CANCELLED
+        }
+    }
+}
+
+/// The digests of one session.
+#[derive(Debug, Default)]
+pub(super) struct Digests {
+    pub(super) calls: Pile,
+    pub(super) entries: Pile,
+}
+
+/// Digests in the order in which they came. Their memory is given back while they are taken.
+#[derive(Debug, Default)]
+pub(super) struct Pile(Vec<Vec<Digest>>);
+
+impl Digests {
+    /// All of them in the order in which they began, each under what it belongs to.
+    pub(super) fn in_order(self) -> impl Iterator<Item = Woven<Digest>> {
+        let mut calls = self.calls.0.into_iter().flatten().peekable();
+        let mut entries = self.entries.0.into_iter().flatten().peekable();
+        let mut weave = Weave::default();
+        iter::from_fn(move || {
+            while !weave.is_full() {
+                let is_call = match (calls.peek(), entries.peek()) {
+                    (Some(call), Some(entry)) => call.tie.settled() < entry.tie.settled(),
+                    (call, _) => call.is_some(),
+                };
+                let Some(next) = (if is_call { calls.next() } else { entries.next() }) else { break };
+                let tie = next.tie;
+                weave.take(next, tie, 0);
+            }
+            weave.give()
+        })
+    }
+}
+
+impl Extend<Digest> for Pile {
+    fn extend<I: IntoIterator<Item = Digest>>(&mut self, digests: I) {
+        for digest in digests {
+            match self.0.last_mut().filter(|chunk| chunk.len() < CHUNK) {
+                Some(chunk) => chunk.push(digest),
+                None => {
+                    let mut chunk = Vec::with_capacity(if self.0.is_empty() { 1 } else { CHUNK });
+                    chunk.push(digest);
+                    self.0.push(chunk);
+                }
+            }
+        }
+    }
+}
