@@ -13,7 +13,7 @@ use rehearsal::core::redact::{Redaction, Rule};
 use rehearsal::core::trace::Likeness;
 use rehearsal::mock::Server;
 use rehearsal::record::Recorder;
-use rehearsal::replay::{Ledger, Options, Repeat, ReplayError, Sessions, Unknown, Upstream};
+use rehearsal::replay::{Indexed, Ledger, OnIndex, Options, Repeat, ReplayError, Sessions, Unknown, Upstream};
 use rehearsal::store::Input;
 use rehearsal::wire::http::server::{BindError, HttpServer, Options as HttpOptions};
 use serde_json::{Map, Value};
@@ -204,10 +204,12 @@ impl ReplayFailure {
 impl Replay {
     /// Serves until the client is gone, or until somebody ends us.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let options = self.options()?;
+        let options = Options { on_index: on_index(context), ..self.options()? };
         let upstream = self.upstream(context)?;
         let input = Input::from(self.trace.clone());
-        let replay = rehearsal::replay::Replay::open_with(&input, options, upstream).map_err(ReplayFailure::Open)?;
+        let replay = rehearsal::replay::Replay::open_with(&input, options, upstream);
+        context.talk.end_status();
+        let replay = replay.map_err(ReplayFailure::Open)?;
         let (talk, verbose) = (context.talk.clone(), self.verbose);
         let server = replay.server(move |called, answer| heard(called, answer, verbose, &talk));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
@@ -265,6 +267,7 @@ impl Replay {
             sessions: Sessions { id: self.session.clone(), metadata: self.metadata.clone(), by_client: self.by_client },
             pace: self.pace,
             redaction: self.redaction(),
+            on_index: OnIndex::default(),
         })
     }
 
@@ -320,6 +323,14 @@ impl Replay {
         }
         Ok(())
     }
+}
+
+/// Shows on a terminal how far the index is built.
+fn on_index(context: &Context) -> OnIndex {
+    let talk = context.talk.clone();
+    OnIndex::new(move |Indexed { bytes, of }| {
+        talk.status(&format!("indexing: {} of {} MB", bytes / 1_000_000, of / 1_000_000));
+    })
 }
 
 /// ```text

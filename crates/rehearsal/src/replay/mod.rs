@@ -24,5 +24,5 @@ mod tasks;
 pub use forward::Upstream;
 pub use index::IndexError;
 pub use ledger::{Ledger, LedgerLine};
-pub use options::{Options, Repeat, Sessions, Unknown};
+pub use options::{Indexed, OnIndex, Options, Repeat, Sessions, Unknown};
 pub use replay::{Replay, ReplayError};

@@ -1,5 +1,8 @@
 //! How a recording is replayed.
 
+use std::fmt;
+use std::sync::Arc;
+
 use rehearsal_core::answer::Pace;
 use rehearsal_core::matcher::Matcher;
 use rehearsal_core::redact::Redaction;
@@ -22,6 +25,8 @@ pub struct Options {
     pub pace: Pace,
     /// How secrets were taken out of the trace.
     pub redaction: Redaction,
+    /// Who sees how far the index is built, where one must be.
+    pub on_index: OnIndex,
 }
 
 impl Default for Options {
@@ -34,6 +39,7 @@ impl Default for Options {
             sessions: Sessions::default(),
             pace: Pace::None,
             redaction: Redaction::standard(),
+            on_index: OnIndex::default(),
         }
     }
 }
@@ -67,4 +73,36 @@ pub struct Sessions {
     pub metadata: Vec<(String, String)>,
     /// For each client only those of a client of its name, where there are any.
     pub by_client: bool,
+}
+
+/// Sees how far an index is built, every few thousand messages.
+#[derive(Clone, Default)]
+pub struct OnIndex(Option<Arc<dyn Fn(Indexed) + Send + Sync>>);
+
+/// How far an index is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Indexed {
+    /// How many bytes of the trace were read.
+    pub bytes: u64,
+    /// How many it has.
+    pub of: u64,
+}
+
+impl OnIndex {
+    /// Calls this.
+    pub fn new(see: impl Fn(Indexed) + Send + Sync + 'static) -> OnIndex {
+        OnIndex(Some(Arc::new(see)))
+    }
+
+    pub(super) fn see(&self, indexed: Indexed) {
+        if let Some(see) = &self.0 {
+            see(indexed);
+        }
+    }
+}
+
+impl fmt::Debug for OnIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OnIndex").field(&self.0.is_some()).finish()
+    }
 }

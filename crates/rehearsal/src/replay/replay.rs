@@ -93,7 +93,7 @@ impl Replay {
         upstream: Option<Upstream>,
     ) -> Result<Replay, Option<IndexError>> {
         let open = |existing| {
-            let tape = Tape::open(recording, path, &options.likeness, existing)?;
+            let tape = Tape::open(recording, path, &options, existing)?;
             let (selected, opening) = (selected(&tape, &options)?, opening(&tape)?);
             Ok((tape, selected, opening))
         };

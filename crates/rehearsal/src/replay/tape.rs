@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rehearsal_core::answer::{Place, Recorded, Thing};
 use rehearsal_core::message::Message;
-use rehearsal_core::trace::{Format, Inside, Likeness, ReadError, Span, TraceWriter};
+use rehearsal_core::trace::{Format, Inside, ReadError, Span, TraceWriter};
 
 use super::index::{self, Existing, Facts, Group, Index, IndexError, damaged};
+use super::options::Options;
 use crate::store::{BadLines, Recording};
 
 /// How many exchanges are kept in memory.
@@ -38,14 +39,14 @@ impl Tape {
     pub(super) fn open(
         recording: &Recording,
         path: Option<&Path>,
-        likeness: &Likeness,
+        options: &Options,
         existing: Existing,
     ) -> Result<Tape, IndexError> {
         let (recording, path) = match recording.format() {
             Format::Trace => (recording.clone(), path),
             _ => (converted(recording)?, None),
         };
-        let index = index::open(&recording, path, likeness, existing)?;
+        let index = index::open(&recording, path, options, existing)?;
         let file = Arc::clone(recording.file());
         let length = file.metadata()?.len();
         Ok(Tape { file, length, index, kept: Mutex::default(), facts: Mutex::default() })

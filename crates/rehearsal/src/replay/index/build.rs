@@ -14,14 +14,23 @@ use rehearsal_core::trace::{Likeness, Part, ReadError, TraceReader};
 use super::collect::Collection;
 use super::digest::{Digest, Digests};
 
-/// Everything that an index of this trace has.
+/// After how many parts it is told how far the reading is.
+const TELL: usize = 4096;
+
+/// Everything that an index of this trace has; `see` is told at which byte the reading is.
 pub(super) fn collect<R: BufRead + Seek>(
     mut reader: TraceReader<R>,
     likeness: &Likeness,
+    see: impl Fn(u64),
 ) -> Result<Collection, ReadError> {
     let (mut all, mut session) = (Collection::default(), Digests::default());
+    let mut parts = 0_usize;
     while let Some(part) = reader.next() {
         let span = reader.span();
+        parts += 1;
+        if parts.is_multiple_of(TELL) {
+            see(span.offset);
+        }
         match part? {
             Part::Start(start) => all.start(start),
             Part::Call(call) => session.calls.extend(all.digest(&call, span, likeness)),
@@ -91,7 +100,7 @@ mod tests {
         let (length, read) = (text.len(), Rc::new(Cell::new(0)));
         let input = Once { input: Cursor::new(text.into_bytes()), read: read.clone() };
         let reader = TraceReader::new(BufReader::with_capacity(16, input));
-        let all = collect(reader, &Likeness::default()).unwrap();
+        let all = collect(reader, &Likeness::default(), |_| {}).unwrap();
         assert_eq!(read.get(), length);
         assert_eq!(things(&all), [vec![1, 2], vec![6], vec![1, 2], vec![6]]);
     }
@@ -99,7 +108,7 @@ mod tests {
     #[test]
     fn what_else_was_said_may_come_before_the_calls() {
         let text = trace([HEAD, MESSAGES, CALLS]);
-        let all = collect(TraceReader::new(Cursor::new(text)), &Likeness::default()).unwrap();
+        let all = collect(TraceReader::new(Cursor::new(text)), &Likeness::default(), |_| {}).unwrap();
         assert_eq!(things(&all), [vec![1, 2], vec![6], vec![1, 2], vec![6]]);
     }
 }

@@ -13,6 +13,7 @@ use super::build::collect;
 use super::layout::Origin;
 use super::lookup::Index;
 use super::write::write;
+use crate::replay::options::{Indexed, Options};
 use crate::store::Recording;
 
 /// How much of each end of a trace is looked at to tell whether it is the same.
@@ -43,9 +44,10 @@ pub(in crate::replay) enum Existing {
 pub(in crate::replay) fn open(
     recording: &Recording,
     path: Option<&Path>,
-    likeness: &Likeness,
+    options: &Options,
     existing: Existing,
 ) -> Result<Index, IndexError> {
+    let likeness = &options.likeness;
     let origin = origin(recording.file(), likeness)?;
     let beside = path.map(beside);
     let found = beside.as_deref().filter(|_| existing == Existing::Use);
@@ -55,7 +57,8 @@ pub(in crate::replay) fn open(
     {
         return Ok(index);
     }
-    let all = collect(recording.trace_reader(), likeness)?;
+    let see = |bytes| options.on_index.see(Indexed { bytes, of: origin.length });
+    let all = collect(recording.trace_reader(), likeness, see)?;
     let kept = beside.as_deref().and_then(|beside| Some((beside, new_beside(beside)?)));
     let file = match kept {
         Some((beside, mut file)) => {
