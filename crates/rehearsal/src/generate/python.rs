@@ -27,7 +27,6 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
     let responses = Value::Object(responses);
     let context = context! {
         source => plain_words(source),
-        file => file_name(learned),
         name => literal(&learned.name().into()),
         version => literal(&learned.version().into()),
         title => text("title"),

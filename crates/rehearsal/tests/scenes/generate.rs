@@ -120,7 +120,7 @@ fn a_recording_becomes_a_python_file() {
     """A mock MCP server that answers like trace.jsonl.
 
         pip install "mcp>=2,<3"
-        python weather_server.py        # serves over stdio
+        python THIS_FILE        # serves over stdio
 
     What was recorded is in `MOCK_RESPONSES`. Which answer a request gets is decided by
     `MockMCPServer._find_matching_response`: override it for another way of matching.
