@@ -230,7 +230,7 @@ impl ExpectedCall {
         }
         if let Some(arguments) = fields.get("arguments") {
             let matcher = match arguments {
-                Value::Object(fields) => Matcher::parse_fields(fields),
+                Value::Object(fields) => Matcher::parse_arguments(fields, |_| false),
                 _ => Matcher::parse(arguments),
             };
             expected = expected.arguments(matcher.map_err(|error| format!("`arguments`: {error}"))?);

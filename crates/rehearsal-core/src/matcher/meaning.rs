@@ -38,9 +38,7 @@ impl Meaning {
                 }
                 let hint = match misspelled {
                     Some((_, meant)) => format!("did you mean the operator `{meant}`?"),
-                    None => format!(
-                        "if `{operator}` is a key of the data, wrap the object: {{ subset: {{ {operator}: …, {key}: … }} }}"
-                    ),
+                    None => wrapped(operator, key),
                 };
                 let key = misspelled.map_or(key.as_str(), |(key, _)| key);
                 let problem = Problem::Mixed { operator: (*operator).clone(), key: key.to_owned() };
@@ -48,6 +46,30 @@ impl Meaning {
             }
         }
     }
+
+    /// What an object means whose keys are arguments, some of them known by name.
+    pub(super) fn of_arguments(
+        fields: &Map<String, Value>,
+        is_name: impl Fn(&str) -> bool,
+    ) -> Result<Meaning, MatcherError> {
+        let mut names = fields.keys().filter(|key| !operator::OF_OBJECTS.contains(&key.as_str()) || is_name(key));
+        let combination = |key: &&String| operator::COMBINATIONS.contains(&key.as_str()) && !is_name(key);
+        match (names.next(), fields.keys().find(combination)) {
+            (None, _) if !fields.is_empty() => Ok(Meaning::Operators),
+            (Some(key), Some(operator)) => {
+                let problem = Problem::Mixed { operator: operator.clone(), key: key.clone() };
+                Err(problem.at(&Path::root()).hint(format!(
+                    "join the two: {{ all_of: [{{ {operator}: … }}, {{ {key}: … }}] }}; {}",
+                    wrapped(operator, key)
+                )))
+            }
+            (None | Some(_), _) => Ok(Meaning::Data),
+        }
+    }
+}
+
+fn wrapped(operator: &str, key: &str) -> String {
+    format!("if `{operator}` is a key of the data, wrap the object: {{ subset: {{ {operator}: …, {key}: … }} }}")
 }
 
 fn unknown_type(name: &str, meant: &str) -> MatcherError {

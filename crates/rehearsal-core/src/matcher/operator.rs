@@ -23,6 +23,12 @@ pub(super) const WORDS: [&str; 19] = [
     "not",
 ];
 
+/// Those that say something about a whole object and are hardly ever names of arguments.
+pub(super) const OF_OBJECTS: [&str; 8] = ["any", "exact", "subset", "schema", "at", "any_of", "all_of", "not"];
+
+/// Those of them that are never data beside ordinary keys.
+pub(super) const COMBINATIONS: [&str; 3] = ["any_of", "all_of", "not"];
+
 /// Names for types in other languages, and what they are called here.
 const TYPE_ALIASES: [(&str, &str); 9] = [
     ("bool", "boolean"),

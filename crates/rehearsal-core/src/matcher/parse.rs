@@ -43,6 +43,28 @@ impl Matcher {
         }
         parser.fields(written)
     }
+
+    /// Reads a matcher for the arguments of something, or for answers by the names of questions. Its first keys are
+    /// operators only where all of them are words for a whole object ([`operator::OF_OBJECTS`]); `type`, `length` and the
+    /// like are names there, and so is every key that `is_name` knows.
+    pub fn parse_arguments(
+        written: &Map<String, Value>,
+        is_name: impl Fn(&str) -> bool,
+    ) -> Result<Matcher, MatcherError> {
+        match Meaning::of_arguments(written, is_name)? {
+            Meaning::Data => Matcher::parse_fields(written),
+            Meaning::Operators => {
+                let mut path = Path::root();
+                written.iter().try_for_each(|(key, value)| {
+                    path.push(key.as_str());
+                    refuse_depth(value, DEPTH_LIMIT - 1, &mut path)?;
+                    path.pop();
+                    Ok(())
+                })?;
+                Parser { path }.operators(written)
+            }
+        }
+    }
 }
 
 /// A written matcher being read; `path` is the place that is being looked at.
@@ -380,6 +402,36 @@ mod tests {
         assert!(matcher.matches(&json!({"type": "string", "length": 4})));
         let error = Matcher::parse_fields(json!({"at": {"matches": "("}}).as_object().unwrap());
         assert_eq!(error.unwrap_err().path.to_string(), "$.at.matches");
+    }
+
+    #[test]
+    fn operators_for_a_whole_object_are_operators_of_the_arguments_too() {
+        let read = |written: Value, names: &[&str]| {
+            Matcher::parse_arguments(written.as_object().unwrap(), |key| names.contains(&key))
+        };
+        for (written, fits, differs) in [
+            (json!({"any_of": [{"city": "A"}, {"city": "B"}]}), json!({"city": "B"}), json!({"city": "C"})),
+            (json!({"not": {"city": "C"}}), json!({"city": "A"}), json!({"city": "C"})),
+            (json!({"exact": {"city": "A"}}), json!({"city": "A"}), json!({"city": "A", "days": 1})),
+            (json!({"subset": {"not": 1}}), json!({"not": 1}), json!({"not": 2})),
+            (json!({"at": {"$.a[0]": 1}}), json!({"a": [1]}), json!({"a": [2]})),
+            (json!({"type": "string", "contains": "x"}), json!({"type": "string", "contains": "x"}), json!({})),
+            (json!({"schema": "public", "table": "x"}), json!({"schema": "public", "table": "x"}), json!({})),
+        ] {
+            let matcher = read(written.clone(), &[]).unwrap();
+            assert!(matcher.matches(&fits) && !matcher.matches(&differs), "{written}");
+        }
+        let named = read(json!({"at": "10:00", "not": {"gte": 1}}), &["at", "not"]).unwrap();
+        assert!(named.matches(&json!({"at": "10:00", "not": 1})));
+        for (written, message) in [
+            (json!({"any_of": 5}), "$.any_of: `any_of` takes a list with at least one matcher, not 5"),
+            (json!({"at": "10:00"}), "$.at: `at` takes an object of JSON paths, not \"10:00\""),
+            (json!({"any_of": [{"a": 1}], "city": "A"}), "$: operator `any_of` stands beside the ordinary key `city`"),
+        ] {
+            let error = read(written, &[]).unwrap_err();
+            assert_eq!(error.to_string(), message);
+            assert!(error.hint.is_some());
+        }
     }
 
     #[test]

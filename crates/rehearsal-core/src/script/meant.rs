@@ -44,15 +44,29 @@ impl Meaning for Schema {
     }
 }
 
-/// A matcher for arguments, or for answers by the names of questions: its first keys are names and never operators.
+/// A matcher for arguments, or for answers by the names of questions: its first keys are names, unless all of them are
+/// operators for a whole object.
 #[derive(Clone, Debug)]
 pub struct When(pub Matcher);
 
 impl Meaning for When {
     fn of(written: &Value) -> Result<When, MatcherError> {
         match written {
-            Value::Object(fields) => Matcher::parse_fields(fields).map(When),
+            Value::Object(fields) => Matcher::parse_arguments(fields, |_| false).map(When),
             _ => Matcher::parse(written).map(When),
+        }
+    }
+}
+
+impl Meant<When> {
+    /// Says which words are names of arguments, before anybody asks what it means.
+    pub(super) fn with_names(&self, is_name: impl Fn(&str) -> bool) {
+        if let Value::Object(fields) = &self.written
+            && fields.keys().any(|key| is_name(key))
+        {
+            let meaning = Matcher::parse_arguments(fields, is_name).map(When).map_err(Box::new);
+            // Whoever came first has read the same.
+            let _ = self.meaning.set(meaning);
         }
     }
 }

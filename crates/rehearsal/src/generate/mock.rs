@@ -309,12 +309,21 @@ fn when(arguments: Option<&Map<String, Value>>, keys: &BTreeSet<&String>) -> Opt
     if arguments.is_empty() {
         // Whatever other calls gave must not be there.
         let absent: Map<_, _> = keys.iter().map(|key| ((*key).clone(), json!({"present": false}))).collect();
-        return (!absent.is_empty()).then_some(Value::Object(absent));
+        return (!absent.is_empty()).then(|| as_names(absent));
     }
     let exactly = |value: &Value| match value {
         // Short and clear where nothing in it could be taken for an operator, and nothing could be added.
         Value::Array(items) if items.iter().all(|item| !item.is_object() && !item.is_array()) => value.clone(),
         value => Matcher::exact(value.clone()).to_value(),
     };
-    Some(arguments.iter().map(|(key, value)| (key.clone(), exactly(value))).collect())
+    let wanted: Map<_, _> = arguments.iter().map(|(key, value)| (key.clone(), exactly(value))).collect();
+    Some(as_names(wanted))
+}
+
+/// Matchers by the names of arguments; wrapped where those could be taken for operators.
+fn as_names(wanted: Map<String, Value>) -> Value {
+    match Matcher::parse_arguments(&wanted, |_| false) {
+        Ok(Matcher::Object(fields)) if fields.len() == wanted.len() => Value::Object(wanted),
+        Ok(_) | Err(_) => json!({"subset": wanted}),
+    }
 }

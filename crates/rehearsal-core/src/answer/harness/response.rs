@@ -54,6 +54,8 @@ struct Written {
     error: Option<ErrorAnswer>,
     #[serde(alias = "_meta")]
     meta: Option<Map<String, Value>>,
+    #[serde(alias = "toolArgs")]
+    tool_args: Option<Value>,
     delay: Option<Delay>,
     fault: Option<Located<FaultKind>>,
 }
@@ -83,8 +85,9 @@ fn response(value: Value) -> Result<Response, String> {
     let result = take(["result", "result"]);
     let error = take(["error", "error"]);
     let meta = take(["meta", "_meta"]);
+    let tool_args = take(["tool_args", "toolArgs"]);
     let said = |one: &Option<Value>| one.is_some();
-    let parts = said(&text) || said(&content) || said(&structured) || said(&is_error) || said(&meta);
+    let parts = [&text, &content, &structured, &is_error, &meta, &tool_args].into_iter().any(said);
     let kinds = usize::from(parts) + usize::from(said(&result)) + usize::from(said(&error));
     if kinds > 1 {
         return Err("it is one of `error`, `result`, and everything else".to_owned());
@@ -111,7 +114,8 @@ fn response(value: Value) -> Result<Response, String> {
                 },
             };
             result.insert("content".to_owned(), blocks);
-            let others = [("structuredContent", structured), ("isError", is_error), ("_meta", meta)];
+            let others =
+                [("structuredContent", structured), ("isError", is_error), ("_meta", meta), ("toolArgs", tool_args)];
             let others = others.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
             result.extend(others);
             Said::Result(result)
@@ -198,6 +202,7 @@ mod tests {
             "structured_content": {"mime_type": "mine", "is_error": {"meta": 1}, "deep": [{"last_modified": 2}]},
             "is_error": false,
             "meta": {"a_b/c_d": {"mime_type": 1}},
+            "tool_args": {"task_id": {"mime_type": 1}},
         });
         let expected = json!({
             "content": [
@@ -208,6 +213,7 @@ mod tests {
             "structuredContent": {"mime_type": "mine", "is_error": {"meta": 1}, "deep": [{"last_modified": 2}]},
             "isError": false,
             "_meta": {"a_b/c_d": {"mime_type": 1}},
+            "toolArgs": {"task_id": {"mime_type": 1}},
         });
         assert_eq!(result(given), expected);
         assert_eq!(

@@ -170,8 +170,21 @@ tools:
 #[test]
 fn an_argument_may_be_called_like_an_operator() {
     let mut stage = Stage::new(
-        "tools: [{ name: t, answers: [{ when: { matches: x, any_of: [1] }, text: these }, { text: others }] }]",
+        "tools: [{ name: t, answers: [{ when: { matches: x, length: 2 }, text: words }, \
+         { when: { subset: { matches: x, any_of: [1] } }, text: these }, { text: others }] }]",
     );
+    assert_eq!(stage.call("t", json!({"matches": "x", "length": 2})), "words");
     assert_eq!(stage.call("t", json!({"matches": "x", "any_of": [1]})), "these");
     assert_eq!(stage.call("t", json!({"matches": "y", "any_of": [1]})), "others");
+}
+
+#[test]
+fn operators_combine_matchers_for_all_the_arguments() {
+    let mut stage = Stage::new(
+        "tools: [{ name: t, answers: [{ when: { any_of: [{ city: A }, { city: B }] }, text: either }, \
+         { when: { not: { city: C } }, text: other }, { text: C }] }]",
+    );
+    for (city, said) in [("A", "either"), ("B", "either"), ("C", "C"), ("D", "other")] {
+        assert_eq!(stage.call("t", json!({"city": city})), said);
+    }
 }

@@ -15,6 +15,7 @@
 //! content, schemas, `meta`, text) is never touched.
 
 mod answer;
+mod arguments;
 mod check;
 mod content;
 mod editor;

@@ -1,5 +1,7 @@
 //! Names that a mock file has for things.
 
+use std::collections::BTreeSet;
+
 /// The names that a mock file has for tools.
 pub(crate) fn is_tool_name(name: &str) -> bool {
     let legal = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
@@ -11,4 +13,17 @@ pub(crate) fn has_scheme(uri: &str) -> bool {
     let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
     scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+}
+
+/// The variables of a URI template; `None` if one of its braces is open.
+pub(crate) fn variables(template: &str) -> Option<BTreeSet<&str>> {
+    let mut variables = BTreeSet::new();
+    let mut rest = template;
+    while let Some(open) = rest.find('{') {
+        let close = open + rest[open..].find('}')?;
+        let name = rest[open + 1..close].trim_start_matches(['+', '#', '/', '.', ';', '?', '&']);
+        variables.extend(name.split(',').map(|name| name.trim_end_matches('*')));
+        rest = &rest[close + 1..];
+    }
+    Some(variables)
 }

@@ -1,5 +1,6 @@
 //! Text into a mock without mistakes.
 
+use super::arguments::name_arguments;
 use super::{MockFile, Otherwise, check};
 use crate::script::tree::Tree;
 use crate::script::{ScriptError, Span, read};
@@ -7,6 +8,7 @@ use crate::script::{ScriptError, Span, read};
 /// Reads and checks a mock file that is used like this; everything that is wrong with it is told at once, in the order of the file.
 pub fn parse(file: &str, text: &str, otherwise: Otherwise) -> Result<MockFile, ScriptError> {
     let mock: MockFile = read(file, text)?;
+    name_arguments(&mock);
     let found = check::check(&mock, otherwise);
     if found.is_empty() {
         return Ok(mock);

@@ -1,13 +1,13 @@
 //! What is wrong with a file and what it offers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
 use crate::json::Path;
 use crate::matcher::MatcherError;
 use crate::protocol::Revision;
-use crate::script::mock::names::{has_scheme, is_tool_name};
+use crate::script::mock::names::{has_scheme, is_tool_name, variables};
 use crate::script::mock::{AnswerRule, Ask, FaultKind, FaultRule, MockFile, Otherwise, Prompt, Resource, Step, Tool};
 use crate::script::{Located, Meaning, Meant, Problem, Span, When};
 
@@ -166,17 +166,10 @@ impl Checker {
     }
 
     fn uri_template(&mut self, template: &Located<String>, complete: &BTreeMap<String, Vec<String>>) {
-        let mut variables = BTreeSet::new();
-        let mut rest = template.as_str();
-        while let Some(open) = rest.find('{') {
-            let Some(close) = rest[open..].find('}') else {
-                self.say(template.at, "a `{` without its `}`");
-                return;
-            };
-            let name = rest[open + 1..open + close].trim_start_matches(['+', '#', '/', '.', ';', '?', '&']);
-            variables.extend(name.split(',').map(|name| name.trim_end_matches('*')));
-            rest = &rest[open + close + 1..];
-        }
+        let Some(variables) = variables(template) else {
+            self.say(template.at, "a `{` without its `}`");
+            return;
+        };
         if variables.is_empty() {
             let message = "a template without variables is a resource";
             self.advise(template.at, message, "write `{name}` where it varies, or list it under `resources`");
