@@ -104,7 +104,9 @@ pub(super) fn wire(tree: &Tree) -> Tree {
             let mut object = Tree::Object(Vec::with_capacity(members.len()));
             for (key, value) in members.iter().filter(|(key, value)| key != "_type" && !value.is_null()) {
                 let key = KEYS.iter().find(|(python, _)| python == key).map_or(key.as_str(), |(_, wire)| wire);
-                object.set(key, if DATA.contains(&key) { value.clone() } else { wire(value) });
+                // The arguments of a prompt in a list are descriptions, those of a call are data.
+                let is_data = DATA.contains(&key) && !(key == "arguments" && matches!(value, Tree::List(_)));
+                object.set(key, if is_data { value.clone() } else { wire(value) });
             }
             object
         }

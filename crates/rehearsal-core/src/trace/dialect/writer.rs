@@ -425,6 +425,14 @@ mod tests {
                 r#"{"success":true,"result":[{"type":"text","text":"x"}]}"#,
                 r#""result":{"content":[{"type":"text","text":"x"}]}}"#,
             ),
+            (
+                r#"{"success":true,"result":{"prompts":[{"name":"p","title":null,"arguments":[{"_type":"PromptArgument","name":"a","description":null,"required":null}]}]}}"#,
+                r#""result":{"prompts":[{"name":"p","arguments":[{"name":"a"}]}]}}"#,
+            ),
+            (
+                r#"{"success":true,"result":{"content":[{"type":"tool_use","arguments":{"a":null}}]}}"#,
+                r#""result":{"content":[{"type":"tool_use","arguments":{"a":null}}]}}"#,
+            ),
             (r#"{"success":true,"result":null,"error":null}"#, r#""result":{}}"#),
             (r#"{"result":{"content":[]}}"#, r#""result":{"content":[]}}"#),
             (
