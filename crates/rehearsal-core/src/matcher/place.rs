@@ -1,5 +1,6 @@
 //! A matcher for what a JSON path finds.
 
+use serde_json::Value;
 use serde_json_path::JsonPath;
 
 use super::error::Problem;
@@ -42,6 +43,11 @@ impl At {
     /// What every node that is found must be.
     pub fn matcher(&self) -> &Matcher {
         &self.matcher
+    }
+
+    /// Whether there is anything at the path.
+    pub fn finds(&self, value: &Value) -> bool {
+        !self.query.query(value).is_empty()
     }
 
     pub(super) fn query(&self) -> &JsonPath {

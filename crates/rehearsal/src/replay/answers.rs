@@ -12,20 +12,20 @@ use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
 use rehearsal_core::protocol::{Era, code, meta};
 use rehearsal_core::script::mock::LogLevel;
-use rehearsal_core::trace::{Likeness, RequestKey, subject};
+use rehearsal_core::trace::{RequestKey, subject};
 use serde_json::{Value, json};
 
-use super::index::{about_key, method_key};
+use super::index::method_key;
 use super::ledger::Ledger;
-use super::options::{Repeat, Unknown};
+use super::options::Repeat;
 use super::progress::{Progress, Taken};
-use super::replay::{CANDIDATES, Shared};
+use super::replay::Shared;
 use super::tape::request;
 use super::tasks::TaskAnswer;
 use crate::mock::{Answers, Forwards};
 
 /// How many recordings are looked at for a list.
-const LOOKED_AT: u32 = 10_000;
+pub(super) const LOOKED_AT: u32 = 10_000;
 
 impl Answers for Shared {
     fn begin(&self, asked: Asked, memory: &mut Memory, world: &World<'_>) -> Begun {
@@ -91,7 +91,16 @@ impl Shared {
             Some(Taken::UsedUp(_) | Taken::None) | None => None,
         };
         let recorded = number.map(|number| self.tape.recorded(number)).transpose()?;
-        let found = recorded.as_ref().and_then(|recorded| Opening::recorded(&recorded.call));
+        let mut found = recorded.as_ref().and_then(|recorded| Opening::recorded(&recorded.call));
+        if let (None, Some(client)) = (&found, self.client(&asked)) {
+            // What the server said to clients of its name in the other era.
+            for method in [Method::INITIALIZE, Method::DISCOVER] {
+                let key = self.options.likeness.key(&method, None);
+                if let Some(number) = self.suiting(key, Some(client), 1)?.first() {
+                    found = found.or(Opening::recorded(&self.tape.recorded(*number)?.call));
+                }
+            }
+        }
         let opening = found.as_ref().unwrap_or(&self.opening);
         let reply = match asked.terms.era() {
             Era::Legacy => opening.initialize(&asked, memory).unwrap_or_else(Reply::Error),
@@ -126,7 +135,7 @@ impl Shared {
         }
         let is_list = asked.method.as_str().ends_with("/list");
         let repeat = if is_list { Repeat::Last } else { self.options.repeat };
-        if let Some(unfit) = self.unfit(&asked) {
+        if let Some(unfit) = self.unfit(&asked, key)? {
             return self.unknown(asked, &unfit, world);
         }
         let mut taken = self.take(key, &asked, repeat)?;
@@ -180,17 +189,6 @@ impl Shared {
                 }
             },
         }
-    }
-
-    /// Where a request does not fulfil what it must beside being recorded.
-    fn unfit(&self, asked: &Asked) -> Option<Unmatched> {
-        if self.options.matchers.is_empty() {
-            return None;
-        }
-        // With everything that does not count otherwise.
-        let whole = Likeness::default().view(&asked.method, Some(&asked.params));
-        let mismatches: Vec<_> = self.options.matchers.iter().flat_map(|matcher| matcher.check(&whole)).collect();
-        (!mismatches.is_empty()).then_some(Unmatched::Unfit { mismatches })
     }
 
     /// A list that was never asked for, made of what was used: clients ask for every list that a server declares. A real
@@ -311,7 +309,14 @@ impl Shared {
         Some(self.options.likeness.key(&asked.method, Some(&params)))
     }
 
-    fn play(&self, number: u32, asked: Asked, key: RequestKey, world: &World<'_>, step: usize) -> io::Result<Begun> {
+    pub(super) fn play(
+        &self,
+        number: u32,
+        asked: Asked,
+        key: RequestKey,
+        world: &World<'_>,
+        step: usize,
+    ) -> io::Result<Begun> {
         let mut rounds = self.tape.rounds(number)?;
         if asked.method == Method::TOOLS_CALL {
             rounds = rounds.into_iter().map(Recorded::for_call).collect();
@@ -327,48 +332,5 @@ impl Shared {
         let mut play = Box::new(play.from_step(step));
         let act = play.next(world);
         Ok(Begun::Plays(Performance::Recording(play), act))
-    }
-
-    /// What is done about a request that was not recorded.
-    fn unknown(&self, asked: Asked, why: &Unmatched, world: &World<'_>) -> io::Result<Begun> {
-        let name = asked.params.get("name").or_else(|| asked.params.get("uri"));
-        let name = name.and_then(Value::as_str).map(str::to_owned);
-        let mut ledger = self.ledger();
-        ledger.unmatched(asked.method.as_str(), name.clone());
-        ledger.forwarded += u64::from(self.upstream.is_some());
-        drop(ledger);
-        if self.options.unknown == Unknown::First && self.upstream.is_none() {
-            for key in [about_key(&asked.method, name.as_deref()), method_key(asked.method.as_str())] {
-                if let Some(group) = self.tape.index.group(key)? {
-                    let number = self.tape.index.member(group, 0)?;
-                    return self.play(number, asked, key, world, 0);
-                }
-            }
-        }
-        let answer = why.refusal(&asked.method, &asked.params);
-        Ok(Begun::Unknown(answer, Box::new(asked)))
-    }
-
-    /// The recording that differs least.
-    fn closest(&self, asked: &Asked, view: &Value) -> io::Result<Unmatched> {
-        let name = asked.params.get("name").or_else(|| asked.params.get("uri")).and_then(Value::as_str);
-        let about = self.tape.index.group(about_key(&asked.method, name))?;
-        let group = match about {
-            Some(group) => Some(group),
-            None => self.tape.index.group(method_key(asked.method.as_str()))?,
-        };
-        let Some(group) = group else { return Ok(Unmatched::Nothing) };
-        let mut recorded = Vec::new();
-        for number in self.tape.members(group, CANDIDATES) {
-            let found = self.tape.recorded(number?)?;
-            let params = request(&found).params().and_then(|params| params.value().ok());
-            let view = self.options.likeness.view(&asked.method, params.as_ref());
-            recorded.push((found.place.to_string(), view));
-        }
-        let closest = Likeness::closest(view, recorded);
-        Ok(match closest {
-            Some(closest) => Unmatched::Closest { place: closest.which, mismatches: closest.mismatches },
-            None => Unmatched::Nothing,
-        })
     }
 }

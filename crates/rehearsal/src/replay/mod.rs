@@ -20,6 +20,7 @@ mod progress;
 mod replay;
 mod tape;
 mod tasks;
+mod unmatched;
 
 pub use forward::Upstream;
 pub use index::IndexError;

@@ -94,7 +94,8 @@ impl Replay {
     ) -> Result<Replay, Option<IndexError>> {
         let open = |existing| {
             let tape = Tape::open(recording, path, &options, existing)?;
-            let (selected, opening) = (selected(&tape, &options)?, opening(&tape)?);
+            let selected = selected(&tape, &options)?;
+            let opening = opening(&tape, selected.as_deref())?;
             Ok((tape, selected, opening))
         };
         let (tape, selected, opening) = match open(Existing::Use) {
@@ -215,12 +216,22 @@ fn selected(tape: &Tape, options: &Options) -> io::Result<Option<Vec<bool>>> {
 }
 
 /// What is said where no handshake was recorded.
-fn opening(tape: &Tape) -> io::Result<Opening> {
+fn opening(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Opening> {
+    let is_selected = |session: u32| selected.is_none_or(|all| all.get(session as usize).copied().unwrap_or_default());
     for method in [Method::INITIALIZE, Method::DISCOVER] {
         let Some(group) = tape.index.group(Likeness::default().key(&method, None))? else { continue };
-        for number in tape.members(group, CANDIDATES) {
-            if let Some(opening) = Opening::recorded(&tape.recorded(number?)?.call) {
+        let mut looked_at = 0;
+        for number in tape.members(group, group.count) {
+            let number = number?;
+            if !is_selected(tape.index.exchange(number)?.session) {
+                continue;
+            }
+            if let Some(opening) = Opening::recorded(&tape.recorded(number)?.call) {
                 return Ok(opening);
+            }
+            looked_at += 1;
+            if looked_at >= CANDIDATES {
+                break;
             }
         }
     }
@@ -230,6 +241,7 @@ fn opening(tape: &Tape) -> io::Result<Opening> {
             used.push(*method);
         }
     }
-    let facts = if tape.index.sessions() > 0 { tape.index.facts(0)? } else { Facts::default() };
+    let first = (0..tape.index.sessions()).find(|session| is_selected(*session));
+    let facts = first.map(|session| tape.index.facts(session)).transpose()?.unwrap_or_default();
     Ok(Opening::inferred(&facts.server_info, used))
 }

@@ -164,3 +164,76 @@ fn where_nothing_can_be_written_the_index_is_elsewhere() {
     1 desktop 1
     ");
 }
+
+/// What was recorded in two houses, of servers that differ.
+fn houses() -> Stage {
+    let session = |house: &str, calls: &[(&str, i32)]| {
+        let hello = format!(
+            r#"{{"request": {{"method": "initialize", "args": [], "kwargs": {{}}}}, "response": {{"success": true, "result": {{"protocolVersion": "2025-11-25", "capabilities": {{"tools": {{}}}}, "serverInfo": {{"name": "{house}", "version": "1"}}}}}}}}"#
+        );
+        let calls = calls.iter().map(|(tool, level)| {
+            format!(
+                r#", {{"request": {{"method": "call_tool", "args": ["{tool}", {{"room": "hall", "level": {level}}}], "kwargs": {{}}}}, "response": {{"success": true, "result": {{"content": [{{"type": "text", "text": "{house} {tool}"}}]}}}}}}"#
+            )
+        });
+        let calls: String = calls.collect();
+        format!(
+            "{{\"session_id\": \"{house}\", \"metadata\": {{\"house\": \"{house}\"}}, \"calls\": [{hello}{calls}]}}\n"
+        )
+    };
+    let trace = session("cottage", &[("heat", 1), ("light", 1)]) + &session("tower", &[("heat", 2)]);
+    Stage::new().file("houses.jsonl", &trace)
+}
+
+#[test]
+fn a_matcher_is_for_requests_that_have_its_path() {
+    let stage = houses();
+    let replay = r#"rehearse replay -q houses.jsonl --match '$.params.arguments.level={"gt":2}'"#;
+    rehearse!(stage, &format!("rehearse call heat room=hall level:=3 -- {replay}"), @"
+    exit: 0
+    ----- stdout -----
+    cottage heat
+    ");
+    rehearse!(stage, &format!("rehearse call heat room=hall level:=1 -- {replay}"), @r#"
+    exit: 1
+    ----- stderr -----
+    error: -32603: tools/call heat is not matched: $.params.arguments.level: expected a number > 2, got 1
+      data: {"mismatches":[{"path":"$.params.arguments.level","expected":"a number > 2","got":"1"}]}
+    "#);
+    rehearse!(stage, &format!("rehearse call heat room=hall -- {replay}"), @r#"
+    exit: 1
+    ----- stderr -----
+    error: -32603: tools/call heat is not matched: $.params.arguments.level: missing, expected a number > 2
+      data: {"mismatches":[{"path":"$.params.arguments.level","expected":"a number > 2","got":null}]}
+    "#);
+}
+
+#[test]
+fn sessions_that_are_not_chosen_say_nothing() {
+    let stage = houses();
+    let replay = "rehearse replay -q houses.jsonl --metadata house=tower";
+    rehearse!(stage, &format!("rehearse call heat --args '{{\"room\":\"hall\",\"level\":9}}' -- {replay} --unmatched first"), @"
+    exit: 0
+    ----- stdout -----
+    tower heat
+    ");
+    rehearse!(stage, &format!("rehearse call light --args '{{\"room\":\"hall\",\"level\":1}}' -- {replay} --unmatched first"), @"
+    exit: 0
+    ----- stdout -----
+    tower heat
+    ");
+    rehearse!(stage, &format!("rehearse call heat --args '{{\"room\":\"hall\",\"level\":1}}' -- {replay}"), @r#"
+    exit: 1
+    ----- stderr -----
+    error: -32603: no recording of tools/call heat; closest is session tower, call 2: $.params.arguments.level: expected 2, got 1
+      data: {"closest":{"recording":"session tower, call 2","mismatches":[{"path":"$.params.arguments.level","expected":"2","got":"1"}]}}
+    "#);
+    rehearse!(stage, &format!("rehearse list -- {replay}"), @"
+    exit: 0
+    ----- stdout -----
+    TOOL
+    heat
+    ----- stderr -----
+    tower 1, protocol 2026-07-28
+    ");
+}

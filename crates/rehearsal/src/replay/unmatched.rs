@@ -1,0 +1,146 @@
+//! A request that no recording answers: what came closest, and what is done about it.
+
+use std::io;
+
+use rehearsal_core::answer::{Asked, Begun, Unmatched, World};
+use rehearsal_core::matcher::{At, Matcher};
+use rehearsal_core::trace::{Likeness, RequestKey, subject};
+use serde_json::Value;
+
+use super::answers::LOOKED_AT;
+use super::index::{about_key, method_key};
+use super::options::Unknown;
+use super::replay::{CANDIDATES, Shared};
+use super::tape::request;
+
+impl Shared {
+    /// Where a request does not fulfil what it must beside being recorded.
+    pub(super) fn unfit(&self, asked: &Asked, key: RequestKey) -> io::Result<Option<Unmatched>> {
+        if self.options.matchers.is_empty() {
+            return Ok(None);
+        }
+        // With everything that does not count otherwise.
+        let whole = Likeness::default().view(&asked.method, Some(&asked.params));
+        let mut mismatches = Vec::new();
+        for matcher in &self.options.matchers {
+            let found = matcher.check(&whole);
+            if found.is_empty() {
+                continue;
+            }
+            if let Matcher::At(at) = matcher
+                && !at.finds(&whole)
+                && !self.is_recorded_with(at, key)?
+            {
+                continue;
+            }
+            mismatches.extend(found);
+        }
+        Ok((!mismatches.is_empty()).then_some(Unmatched::Unfit { mismatches }))
+    }
+
+    /// Whether all recordings under a key, and there are some, have what a path finds.
+    fn is_recorded_with(&self, at: &At, key: RequestKey) -> io::Result<bool> {
+        let Some(group) = self.tape.index.group(key)? else { return Ok(false) };
+        for number in self.tape.members(group, CANDIDATES) {
+            let recorded = self.tape.recorded(number?)?;
+            let Some(method) = request(&recorded).method() else { continue };
+            let params = request(&recorded).params().and_then(|params| params.value().ok());
+            if !at.finds(&Likeness::default().view(method, params.as_ref())) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What is done about a request that was not recorded.
+    pub(super) fn unknown(&self, asked: Asked, why: &Unmatched, world: &World<'_>) -> io::Result<Begun> {
+        let name = name(&asked).map(str::to_owned);
+        let mut ledger = self.ledger();
+        ledger.unmatched(asked.method.as_str(), name);
+        ledger.forwarded += u64::from(self.upstream.is_some());
+        drop(ledger);
+        if self.options.unknown == Unknown::First
+            && self.upstream.is_none()
+            && let Some(first) = self.alike(&asked, 1)?.first()
+        {
+            let key = self.options.likeness.key(&asked.method, Some(&asked.params));
+            return self.play(*first, asked, key, world, 0);
+        }
+        let answer = why.refusal(&asked.method, &asked.params);
+        Ok(Begun::Unknown(answer, Box::new(asked)))
+    }
+
+    /// The recording that differs least.
+    pub(super) fn closest(&self, asked: &Asked, view: &Value) -> io::Result<Unmatched> {
+        let mut recorded = Vec::new();
+        for number in self.alike(asked, CANDIDATES as usize)? {
+            let found = self.tape.recorded(number)?;
+            let params = request(&found).params().and_then(|params| params.value().ok());
+            let view = self.options.likeness.view(&asked.method, params.as_ref());
+            recorded.push((found.place.to_string(), view));
+        }
+        let closest = Likeness::closest(view, recorded);
+        Ok(match closest {
+            Some(closest) => Unmatched::Closest { place: closest.which, mismatches: closest.mismatches },
+            None => Unmatched::Nothing,
+        })
+    }
+
+    /// Recordings that may answer this client and are about the same thing, or else of the same method.
+    fn alike(&self, asked: &Asked, limit: usize) -> io::Result<Vec<u32>> {
+        let client = self.client(asked);
+        let alike = self.alike_for(client, asked, limit)?;
+        match alike.is_empty() && client.is_some() {
+            // A client that was never recorded hears what the others did.
+            true => self.alike_for(None, asked, limit),
+            false => Ok(alike),
+        }
+    }
+
+    fn alike_for(&self, client: Option<&str>, asked: &Asked, limit: usize) -> io::Result<Vec<u32>> {
+        let is_for_all = self.selected.is_none() && client.is_none();
+        let about = self.suiting(about_key(&asked.method, name(asked)), client, limit)?;
+        if !about.is_empty() {
+            return Ok(about);
+        }
+        if is_for_all {
+            return self.suiting(method_key(asked.method.as_str()), client, limit);
+        }
+        // Of what is alike the index has only the first ones, and those may be of other sessions.
+        let (mut about, mut others, mut looked_at) = (Vec::new(), Vec::new(), 0);
+        for session in (0..self.tape.index.sessions()).filter(|session| self.is_selected(*session)) {
+            for number in self.tape.of_session(session)? {
+                looked_at += 1;
+                if looked_at > LOOKED_AT || about.len() >= limit {
+                    return Ok(if about.is_empty() { others } else { about });
+                }
+                let recorded = self.tape.recorded(number)?;
+                if request(&recorded).method() != Some(&asked.method) || !self.suits(client, number)? {
+                    continue;
+                }
+                if subject(request(&recorded)).as_deref() == name(asked) {
+                    about.push(number);
+                } else if others.len() < limit {
+                    others.push(number);
+                }
+            }
+        }
+        Ok(if about.is_empty() { others } else { about })
+    }
+
+    /// The recordings under a key that may answer a client of this name, or any.
+    pub(super) fn suiting(&self, key: RequestKey, client: Option<&str>, limit: usize) -> io::Result<Vec<u32>> {
+        let Some(group) = self.tape.index.group(key)? else { return Ok(Vec::new()) };
+        let members = self.tape.members(group, LOOKED_AT);
+        let suiting = members.filter_map(|number| {
+            let suits = number.and_then(|number| Ok((number, self.suits(client, number)?)));
+            suits.map(|(number, suits)| suits.then_some(number)).transpose()
+        });
+        suiting.take(limit).collect()
+    }
+}
+
+/// What a request is about.
+fn name(asked: &Asked) -> Option<&str> {
+    asked.params.get("name").or_else(|| asked.params.get("uri")).and_then(Value::as_str)
+}
