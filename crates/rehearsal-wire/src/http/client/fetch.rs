@@ -24,7 +24,7 @@ pub async fn fetch(
     let (head, body) = request.into_parts();
     let mut options = Options { authorize: None, url: head.uri, ..options.clone() };
     options.headers.clear();
-    let peer = Peer::new(&options)?;
+    let peer = Peer::new(&options)?.without_redirects();
     let fetched = timeout(limit, async {
         let answer = peer.request(head.method, head.headers, &http::HeaderMap::new(), Posted::new(body).0).await;
         let answer = answer.map_err(|error| ConnectError::Failed { why: error.to_string() })?;

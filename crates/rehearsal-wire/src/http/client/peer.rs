@@ -3,12 +3,12 @@
 use std::error::Error;
 use std::fmt;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, HeaderMap, HeaderValue, USER_AGENT};
+use http::header::{AUTHORIZATION, HeaderMap, HeaderValue, LOCATION, USER_AGENT};
 use http::{Method, Request, StatusCode, Uri};
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -21,6 +21,7 @@ use rustls::{ClientConfig, RootCertStore};
 use super::answer::{Answer, REFUSAL_LIMIT, read};
 use super::authorize::{Again, Authorize, CHALLENGES};
 use super::connector::Connector;
+use super::endpoint::resolve;
 use super::posted::Posted;
 use super::{ConnectError, Options};
 use crate::HttpHead;
@@ -28,13 +29,19 @@ use crate::HttpHead;
 /// Node and uvicorn drop a connection that was idle for five seconds, and a request that crosses with that is lost.
 const IDLE_CONNECTION: Duration = Duration::from_secs(3);
 
-/// The HTTP server at the other end: connections are kept and used again; redirects, cookies, proxies and compression
-/// are left alone, so that what arrives is what was sent.
+/// How often a request is sent on to another place of the same server.
+const REDIRECTS: usize = 5;
+
+/// The HTTP server at the other end: connections are kept and used again; cookies, proxies and compression are left
+/// alone, so that what arrives is what was sent. Only a redirect that keeps method and body and stays on the same origin
+/// is followed: to whoever is elsewhere our headers are none of their business.
 #[derive(Clone, Debug)]
 pub(super) struct Peer {
     client: Client<Connector, Posted>,
     headers: HeaderMap,
     url: Uri,
+    /// Where the server turned out to be.
+    place: Arc<OnceLock<Uri>>,
     authorize: Option<Arc<dyn Authorize>>,
     /// How many requests wait for somebody to log in.
     held_up: Arc<AtomicUsize>,
@@ -90,12 +97,18 @@ impl Peer {
         let mut headers = options.headers.clone();
         headers.values_mut().for_each(|value| value.set_sensitive(true)); // not to be shown in debug output
         let (url, authorize) = (options.url.clone(), options.authorize.clone());
-        Ok(Peer { client, headers, url, authorize, held_up: Arc::default() })
+        Ok(Peer { client, headers, url, place: Arc::default(), authorize, held_up: Arc::default() })
     }
 
     /// The same server, at another address of it.
     pub(super) fn at(&self, url: Uri) -> Peer {
-        Peer { url, ..self.clone() }
+        Peer { url, place: Arc::default(), ..self.clone() }
+    }
+
+    /// The same server; what it redirects to is none of ours.
+    pub(super) fn without_redirects(self) -> Peer {
+        let _ = self.place.set(self.url.clone());
+        self
     }
 
     /// Whether somebody logs in just now.
@@ -159,19 +172,36 @@ impl Peer {
         method: Method,
         mut ours: HeaderMap,
         theirs: &HeaderMap,
-        body: Posted,
+        mut body: Posted,
     ) -> Result<Answer, String> {
         ours.insert(USER_AGENT, HeaderValue::from_static(concat!("rehearsal/", env!("CARGO_PKG_VERSION"))));
         overwrite(&mut ours, &self.headers);
         overwrite(&mut ours, theirs);
-        let mut request = Request::new(body);
-        *request.method_mut() = method;
-        *request.uri_mut() = self.url.clone();
-        *request.headers_mut() = ours;
-        let response = self.client.request(request).await.map_err(|error| self.explain(&error))?;
-        let (parts, body) = response.into_parts();
-        let head = HttpHead { status: Some(parts.status), headers: parts.headers };
-        Ok(Answer { status: parts.status, head: Arc::new(head), body })
+        let mut url = self.place.get().unwrap_or(&self.url).clone();
+        // Once it is known where the server is, nothing has to be kept to be sent again.
+        let mut redirects = if self.place.get().is_none() { REDIRECTS } else { 0 };
+        loop {
+            let again = (redirects > 0).then(|| (ours.clone(), body.again()));
+            let mut request = Request::new(body);
+            *request.method_mut() = method.clone();
+            *request.uri_mut() = url.clone();
+            *request.headers_mut() = ours;
+            let response = self.client.request(request).await.map_err(|error| self.explain(&error))?;
+            let (parts, answer) = response.into_parts();
+            let head = HttpHead { status: Some(parts.status), headers: parts.headers };
+            match redirected(&url, &head).zip(again) {
+                Some((next, again)) => {
+                    // A body that is read to its end leaves a connection that can be used again.
+                    read(answer, REFUSAL_LIMIT).await;
+                    (ours, body) = again;
+                    (url, redirects) = (next, redirects - 1);
+                }
+                None => {
+                    let _ = self.place.set(url);
+                    return Ok(Answer { status: parts.status, head: Arc::new(head), body: answer });
+                }
+            }
+        }
     }
 
     fn explain(&self, error: &ClientError) -> String {
@@ -182,6 +212,12 @@ impl Peer {
             _ => format!("{what} {cause}"),
         }
     }
+}
+
+/// Where a request should be made again, as it was, on the same origin.
+fn redirected(url: &Uri, head: &HttpHead) -> Option<Uri> {
+    head.status.filter(|status| matches!(status.as_u16(), 307 | 308))?;
+    resolve(url, head.headers.get(LOCATION)?.to_str().ok()?).ok()
 }
 
 /// Every value that `winner` has for a name, instead of those that were there. An empty one takes away what was there.

@@ -52,6 +52,67 @@ async fn a_refusal_with_a_message_is_that_message_and_any_other_is_kept() {
 }
 
 #[tokio::test]
+async fn the_first_request_finds_out_where_the_server_is() {
+    let mut stage = Stage::new().await;
+    stage.ask(PING).await;
+    for place in ["/here", "there/"] {
+        let location = format!("location: {place}\r\n");
+        stage.arrives().await.answer("307 Temporary Redirect", &location, "on and on").await;
+    }
+    let pong = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    stage.arrives().await.answer("200 OK", "content-type: application/json\r\n", pong).await;
+    stage.happen(2).await;
+    stage.ask(PING).await;
+    stage.arrives().await.answer("308 Permanent Redirect", "location: /elsewhere\r\n", "").await;
+    stage.happen(1).await;
+    assert_snapshot!(stage.transcript(), @r#"
+    > POST /mcp
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    > POST /here
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    > POST /there/
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    1 < 200 {"jsonrpc":"2.0","id":1,"result":{}}
+    1 ended: done
+    > POST /there/
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    2 ended: refused: the server answered 308 Permanent Redirect (to /elsewhere), which is not followed
+    "#);
+}
+
+#[tokio::test]
+async fn nobody_is_sent_to_another_origin_or_for_ever() {
+    let mut stage = Stage::new().await;
+    stage.ask(PING).await;
+    stage.arrives().await.answer("308 Permanent Redirect", "location: http://evil.example/mcp\r\n", "").await;
+    stage.happen(1).await;
+    let mut circle = Stage::new().await;
+    circle.ask(PING).await;
+    for _ in 0..6 {
+        circle.arrives().await.answer("307 Temporary Redirect", "location: /mcp\r\n", "").await;
+    }
+    circle.happen(1).await;
+    assert_snapshot!(stage.transcript() + &circle.transcript(), @r#"
+    > POST /mcp
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    1 ended: refused: the server answered 308 Permanent Redirect (to http://evil.example/mcp), which is not followed
+    > POST /mcp
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    > POST /mcp
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    > POST /mcp
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    > POST /mcp
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    > POST /mcp
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    > POST /mcp
+      {"jsonrpc":"2.0","id":1,"method":"ping"}
+    1 ended: refused: the server answered 307 Temporary Redirect (to /mcp), which is not followed
+    "#);
+}
+
+#[tokio::test]
 async fn a_connection_that_fails_says_why() {
     // A port that was ours a moment ago and that nobody listens on.
     let (url, requests) = super::stage::server().await;
