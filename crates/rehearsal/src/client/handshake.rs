@@ -1,9 +1,9 @@
 //! Which era the server lives in, and which version we speak with it.
 //!
 //! ```text
-//! auto:  server/discover ── result, or an error of the stateless era ──► modern
+//! auto:  server/discover ── its result, or an error of the stateless era ──► modern
 //!              │
-//!              └─ any other error, or silence ──► initialize ── 400/404/405 over HTTP ──► HTTP+SSE
+//!              └─ any other answer, or silence ──► initialize ── 400/404/405 over HTTP ──► HTTP+SSE
 //! ```
 //!
 //! 401, 403 and 5xx say nothing about the era.
@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rehearsal_core::exchange::Channel;
+use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply};
 use rehearsal_core::protocol::{Revision, code, meta};
 use rehearsal_wire::Ending;
@@ -251,8 +252,15 @@ fn era(answer: Result<Answered, ClientError>) -> Verdict {
             Verdict::Failed(ClientError::ErrorReply { method: Method::DISCOVER, error, status })
         }
         Some(Reply::Error(_)) | None => Verdict::Legacy,
+        // Some answer whatever they are asked with something.
+        Some(Reply::Result(result)) if !is_discovery(result) => Verdict::Legacy,
         Some(Reply::Result(_)) => modern(&answered).map_or_else(Verdict::Failed, Verdict::Agreed),
     }
+}
+
+/// Whether this is what `server/discover` gives, whatever is in it.
+fn is_discovery(result: &RawJson) -> bool {
+    result.value().is_ok_and(|result| result.get("supportedVersions").is_some_and(Value::is_array))
 }
 
 fn says_nothing(status: Option<u16>) -> bool {

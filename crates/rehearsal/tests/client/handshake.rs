@@ -79,6 +79,18 @@ async fn a_server_that_does_not_know_the_probe_gets_a_handshake() {
     assert_eq!(client.revision(), Revision::V2025_11_25);
 }
 
+#[tokio::test]
+async fn a_server_that_answers_the_probe_with_anything_else_gets_a_handshake() {
+    for result in ["{}", "null", r#"{"content":[{"type":"text","text":"what?"}]}"#, r#"{"supportedVersions":"all"}"#] {
+        let (builder, mut peer) = stage();
+        let probe = discovery().lines().next().unwrap().to_owned();
+        let answer = format!(r#"< {{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
+        let handshake = HANDSHAKE.replace("\"id\":1", "\"id\":2");
+        let client = connect(builder, &mut peer, &format!("{probe}\n{answer}\n{handshake}")).await.unwrap();
+        assert_eq!(client.revision(), Revision::V2025_11_25, "{result}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_silent_gets_a_handshake_too() {
     let (builder, mut peer) = stage();
