@@ -91,7 +91,7 @@ pub trait Sender: fmt::Debug + Send + Sync {
     }
 
     /// What stands in the way of an answer on a channel just now, in words, where there is such a thing: a stream that broke
-    /// and is being resumed.
+    /// and is being resumed, a line that has not ended.
     fn trouble(&self, channel: Channel) -> Option<String> {
         let _ = channel;
         None

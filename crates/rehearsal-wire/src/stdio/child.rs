@@ -16,7 +16,7 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
 use super::process::Process;
-use super::read::{Line, LineReader};
+use super::read::{HalfLine, Line, LineReader};
 use super::spawner;
 use super::tail::Tail;
 use super::write::LineWriter;
@@ -155,6 +155,7 @@ pub async fn spawn(server: &ServerCommand) -> Result<Connection, SpawnError> {
     let lines = LineReader::new(stdout, server.message_limit);
     let shared = Arc::new(Shared {
         writer: LineWriter::new(stdin, lines.alone()),
+        half: lines.half(),
         process,
         tail,
         farewell: server.farewell,
@@ -238,6 +239,7 @@ fn die_with_parent(_: &mut Command) {}
 #[derive(Debug)]
 struct Shared {
     writer: LineWriter,
+    half: Arc<HalfLine>,
     process: Process,
     tail: Tail,
     farewell: Farewell,
@@ -248,6 +250,10 @@ struct Shared {
 impl Sender for Shared {
     fn open_channel(&self) -> Channel {
         Channel::MAIN
+    }
+
+    fn trouble(&self, _: Channel) -> Option<String> {
+        self.half.in_words()
     }
 
     fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>> {

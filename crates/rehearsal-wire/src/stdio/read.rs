@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -18,6 +18,8 @@ const LITTLE: usize = 4 * 1024;
 const ROOM: usize = 512;
 /// How much of a message that is too long is kept, to recognise it by.
 const KEPT: usize = 1024;
+/// How much of a line that has not ended is shown.
+const EXCERPT: usize = 200;
 
 /// Cuts a stream into lines; the line end belongs to the transport, everything else to the message.
 pub(super) struct LineReader {
@@ -33,6 +35,27 @@ pub(super) struct LineReader {
     taken: bool,
     /// Whether the last read filled the buffer.
     much: bool,
+    half: Arc<HalfLine>,
+    /// Whether that says anything.
+    is_half: bool,
+}
+
+/// What came of a line that has not ended, for whoever wonders why no answer comes.
+#[derive(Debug, Default)]
+pub(super) struct HalfLine(Mutex<Option<(usize, String)>>);
+
+impl HalfLine {
+    /// ```text
+    /// 20 bytes of a line had come on its stdout, and not its end: {"jsonrpc": "2.0", "
+    /// ```
+    pub(super) fn in_words(&self) -> Option<String> {
+        let (length, first) = self.state().clone()?;
+        Some(format!("{length} bytes of a line had come on its stdout, and not its end: {first}"))
+    }
+
+    fn state(&self) -> MutexGuard<'_, Option<(usize, String)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,7 +77,23 @@ impl LineReader {
     pub(super) fn new(from: impl AsyncRead + Send + Unpin + 'static, limit: usize) -> LineReader {
         let (from, buffer) = (Box::new(from), BytesMut::with_capacity(LITTLE));
         let alone = Arc::new(AtomicBool::new(true));
-        LineReader { from, buffer, scanned: 0, limit, state: State::Lines, alone, taken: false, much: false }
+        LineReader {
+            from,
+            buffer,
+            scanned: 0,
+            limit,
+            state: State::Lines,
+            alone,
+            taken: false,
+            much: false,
+            half: Arc::default(),
+            is_half: false,
+        }
+    }
+
+    /// Always tells what came of a line that has not ended.
+    pub(super) fn half(&self) -> Arc<HalfLine> {
+        self.half.clone()
     }
 
     /// Always tells whether the last message came alone.
@@ -83,7 +122,12 @@ impl LineReader {
             let room = self.buffer.capacity() - self.buffer.len();
             // `read_buf` keeps nothing between polls, so a future that is made anew each time loses nothing.
             match pin!(self.from.read_buf(&mut self.buffer)).poll(context) {
-                Poll::Pending => return Poll::Pending,
+                Poll::Pending => {
+                    if self.is_half || !self.buffer.is_empty() {
+                        self.note_half();
+                    }
+                    return Poll::Pending;
+                }
                 Poll::Ready(Ok(0)) => {
                     let skipping = std::mem::replace(&mut self.state, State::End) == State::Skipping;
                     self.scanned = 0;
@@ -102,6 +146,13 @@ impl LineReader {
                 }
             }
         }
+    }
+
+    #[cold]
+    fn note_half(&mut self) {
+        self.is_half = !self.buffer.is_empty();
+        let first = || String::from_utf8_lossy(&self.buffer[..self.buffer.len().min(EXCERPT)]).into_owned();
+        *self.half.state() = self.is_half.then(|| (self.buffer.len(), first()));
     }
 
     fn take_line(&mut self) -> Option<Message> {

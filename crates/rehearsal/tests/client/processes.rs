@@ -36,6 +36,16 @@ async fn a_server_that_reads_nothing_runs_into_the_time_out() {
 }
 
 #[tokio::test]
+async fn half_an_answer_is_shown_when_the_time_is_over() {
+    let then = r#"read call; printf '{"jsonrpc": "2.0", "'; exec sleep 1000"#;
+    let client = server(then).timeout(Duration::from_millis(500)).connect().await.unwrap();
+    let error = client.ping().await.unwrap_err();
+    let text = "no answer to ping within 0.5 s\n  at that moment: 20 bytes of a line had come on its stdout, and not its \
+                end: {\"jsonrpc\": \"2.0\", \"";
+    assert_eq!(error.to_string(), text);
+}
+
+#[tokio::test]
 async fn a_server_that_dies_before_it_reads_is_reported_with_its_status() {
     let error = Client::command("sh").arguments(["-c", "echo 'no config' >&2; exit 78"]).connect().await.unwrap_err();
     let text = "the server exited with status 78 before it answered initialize\n  \
