@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
 
 use super::Span;
+use super::strict::Strictly;
 
 /// A value and where in the file it was written.
 #[derive(Clone, Debug)]
@@ -33,8 +34,8 @@ impl<T> std::ops::Deref for Located<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Located<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Located<T>, D::Error> {
-        let spanned = serde_saphyr::Spanned::<T>::deserialize(deserializer)?;
-        Ok(Located { value: spanned.value, at: Span::of(spanned.referenced) })
+        let spanned = serde_saphyr::Spanned::<Strictly<T>>::deserialize(deserializer)?;
+        Ok(Located { value: spanned.value.0, at: Span::of(spanned.referenced) })
     }
 }
 

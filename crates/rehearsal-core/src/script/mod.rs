@@ -12,6 +12,7 @@ mod named;
 mod page;
 mod problem;
 mod read;
+mod strict;
 mod tree;
 
 pub use in_order::InOrder;

@@ -3,6 +3,8 @@
 use serde::de::DeserializeOwned;
 use serde_saphyr::{Error, UserMessageFormatter};
 
+use super::strict::Strict;
+use super::tree::Tree;
 use super::{Problem, ScriptError, Span};
 use crate::suggest::closest;
 
@@ -15,36 +17,122 @@ const ALIAS_LIMIT: usize = 100_000;
 ///
 /// JSON is YAML, so a file may be either.
 pub fn read<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ScriptError> {
+    parse(text).map_err(|error| ScriptError { file: file.to_owned(), problems: vec![problem(&error, text)] })
+}
+
+pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         with_snippet: false,
         budget: serde_saphyr::budget! { max_nodes: NODE_LIMIT, max_events: 2 * NODE_LIMIT },
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: ALIAS_LIMIT },
     };
-    serde_saphyr::from_str_with_options(text, options)
-        .map_err(|error| ScriptError { file: file.to_owned(), problems: vec![problem(&error)] })
+    serde_saphyr::with_deserializer_from_str_with_options(text, options, |reader| T::deserialize(Strict(reader)))
 }
 
-fn problem(error: &Error) -> Problem {
+fn problem(error: &Error, text: &str) -> Problem {
     let at = error.location().map_or(Span::START, Span::of);
+    if let Some(hint) = unquoted_template(text, at) {
+        return Problem::new(at, "a template that begins with `{` needs quotes").hint(hint);
+    }
     match error {
         Error::SerdeUnknownField { field, expected, .. } => {
             Problem::new(at, format!("unknown key `{field}`")).hint(suggestion(field, expected, "key"))
         }
         Error::SerdeUnknownVariant { variant, expected, .. } => {
+            let at = if written(text, at) == variant { at } else { value_at(text, at) };
             Problem::new(at, format!("unknown value `{variant}`")).hint(suggestion(variant, expected, "value"))
         }
         Error::SerdeMissingField { field, .. } => Problem::new(at, format!("`{field}` is missing here")),
         Error::SerdeInvalidType { unexpected, expected, .. }
         | Error::SerdeInvalidValue { unexpected, expected, .. } => {
-            Problem::new(at, format!("expected {expected}, got {unexpected}"))
+            wrong_type(value_at(text, at), unexpected, expected, text)
         }
         Error::DuplicateMappingKey { key, .. } => {
             let key = key.as_deref().unwrap_or("a key");
             Problem::new(at, format!("`{key}` stands twice")).hint("keep one of the two")
         }
-        other => Problem::new(at, in_our_words(&other.render_with_formatter(&UserMessageFormatter))),
+        other => {
+            let message = in_our_words(&other.render_with_formatter(&UserMessageFormatter));
+            match message.split_once("; ") {
+                Some((message, hint)) => Problem::new(at, message).hint(hint),
+                None => Problem { at, hint: syntax_hint(&message).map(str::to_owned), message },
+            }
+        }
     }
+}
+
+fn wrong_type(at: Span, unexpected: &str, expected: &str, text: &str) -> Problem {
+    let numbers = ["u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize"];
+    let expected = match expected {
+        "a string" => "text",
+        "a boolean" => "true or false",
+        "f32" | "f64" => "a number",
+        number if numbers.contains(&number) => "a whole number that is not too large",
+        other if other.starts_with("struct ") || other == "a map" => "keys and values",
+        "a sequence" => "a list",
+        other => other,
+    };
+    let got = match unexpected.split_once(' ').map_or(unexpected, |(kind, _)| kind) {
+        "string" => unexpected.replacen("string", "the text", 1),
+        "integer" => unexpected.replacen("integer", "the number", 1),
+        "floating" => unexpected.replacen("floating point", "the number", 1),
+        "boolean" => unexpected.replacen("boolean ", "", 1),
+        "unit" | "Option" => "nothing".to_owned(),
+        "map" => "keys and values".to_owned(),
+        "sequence" => "a list".to_owned(),
+        _ => unexpected.to_owned(),
+    };
+    let problem = Problem::new(at, format!("expected {expected}, got {got}"));
+    let written = written(text, at);
+    let bare = written.trim_matches(['"', '\'']);
+    match expected {
+        "text" if written == bare && serde_json::from_str::<serde_json::Value>(bare).is_ok_and(|it| !it.is_null()) => {
+            problem.hint(format!("in quotes it is text: \"{bare}\""))
+        }
+        "true or false" if written != bare && ["true", "false"].contains(&bare) => {
+            problem.hint(format!("write it without quotes: {bare}"))
+        }
+        "a number" | "a whole number that is not too large" if written != bare && bare.parse::<f64>().is_ok() => {
+            problem.hint(format!("write it without quotes: {bare}"))
+        }
+        _ => problem,
+    }
+}
+
+/// What stands at a place.
+fn written(text: &str, at: Span) -> &str {
+    text.get(at.start..at.start.saturating_add(at.length)).unwrap_or_default()
+}
+
+/// Where the value of a key stands, if the place is that of a key.
+fn value_at(text: &str, at: Span) -> Span {
+    Tree::of(text).and_then(|tree| tree.value_of_key(at)).unwrap_or(at)
+}
+
+/// What to do where a template stands bare: YAML takes its braces for keys.
+fn unquoted_template(text: &str, at: Span) -> Option<String> {
+    let line = text.lines().nth(at.line.checked_sub(1)?)?;
+    let begin = [": {{", "- {{"].into_iter().find_map(|mark| line.find(mark))? + 2;
+    let end = line.rfind("}}").map_or(line.len(), |end| end + 2);
+    let template = line.get(begin..end.max(begin))?;
+    (!line[..begin].contains(['"', '\''])).then(|| format!("write \"{}\"", template.replace('"', "'")))
+}
+
+/// What usually helps where YAML itself is broken.
+fn syntax_hint(message: &str) -> Option<&'static str> {
+    let table = [
+        ("mapping values are not allowed", "put text that has `: ` in it into quotes"),
+        ("tab", "indent with spaces: YAML takes no tabs"),
+        ("quoted scalar", "close the quote, or write longer text as a block: `text: |`"),
+        ("unexpected end of stream", "close the quote or the bracket"),
+        ("unclosed bracket", "close it, or put text that begins with a bracket into quotes"),
+        ("flow mapping", "put a `,` between two keys, and a `}` at the end"),
+        ("flow sequence", "put a `,` between two items, and a `]` at the end"),
+        ("'-' indicator", "begin all keys of an item in one column"),
+        ("multiple found", "keep one document: remove the line `---`"),
+    ];
+    table.into_iter().find_map(|(part, hint)| message.contains(part).then_some(hint))
 }
 
 /// The parser's words without the place, which is shown anyway, and without the names of Rust's types.
@@ -90,7 +178,49 @@ mod tests {
             ("server: 5", "1:9: expected keys and values"),
             ("tools:\n  - name: a\n    name: b", "3:5: `name` stands twice; keep one of the two"),
             ("tools:\n  - description: x", "2:5: `name` is missing here"),
-            ("page_size: -1", "1:12: expected a whole number that is not too large"),
+            ("page_size: -1", "1:12: expected a whole number that is not too large, got the number `-1`"),
+            (
+                "page_size: \"10\"",
+                "1:12: expected a whole number that is not too large, got the text \"10\"; write it without quotes: 10",
+            ),
+            ("server: { name: 1 }", "1:17: expected text, got the number `1`; in quotes it is text: \"1\""),
+            (
+                "server: { name: x, version: 1.0 }",
+                "1:29: expected text, got the number `1.0`; in quotes it is text: \"1.0\"",
+            ),
+            (
+                "tools:\n  - name: a\n    annotations: { read_only_hint: \"true\" }",
+                "3:36: expected true or false, got the text \"true\"; write it without quotes: true",
+            ),
+            (
+                "tools:\n  - name: a\n    answers: [{ times: \"3\" }]",
+                "3:24: expected a whole number that is not too large, got the text \"3\"; write it without quotes: 3",
+            ),
+            (
+                "tools:\n  - name: a\n    answers:\n      - text: {{ arguments.city }}",
+                "4:15: a template that begins with `{` needs quotes; write \"{{ arguments.city }}\"",
+            ),
+            (
+                "tools:\n  - name: a\n    answers: [{ fault: exit, text: a }]",
+                "3:24: `exit` needs a value; write `exit: …`",
+            ),
+            (
+                "tools:\n  - name: a\n    answers: [{ fault: { hang: 1 } }]",
+                "3:32: expected nothing: `hang` stands alone, without a value, got the number `1`",
+            ),
+            ("tools:\n  - name: a\n    answers: [{ steps: [wait] }]", "3:25: `wait` needs a value; write `wait: …`"),
+            (
+                "tools:\n  - name: a\n    answers: [{ steps: [{ wait: 1s, again: {} }] }]",
+                "3:25: `again` beside `wait`: only one of them can stand here; in a list, give each an item of its own",
+            ),
+            (
+                "tools:\n  - name: a\n    answers: [{ steps: [{ wiat: 1s }] }]",
+                "3:27: unknown value `wiat`; did you mean `wait`?",
+            ),
+            (
+                "instructions: a: b",
+                "1:16: mapping values are not allowed in this context; put text that has `: ` in it into quotes",
+            ),
             (
                 "tools:\n  - name: a\n    answers: [{ content: [{ type: txt }] }]",
                 "3:35: unknown value `txt`; did you mean `text`?",
@@ -103,11 +233,20 @@ mod tests {
                 "tools:\n  - name: a\n    answers: [{ fault: hangg }]",
                 "3:24: unknown value `hangg`; did you mean `hang`?",
             ),
-            ("server: { name: x", "1:9: unclosed bracket '{'"),
+            (
+                "server: { name: x",
+                "1:9: unclosed bracket '{'; close it, or put text that begins with a bracket into quotes",
+            ),
         ];
         for (text, expected) in table {
             assert_eq!(error(text), format!("m.yaml:{expected}"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_word_without_a_value_may_have_an_empty_one() {
+        let text = "tools: [{ name: a, answers: [{ fault: { hang: {} }, steps: [{ ask: { r: { roots: {} } } }] }] }]";
+        assert!(read::<MockFile>("m.yaml", text).is_ok());
     }
 
     #[test]

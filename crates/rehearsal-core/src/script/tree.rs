@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{self, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::read::read;
+use super::read::parse;
 use super::{Located, Span};
 use crate::json::{Path, Segment};
 
@@ -23,7 +23,21 @@ enum Node {
 impl Tree {
     /// `None` if the file cannot be read at all.
     pub(super) fn of(text: &str) -> Option<Tree> {
-        read("", text).ok().map(Tree)
+        parse(text).ok().map(Tree)
+    }
+
+    /// Where the value of the key at this place stands.
+    pub(super) fn value_of_key(&self, key: Span) -> Option<Span> {
+        fn within(node: &Located<Node>, key: Span) -> Option<Span> {
+            match &node.value {
+                Node::Leaf => None,
+                Node::List(items) => items.iter().find_map(|item| within(item, key)),
+                Node::Keys(keys) => keys
+                    .iter()
+                    .find_map(|(name, value)| if name.at == key { Some(value.at) } else { within(value, key) }),
+            }
+        }
+        within(&self.0, key)
     }
 
     /// Where the value at `path` inside the value at `within` stands; as near as can be told.
@@ -121,6 +135,7 @@ impl<'de> Visitor<'de> for Anything {
 mod tests {
     use super::*;
     use crate::script::mock::MockFile;
+    use crate::script::read;
 
     #[test]
     fn a_value_inside_a_value_is_found() {

@@ -1,0 +1,341 @@
+//! A reader that takes nothing for something else: `"3"` is no number, `1.0` is no text, and a word that needs a value has one.
+
+use std::fmt;
+
+use serde::de::value::StrDeserializer;
+use serde::de::{
+    DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
+};
+use serde::{Deserialize, forward_to_deserialize_any};
+
+/// What is read strictly, or who reads it.
+pub(super) struct Strict<T>(pub(super) T);
+
+/// A value that is read strictly, wherever it stands.
+pub(super) struct Strictly<T>(pub(super) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Strictly<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Strictly<T>, D::Error> {
+        T::deserialize(Strict(deserializer)).map(Strictly)
+    }
+}
+
+/// Whatever stands there, by its own type.
+macro_rules! as_it_stands {
+    ($($method:ident)*) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+            self.0.deserialize_any(visitor)
+        })*
+    };
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
+    type Error = D::Error;
+
+    as_it_stands! {
+        deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128 deserialize_u8
+        deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64 deserialize_char
+        deserialize_str deserialize_string
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_any(Strict(visitor))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_option(Strict(visitor))
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_seq(Strict(visitor))
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_map(Strict(visitor))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.0.deserialize_struct(name, fields, Strict(visitor))
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, D::Error> {
+        // The value of one with a place is read strictly by itself.
+        self.0.deserialize_newtype_struct(name, visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.0.deserialize_any(Choice(visitor))
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_ignored_any(visitor)
+    }
+
+    forward_to_deserialize_any! { bytes byte_buf unit unit_struct tuple tuple_struct identifier }
+}
+
+/// What is simple is passed on as it is.
+macro_rules! pass_on {
+    ($($method:ident: $kind:ty)*) => {
+        $(fn $method<E: Error>(self, value: $kind) -> Result<V::Value, E> {
+            self.0.$method(value)
+        })*
+    };
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Strict<V> {
+    type Value = V::Value;
+
+    pass_on! {
+        visit_bool: bool visit_i64: i64 visit_i128: i128 visit_u64: u64 visit_u128: u128 visit_f64: f64
+        visit_char: char visit_str: &str visit_borrowed_str: &'de str visit_string: String visit_bytes: &[u8]
+        visit_borrowed_bytes: &'de [u8] visit_byte_buf: Vec<u8>
+    }
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.expecting(f)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<V::Value, E> {
+        self.0.visit_none()
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
+        self.0.visit_unit()
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+        self.0.visit_some(Strict(deserializer))
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+        self.0.visit_newtype_struct(Strict(deserializer))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<V::Value, A::Error> {
+        self.0.visit_seq(Strict(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        self.0.visit_map(Strict(map))
+    }
+}
+
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Strict<A> {
+    type Error = A::Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
+        self.0.next_element_seed(Strict(seed))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        self.0.size_hint()
+    }
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Strict<A> {
+    type Error = A::Error;
+
+    // Keys are text, however they look: `200: ok`.
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, A::Error> {
+        self.0.next_key_seed(seed)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        self.0.next_value_seed(Strict(seed))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        self.0.size_hint()
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Strict<S> {
+    type Value = S::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
+        self.0.deserialize(Strict(deserializer))
+    }
+}
+
+/// One of several words: alone (`hang`), or as the only key of what it needs (`exit: 3`).
+struct Choice<V>(V);
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Choice<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a word, or a word with what it needs")
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<V::Value, E> {
+        self.0.visit_enum(Alone { word, error: std::marker::PhantomData })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<V::Value, A::Error> {
+        match map.next_key::<String>()? {
+            Some(word) => self.0.visit_enum(WithValue { word, map }),
+            None => Err(A::Error::custom("nothing stands here; write one word with what it needs")),
+        }
+    }
+}
+
+struct Alone<'a, E> {
+    word: &'a str,
+    error: std::marker::PhantomData<E>,
+}
+
+impl<E: Error> Alone<'_, E> {
+    fn needs(&self, what: &str) -> E {
+        E::custom(format_args!("`{0}` needs {what}; write `{0}: …`", self.word))
+    }
+}
+
+impl<'de, E: Error> EnumAccess<'de> for Alone<'_, E> {
+    type Error = E;
+    type Variant = Self;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self), E> {
+        let word: StrDeserializer<'_, E> = self.word.into_deserializer();
+        Ok((seed.deserialize(word)?, self))
+    }
+}
+
+impl<'de, E: Error> VariantAccess<'de> for Alone<'_, E> {
+    type Error = E;
+
+    fn unit_variant(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, _: S) -> Result<S::Value, E> {
+        Err(self.needs("a value"))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, E> {
+        Err(self.needs("a list"))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], _: V) -> Result<V::Value, E> {
+        Err(self.needs(&format!("keys, of {}", fields.join(", "))))
+    }
+}
+
+struct WithValue<A> {
+    word: String,
+    map: A,
+}
+
+impl<'de, A: MapAccess<'de>> WithValue<A> {
+    /// The value; nothing may stand beside it.
+    fn only<S: DeserializeSeed<'de>>(mut self, seed: S) -> Result<S::Value, A::Error> {
+        let value = self.map.next_value_seed(Strict(seed))?;
+        match self.map.next_key::<String>()? {
+            None => Ok(value),
+            Some(other) => Err(A::Error::custom(format_args!(
+                "`{other}` beside `{}`: only one of them can stand here; in a list, give each an item of its own",
+                self.word
+            ))),
+        }
+    }
+}
+
+impl<'de, A: MapAccess<'de>> EnumAccess<'de> for WithValue<A> {
+    type Error = A::Error;
+    type Variant = Self;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self), A::Error> {
+        let word: StrDeserializer<'_, A::Error> = self.word.as_str().into_deserializer();
+        Ok((seed.deserialize(word)?, self))
+    }
+}
+
+impl<'de, A: MapAccess<'de>> VariantAccess<'de> for WithValue<A> {
+    type Error = A::Error;
+
+    fn unit_variant(self) -> Result<(), A::Error> {
+        let word = self.word.clone();
+        self.only(Nothing { word: &word })
+    }
+
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, A::Error> {
+        self.only(seed)
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, A::Error> {
+        self.only(Listed(visitor))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, A::Error> {
+        self.only(Keyed { fields, visitor })
+    }
+}
+
+/// What a word without a value may have all the same: nothing, or `{}`.
+struct Nothing<'a> {
+    word: &'a str,
+}
+
+impl<'de> DeserializeSeed<'de> for Nothing<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Nothing<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "nothing: `{}` stands alone, without a value", self.word)
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        match map.next_key::<String>()? {
+            None => Ok(()),
+            Some(key) => Err(A::Error::custom(format_args!("`{}` has no key `{key}`; write it alone", self.word))),
+        }
+    }
+}
+
+struct Listed<V>(V);
+
+impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Listed<V> {
+    type Value = V::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+        deserializer.deserialize_seq(self.0)
+    }
+}
+
+struct Keyed<V> {
+    fields: &'static [&'static str],
+    visitor: V,
+}
+
+impl<'de, V: Visitor<'de>> DeserializeSeed<'de> for Keyed<V> {
+    type Value = V::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+        deserializer.deserialize_struct("", self.fields, self.visitor)
+    }
+}
