@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use rehearsal_core::answer::UriTemplate;
-use rehearsal_core::matcher::Matcher;
 use rehearsal_core::message::{ErrorReply, Method};
 use rehearsal_core::protocol::code;
 use rehearsal_core::script::mock::Validate;
@@ -98,9 +97,10 @@ impl Writer<'_> {
                 listed["execution"]["taskSupport"] = "optional".into();
             }
             let requests = learned.requests_of(&Method::TOOLS_CALL).filter(|it| it.subject() == Some(name));
-            let requests: Vec<_> = requests.map(|request| (request, request.arguments().cloned())).collect();
+            let requests: Vec<_> =
+                requests.map(|request| (request, Some(request.arguments().cloned().unwrap_or_default()))).collect();
             let nothing = format!("nothing was recorded for these arguments of {name}");
-            let answers = self.answers(&requests, ErrorReply::new(code::INVALID_PARAMS, nothing));
+            let answers = self.answers(&listed, &requests, ErrorReply::new(code::INVALID_PARAMS, nothing));
             tools.push(Offer::new(listed, answers));
         }
         tools
@@ -118,7 +118,7 @@ impl Writer<'_> {
             let requests = learned.requests_of(&Method::RESOURCES_READ).filter(|it| it.subject() == Some(uri));
             let requests: Vec<_> = requests.map(|request| (request, None)).collect();
             let nothing = ErrorReply::new(code::RESOURCE_NOT_FOUND, format!("nothing was recorded for {uri}"));
-            resources.push(Offer::new(listed.clone(), self.answers(&requests, nothing)));
+            resources.push(Offer::new(listed.clone(), self.answers(listed, &requests, nothing)));
         }
         resources
     }
@@ -154,7 +154,7 @@ impl Writer<'_> {
                 }
             }
             let nothing = ErrorReply::new(code::RESOURCE_NOT_FOUND, "nothing was recorded for this resource");
-            let answers = self.answers(&requests, nothing);
+            let answers = self.answers(listed, &requests, nothing);
             templates.push(Offer { exactly: pattern.is_none(), complete, ..Offer::new(listed.clone(), answers) });
         }
         templates
@@ -175,9 +175,10 @@ impl Writer<'_> {
             });
             let complete = complete.collect();
             let requests = learned.requests_of(&Method::PROMPTS_GET).filter(|it| it.subject() == Some(name));
-            let requests: Vec<_> = requests.map(|request| (request, request.arguments().cloned())).collect();
+            let requests: Vec<_> =
+                requests.map(|request| (request, Some(request.arguments().cloned().unwrap_or_default()))).collect();
             let nothing = format!("nothing was recorded for these arguments of {name}");
-            let answers = self.answers(&requests, ErrorReply::new(code::INVALID_PARAMS, nothing));
+            let answers = self.answers(listed, &requests, ErrorReply::new(code::INVALID_PARAMS, nothing));
             prompts.push(Offer { complete, ..Offer::new(listed.clone(), answers) });
         }
         prompts
@@ -237,18 +238,15 @@ impl Writer<'_> {
     /// The rules for requests with these arguments.
     fn answers(
         &mut self,
+        listed: &Value,
         requests: &[(&Request, Option<Map<String, Value>>)],
         otherwise: ErrorReply,
     ) -> Vec<DraftAnswer> {
         let mut rules = Vec::new();
-        let mut ordered: Vec<_> = requests.iter().collect();
-        // A rule wants what it names and allows more, so those that want more come first.
-        ordered.sort_by_key(|(_, arguments)| std::cmp::Reverse(arguments.as_ref().map_or(0, Map::len)));
-        let keys: BTreeSet<&String> = requests.iter().flat_map(|(_, it)| it.iter().flat_map(Map::keys)).collect();
         let mut names = RuleNames::new(requests.iter().map(|(_, arguments)| arguments.as_ref()));
         let mut has_default = false;
-        for (request, arguments) in ordered {
-            let when = when(arguments.as_ref(), &keys);
+        for (request, arguments) in requests {
+            let when = arguments.as_ref().map(|arguments| exactly(arguments, listed));
             has_default |= when.is_none();
             let groups = grouped(&request.answers);
             let several = groups.len() > 1;
@@ -302,28 +300,12 @@ fn grouped(answers: &[Answered]) -> Vec<(&Answered, u64)> {
     groups
 }
 
-/// What the arguments must be; `None` where anything will do.
-fn when(arguments: Option<&Map<String, Value>>, keys: &BTreeSet<&String>) -> Option<Value> {
-    let empty = Map::new();
-    let arguments = arguments.unwrap_or(&empty);
-    if arguments.is_empty() {
-        // Whatever other calls gave must not be there.
-        let absent: Map<_, _> = keys.iter().map(|key| ((*key).clone(), json!({"present": false}))).collect();
-        return (!absent.is_empty()).then(|| as_names(absent));
-    }
-    let exactly = |value: &Value| match value {
-        // Short and clear where nothing in it could be taken for an operator, and nothing could be added.
-        Value::Array(items) if items.iter().all(|item| !item.is_object() && !item.is_array()) => value.clone(),
-        value => Matcher::exact(value.clone()).to_value(),
-    };
-    let wanted: Map<_, _> = arguments.iter().map(|(key, value)| (key.clone(), exactly(value))).collect();
-    Some(as_names(wanted))
-}
-
-/// Matchers by the names of arguments; wrapped where those could be taken for operators.
-fn as_names(wanted: Map<String, Value>) -> Value {
-    match Matcher::parse_arguments(&wanted, |_| false) {
-        Ok(Matcher::Object(fields)) if fields.len() == wanted.len() => Value::Object(wanted),
-        Ok(_) | Err(_) => json!({"subset": wanted}),
-    }
+/// These arguments and no others, for what was listed like this.
+fn exactly(arguments: &Map<String, Value>, listed: &Value) -> Value {
+    let exact = json!({"exact": arguments});
+    // Where there is an argument of this name, it would be taken for that.
+    let of_prompt = listed.get("arguments").and_then(Value::as_array).into_iter().flatten();
+    let is_argument = listed.pointer("/inputSchema/properties/exact").is_some()
+        || of_prompt.into_iter().any(|argument| argument["name"] == "exact");
+    if is_argument { json!({"all_of": [exact]}) } else { exact }
 }

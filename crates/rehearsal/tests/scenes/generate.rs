@@ -51,18 +51,18 @@ fn a_recording_becomes_a_mock_that_answers_like_it() {
         input_schema: { type: object, properties: { city: { type: string } } }
         answers:
           - name: Oslo (first)
-            when: { city: Oslo }
+            when: { exact: { city: Oslo } }
             times: 1
             text: Rain
           - name: Oslo (then always)
-            when: { city: Oslo }
+            when: { exact: { city: Oslo } }
             text: Sun
           - name: Bergen
-            when: { city: Bergen }
+            when: { exact: { city: Bergen } }
             steps: [{ progress: { progress: 1, total: 2 } }, { wait: 5ms }]
             error: { code: -32000, message: upstream is down }
           - name: no arguments
-            when: { city: { present: false } }
+            when: { exact: {} }
             text: |-
               {% raw %}two
               lines with {{ braces }}{% endraw %}
@@ -72,7 +72,10 @@ fn a_recording_becomes_a_mock_that_answers_like_it() {
       - name: greet
         answers:
           - name: no arguments
+            when: { exact: {} }
             messages: [{ role: user, content: { type: text, text: Hello } }]
+          - name: anything else
+            error: { code: -32602, message: nothing was recorded for these arguments of greet }
     "#);
     rehearse!(stage, "rehearse generate trace.jsonl --as mock -o again.mock.yaml && rehearse check again.mock.yaml", @"
     exit: 0
@@ -90,6 +93,11 @@ fn a_recording_becomes_a_mock_that_answers_like_it() {
     17 as recorded, 1 different, 0 skipped
     hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
     "#);
+    rehearse!(stage, "rehearse call get_forecast --args '{\"city\":\"Oslo\",\"days\":3}' -- rehearse mock again.mock.yaml", @"
+    exit: 1
+    ----- stderr -----
+    error: -32602: nothing was recorded for these arguments of get_forecast
+    ");
 }
 
 #[test]
