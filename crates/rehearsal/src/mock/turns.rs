@@ -42,6 +42,8 @@ pub(super) struct Playing<'a> {
     request: u64,
     /// Whether somebody else plays the same.
     is_second: bool,
+    /// How long it was waited for what did not come.
+    waited: Duration,
 }
 
 impl Turns {
@@ -58,13 +60,14 @@ impl Turns {
         if !is_second {
             score.playing.insert(turn.request, turn.place);
         }
-        Playing { turns: self, session: turn.session, request: turn.request, is_second }
+        Playing { turns: self, session: turn.session, request: turn.request, is_second, waited: Duration::ZERO }
     }
 }
 
 impl Playing<'_> {
-    /// Returns when everything was said that comes before, or it has been waited for long enough.
-    pub(super) async fn take_turn(&self, turn: Turn) {
+    /// Returns when everything was said that comes before, or it has been waited for long enough: in all the turns of an
+    /// exchange together, no longer than it once took until then.
+    pub(super) async fn take_turn(&mut self, turn: Turn) {
         if self.is_second {
             return;
         }
@@ -80,8 +83,11 @@ impl Playing<'_> {
                 }
             }
         };
-        // What came too late this time is not waited for.
-        let _ = tokio::time::timeout(turn.patience.clamp(LEAST, MOST), come).await;
+        let left = turn.patience.clamp(LEAST, MOST).saturating_sub(self.waited);
+        if tokio::time::timeout(left, come).await.is_err() {
+            // What came too late this time is not waited for.
+            self.waited += left;
+        }
     }
 
     fn is_next(&self, turn: Turn) -> bool {
@@ -121,11 +127,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_was_overtaken_once_is_overtaken_again() {
         let turns = Turns::default();
-        let slow = turns.enter(turn(0, 5, Some(1)));
+        let mut slow = turns.enter(turn(0, 5, Some(1)));
         let waiting = slow.take_turn(turn(0, 5, Some(1)));
         tokio::pin!(waiting);
         assert!(tokio::time::timeout(Duration::from_millis(50), &mut waiting).await.is_err());
-        let quick = turns.enter(turn(1, 4, None));
+        let mut quick = turns.enter(turn(1, 4, None));
         quick.take_turn(turn(1, 4, None)).await;
         assert!(tokio::time::timeout(Duration::from_millis(50), &mut waiting).await.is_err());
         drop(quick);
@@ -137,9 +143,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_never_comes_is_waited_for_no_longer_than_it_once_took() {
         let turns = Turns::default();
-        let slow = turns.enter(turn(0, 5, Some(1)));
+        let mut slow = turns.enter(turn(0, 5, Some(1)));
         let before = tokio::time::Instant::now();
         slow.take_turn(turn(0, 5, Some(1))).await;
+        assert_eq!(before.elapsed().as_secs(), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_turns_of_an_exchange_together_wait_no_longer_than_it_once_took() {
+        let turns = Turns::default();
+        let mut slow = turns.enter(turn(0, 5, Some(1)));
+        let before = tokio::time::Instant::now();
+        for place in 5..25 {
+            slow.take_turn(turn(0, place, Some(1))).await;
+        }
         assert_eq!(before.elapsed().as_secs(), 3);
     }
 }
