@@ -71,7 +71,7 @@ Exit status:
     0  the server answers as recorded, or the recording was updated
     1  it answers differently, or asks what an update cannot put into the recording
     2  a flag, the recording or a path is wrong
-    3  the server could not be started or reached";
+    3  the server could not be started or reached, died, or was silent for too long";
 
 /// What is answered from the recording.
 const ASKED: [Method; 3] = [Method::ELICITATION, Method::SAMPLING, Method::ROOTS_LIST];
@@ -151,6 +151,11 @@ impl Verify {
             context.talk.hint("nothing was compared; `rehearse trace show` shows what was recorded");
         }
         let failed = report.verdict() == Verdict::Failed;
+        let lost = report.all_findings().any(|finding| finding.message.starts_with("no answer"));
+        if lost && !self.update {
+            context.talk.hint("the server did not answer everything; `--timeout 60` waits longer");
+            return Ok(Exit::ServerFailed);
+        }
         if !self.update {
             if failed {
                 context
@@ -160,10 +165,9 @@ impl Verify {
             return Ok(if failed { Exit::ChecksFailed } else { Exit::Ok });
         }
         let Input::File(path) = &self.trace else { return Ok(Exit::Ok) };
-        let lost = report.all_findings().any(|finding| finding.message.starts_with("no answer"));
         if lost {
             context.talk.say(format_args!("{} was not updated: some requests were not answered", path.display()));
-            return Ok(Exit::ChecksFailed);
+            return Ok(Exit::ServerFailed);
         }
         let (mut writing, redaction) = (Writing::to_file(path)?, self.redaction());
         let mut session = 0;

@@ -283,6 +283,42 @@ fn a_server_that_dies_is_not_waited_for() {
 }
 
 #[test]
+fn a_server_that_stops_answering_failed() {
+    let stage = recorded();
+    // It reads the second request, and is gone.
+    let dies = r#"sh -c 'read one; echo "$one" | rehearse replay -q trace.jsonl; read two'"#;
+    rehearse!(stage, &format!("rehearse verify trace.jsonl -- {dies}"), @"
+    exit: 3
+    ----- stdout -----
+    ~ tools/list
+      error: no answer: the server exited with status 0 before it answered tools/list
+        the server's process ended: exit status: 0
+    . tools/call get_forecast: skipped, the server was lost
+    ~ session 2: tools/list
+      error: no answer: the server exited with status 0 before it answered tools/list
+        the server's process ended: exit status: 0
+    . session 2: tools/call book: skipped, the server was lost
+    ~ session 3: tools/list
+      error: no answer: the server exited with status 0 before it answered tools/list
+        the server's process ended: exit status: 0
+    . session 3: tools/call get_forecast: skipped, the server was lost
+    ~ session 4: tools/list
+      error: no answer: the server exited with status 0 before it answered tools/list
+        the server's process ended: exit status: 0
+    . session 4: tools/call book: skipped, the server was lost
+    ----- stderr -----
+    4 as recorded, 4 different, 4 skipped
+    hint: the server did not answer everything; `--timeout 60` waits longer
+    ");
+    rehearse!(stage, &format!("rehearse verify trace.jsonl --update -- {dies} > /dev/null"), @"
+    exit: 3
+    ----- stderr -----
+    4 as recorded, 4 different, 4 skipped
+    trace.jsonl was not updated: some requests were not answered
+    ");
+}
+
+#[test]
 fn what_is_wrong_with_the_words_is_told_first() {
     let stage = recorded().file("notes.txt", "hello").file("log.jsonl", "");
     rehearse!(stage, "rehearse verify trace.jsonl", @"
