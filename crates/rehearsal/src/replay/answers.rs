@@ -57,7 +57,10 @@ impl Shared {
         let protocol = |reply: Reply| Ok(Begun::Answered(Answer::protocol(reply)));
         let empty = || Reply::Result(RawJson::from_value(&json!({})));
         match (asked.terms.era(), asked.method.as_str()) {
-            (Era::Legacy, "ping") => protocol(empty()),
+            (Era::Legacy, "ping") => match self.pinged(&asked)? {
+                Some((number, key)) => self.play(number, asked, key, world, 0),
+                None => protocol(empty()),
+            },
             (Era::Legacy, "initialize") | (Era::Modern, "server/discover") => self.open(asked, memory),
             (Era::Modern, "initialize" | "ping") | (Era::Legacy, "server/discover") => {
                 protocol(Reply::Error(asked.no_method()))
@@ -81,6 +84,15 @@ impl Shared {
             }
             (_, _) => self.find(asked, world, None::<fn() -> Reply>),
         }
+    }
+
+    /// The next recorded ping, where something was said before its answer.
+    fn pinged(&self, asked: &Asked) -> io::Result<Option<(u32, RequestKey)>> {
+        let key = self.options.likeness.key(&asked.method, Some(&asked.params));
+        let Some(Taken::Fresh(number)) = self.take(key, asked, Repeat::Error)? else { return Ok(None) };
+        let recorded = self.tape.recorded(number)?;
+        let is_told = !recorded.things.is_empty() && matches!(recorded.reply(), Some(Reply::Result(_)));
+        Ok(is_told.then_some((number, key)))
     }
 
     /// The handshake: as it was recorded, in the version of this client; of the other era, where only that was.
