@@ -10,11 +10,11 @@ use rehearsal::client::ClientBuilder;
 use rehearsal::core::answer::{Answer, Called, Pace};
 use rehearsal::core::matcher::Matcher;
 use rehearsal::core::redact::{Redaction, Rule};
-use rehearsal::core::trace::Likeness;
+use rehearsal::core::trace::{Format, Likeness};
 use rehearsal::mock::Server;
 use rehearsal::record::Recorder;
 use rehearsal::replay::{Indexed, Ledger, OnIndex, Options, Repeat, ReplayError, Sessions, Unknown, Upstream};
-use rehearsal::store::Input;
+use rehearsal::store::{Input, Recording};
 use rehearsal::wire::http::server::{BindError, HttpServer, Options as HttpOptions};
 use serde_json::{Map, Value};
 
@@ -24,6 +24,7 @@ use super::failure::Failure;
 use super::redaction::redaction;
 use super::serve::{address, listen_on, on_http, on_stdio};
 use super::signals::Signals;
+use super::trace::{FORWARD as FORWARDING, TraceError};
 use crate::print::Talk;
 
 const MATCHING: &str = "Which recording answers";
@@ -205,7 +206,11 @@ impl Replay {
     /// Serves until the client is gone, or until somebody ends us.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let options = Options { on_index: on_index(context), ..self.options()? };
-        let upstream = self.upstream(context)?;
+        let recorder = self.recorder(context);
+        let upstream = self.upstream(recorder.clone())?;
+        if upstream.is_some() {
+            self.records_in_a_trace()?;
+        }
         let input = Input::from(self.trace.clone());
         let replay = rehearsal::replay::Replay::open_with(&input, options, upstream);
         context.talk.end_status();
@@ -223,6 +228,9 @@ impl Replay {
         let exit = served?;
         let ledger = replay.ledger().map_err(|cause| ReplayFailure::Read { trace: self.trace.clone(), cause })?;
         self.settle(&ledger, context)?;
+        if recorder.summary().failed {
+            return Ok(Exit::RecordingFailed);
+        }
         Ok(if self.strict && !ledger.is_even() { Exit::ChecksFailed } else { exit })
     }
 
@@ -275,7 +283,31 @@ impl Replay {
         redaction(false, &self.redact)
     }
 
-    fn upstream(&self, context: &Context) -> Result<Option<Upstream>, ReplayFailure> {
+    /// Records what the real server says.
+    fn recorder(&self, context: &Context) -> Recorder {
+        let talk = context.talk.clone();
+        let recorder = Recorder::builder().on_notice(move |notice| talk.error(notice)).redaction(self.redaction());
+        let recorder = recorder.metadata("recorded_by", "replay").trace(self.output.as_ref().unwrap_or(&self.trace));
+        recorder.build()
+    }
+
+    /// What other tools wrote, or a journal, would be damaged by a session at its end.
+    fn records_in_a_trace(&self) -> Result<(), TraceError> {
+        let path = self.output.as_ref().unwrap_or(&self.trace);
+        let input = Input::from(path.clone());
+        if input == Input::Stdin && self.output.is_none() {
+            return Err(TraceError::NoFile { option: FORWARDING });
+        }
+        if !path.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            return Ok(());
+        }
+        match Recording::open(&input)?.format() {
+            Format::Trace => Ok(()),
+            format => Err(TraceError::NotTrace { input, format, option: FORWARDING }),
+        }
+    }
+
+    fn upstream(&self, recorder: Recorder) -> Result<Option<Upstream>, ReplayFailure> {
         let forwards = self.unmatched == UnmatchedWord::Forward;
         let mut info = Map::new();
         let server: Box<dyn Fn() -> ClientBuilder + Send + Sync> = match (&self.url, self.command.split_first()) {
@@ -295,10 +327,7 @@ impl Replay {
                 Box::new(move || Client::command(&program).arguments(&arguments))
             }
         };
-        let talk = context.talk.clone();
-        let recorder = Recorder::builder().on_notice(move |notice| talk.error(notice)).redaction(self.redaction());
-        let recorder = recorder.metadata("recorded_by", "replay").trace(self.output.as_ref().unwrap_or(&self.trace));
-        Ok(Some(Upstream::new(server, recorder.build(), info)))
+        Ok(Some(Upstream::new(server, recorder, info)))
     }
 
     /// Says what was asked and what was not, and writes it down.

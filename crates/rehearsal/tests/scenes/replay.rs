@@ -139,7 +139,7 @@ fn the_same_request_gets_the_recorded_answers_in_turn() {
     ----- stderr -----
     tools/call rain is not matched: $.params.arguments.city: expected a string matching /^R/, got "Oslo"
     tools/call rain is not matched: $.params.arguments.city: expected a string matching /^R/, got "Oslo"
-    prompts/list is not matched: $.params.arguments.city: missing, expected a string matching /^R/
+    no recording of prompts/list, nor of anything like it
     "#);
 }
 
@@ -217,6 +217,51 @@ fn what_was_not_recorded_is_asked_of_the_real_server_once() {
     ----- stdout -----
     Sun in Rome
     ");
+}
+
+#[test]
+fn what_the_real_server_says_is_not_put_into_files_of_other_formats() {
+    let python = include_str!("../../../../fixtures/traces/python.jsonl");
+    let stage = Stage::new().file("weather.mock.yaml", WEATHER).file("python.jsonl", python);
+    let forward = "--unmatched forward -- rehearse mock weather.mock.yaml < /dev/null";
+    rehearse!(stage, &format!("rehearse replay python.jsonl {forward}"), @"
+    exit: 2
+    ----- stderr -----
+    error: python.jsonl is a recording of python, and --unmatched forward writes traces
+    hint: `-o FILE` records in another file
+    hint: `rehearse trace convert` makes a trace of it
+    ");
+    rehearse!(stage, &format!("rehearse replay python.jsonl -o ./python.jsonl {forward} 2>&1 | head -1"), @"
+    exit: 0
+    ----- stdout -----
+    error: ./python.jsonl is a recording of python, and --unmatched forward writes traces
+    ");
+    rehearse!(stage, &format!("rehearse replay - {forward}"), @"
+    exit: 2
+    ----- stderr -----
+    error: --unmatched forward needs a recording in a file, not stdin
+    hint: `-o FILE` records in a file
+    ");
+    rehearse!(stage, &format!("rehearse replay -q python.jsonl -o more.jsonl {forward}"), @"exit: 0");
+    assert_eq!(std::fs::read_to_string(stage.path().join("python.jsonl")).unwrap(), python);
+}
+
+#[test]
+fn what_could_not_be_recorded_counts() {
+    let stage = recorded(&["rehearse call rain city=Oslo"]);
+    let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rain","arguments":{"city":"Rome"}}}
+"#;
+    let stage = stage.file("requests", hello);
+    let server = "rehearse mock weather.mock.yaml";
+    let replay = format!("rehearse replay -q trace.jsonl -o /dev/null/no.jsonl --unmatched forward -- {server}");
+    rehearse!(stage, &format!("{replay} < requests > heard 2> told; echo $?; tail -n 1 heard; grep -o 'RECORDING STOPPED' told"), @r#"
+    exit: 0
+    ----- stdout -----
+    4
+    {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"Sun in Rome"}]}}
+    RECORDING STOPPED
+    "#);
 }
 
 #[test]

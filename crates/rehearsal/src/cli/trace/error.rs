@@ -8,6 +8,9 @@ use rehearsal::core::trace::dialect::WriteError;
 use rehearsal::core::trace::{Format, ReadError};
 use rehearsal::store::{Input, OpenError};
 
+/// What records what the real server says.
+pub(in crate::cli) const FORWARD: &str = "--unmatched forward";
+
 /// Why something could not be done with a recording.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum TraceError {
@@ -127,6 +130,10 @@ impl TraceError {
             TraceError::Pattern { .. } => &["`.` finds everything; a backslash takes its meaning from a character"],
             TraceError::Path { .. } => {
                 &["a path begins with `$`: $.result.content[0].text, or $..timestamp for all of them"]
+            }
+            TraceError::NoFile { option: FORWARD } => &["`-o FILE` records in a file"],
+            TraceError::NotTrace { option: FORWARD, .. } => {
+                &["`-o FILE` records in another file", "`rehearse trace convert` makes a trace of it"]
             }
             TraceError::NotTrace { .. } => &["`rehearse trace convert` makes a trace of it"],
             TraceError::Unfit(WriteError::SecondSession { .. }) => &["`rehearse trace split` makes one file of each"],

@@ -21,7 +21,7 @@ mod split;
 mod stats;
 mod verb;
 
-pub(super) use error::TraceError;
+pub(super) use error::{FORWARD, TraceError};
 pub(super) use output::{Writing, plain};
 pub(super) use reading::{Reading, input};
 pub(super) use verb::Trace;
