@@ -1,6 +1,7 @@
 //! Whether an answer is what was hoped for.
 
 use rehearsal::client::Response;
+use rehearsal::core::message::Method;
 
 use super::exit::Exit;
 use super::question::Question;
@@ -26,8 +27,23 @@ pub(super) fn judged(answer: &Response, talk: &Talk) -> Exit {
         questions.iter().for_each(|question| talk.hint(question.how_to_answer()));
     } else if let Some(message) = answer.error_message() {
         talk.error(message);
+    } else if let Some(wrong) = misshapen(answer) {
+        talk.error(wrong);
     } else {
         return Exit::Ok;
     }
     Exit::ChecksFailed
+}
+
+/// What is wrong with the result of a tool that can say nothing.
+fn misshapen(answer: &Response) -> Option<String> {
+    let result = answer.result();
+    let may_be = answer.method() != Some(&Method::TOOLS_CALL)
+        || result["content"].is_array()
+        || ["structuredContent", "task"].iter().any(|key| result.get(*key).is_some());
+    let found = match result.get("content") {
+        Some(_) => "a `content` that is no list",
+        None => "no `content`",
+    };
+    (!may_be).then(|| format!("the result of tools/call has {found}"))
 }

@@ -18,7 +18,7 @@ use super::visible::{lines, one_line};
 /// [link file:///map.svg, image/svg+xml]
 /// ```
 ///
-/// Structured content is printed where no block says the same.
+/// Structured content is printed where no block says the same, and a result that has neither as it is.
 pub(crate) fn tool_answer(answer: &Response, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
     let blocks = answer.blocks();
     for block in &blocks {
@@ -26,6 +26,9 @@ pub(crate) fn tool_answer(answer: &Response, screen: &Screen, out: &mut dyn Writ
     }
     match answer.structured_content() {
         Some(value) if !blocks.iter().any(|block| says(block, value)) => print_text(&format!("{value:#}"), screen, out),
+        None if !answer.result().is_null() && !answer.result()["content"].is_array() && !answer.is_input_required() => {
+            print_text(&format!("{:#}", answer.result()), screen, out)
+        }
         Some(_) | None => Ok(()),
     }
 }

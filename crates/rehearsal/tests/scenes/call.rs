@@ -229,3 +229,39 @@ error: the server exited with status 0 before it answered initialize
     and gone
 "#);
 }
+
+/// A server that has one answer to every call.
+fn answering(result: &str) -> Stage {
+    let opened =
+        r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{}}}"#;
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":2,"result":{result}}}"#);
+    let script = format!("read initialize\necho '{opened}'\nread initialized\nread call\necho '{answer}'\ncat\n");
+    Stage::new().file("server.sh", &script)
+}
+
+#[test]
+fn a_result_of_another_shape_is_shown_and_is_a_failure() {
+    rehearse!(answering(r#"{"content":"not a list"}"#), "rehearse call t --args '{}' --protocol legacy -- sh server.sh", @r#"
+    exit: 1
+    ----- stdout -----
+    {
+      "content": "not a list"
+    }
+    ----- stderr -----
+    error: the result of tools/call has a `content` that is no list
+    "#);
+    rehearse!(answering(r#""ok""#), "rehearse call t --args '{}' --protocol legacy -- sh server.sh", @r#"
+    exit: 1
+    ----- stdout -----
+    "ok"
+    ----- stderr -----
+    error: the result of tools/call has no `content`
+    "#);
+    rehearse!(answering(r#"{"structuredContent":{"sum":3}}"#), "rehearse call t --args '{}' --protocol legacy -- sh server.sh", @r#"
+    exit: 0
+    ----- stdout -----
+    {
+      "sum": 3
+    }
+    "#);
+}
