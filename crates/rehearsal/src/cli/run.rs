@@ -102,6 +102,7 @@ fn with_server(
 }
 
 fn told(failure: &Failure, context: &Context) -> Exit {
+    context.talk.hush();
     failure.tell(&context.talk);
     failure.exit()
 }

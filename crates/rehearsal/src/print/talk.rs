@@ -25,17 +25,31 @@ pub(crate) struct Talk {
     screen: Screen,
     /// Whether the last line is a status, which the next one replaces.
     status: Arc<AtomicBool>,
+    /// Whether what a server says beside its answers is of no interest any more.
+    hushed: Arc<AtomicBool>,
 }
 
 impl Talk {
     /// On this screen.
     pub(crate) fn new(screen: Screen) -> Talk {
-        Talk { screen, status: Arc::default() }
+        Talk { screen, status: Arc::default(), hushed: Arc::default() }
     }
 
     /// Prints what is only good to know.
     pub(crate) fn say(&self, what: impl Display) {
         self.line(format_args!("{}\n", self.tamed(what)));
+    }
+
+    /// Prints what a server says beside its answers, until [hushed](Talk::hush).
+    pub(crate) fn overheard(&self, what: impl Display) {
+        if !self.hushed.load(Ordering::Relaxed) {
+            self.say(what);
+        }
+    }
+
+    /// Nothing that is overheard is printed any more: the last word is ours.
+    pub(crate) fn hush(&self) {
+        self.hushed.store(true, Ordering::Relaxed);
     }
 
     /// Prints `error: there is no program "npx" in PATH`; evidence follows on lines of its own.

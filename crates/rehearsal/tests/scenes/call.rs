@@ -265,3 +265,19 @@ fn a_result_of_another_shape_is_shown_and_is_a_failure() {
     }
     "#);
 }
+
+#[test]
+fn the_last_word_is_ours_though_the_server_goes_on_logging() {
+    let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"again"}}"#;
+    let opened =
+        r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{}}}"#;
+    let flood = format!("while :; do echo '{log}'; done");
+    let script = format!("read initialize\necho '{opened}'\nread initialized\nread call\n{flood}\n");
+    let stage = Stage::new().file("server.sh", &script);
+    rehearse!(stage, "rehearse call t --args '{}' --timeout 1s --protocol legacy -- sh server.sh 2>all; grep -A100 error: all | grep -c again; grep error: all", @"
+    exit: 0
+    ----- stdout -----
+    0
+    error: no answer to tools/call within 1 s
+    ");
+}

@@ -27,7 +27,7 @@ pub(super) fn heard(builder: ClientBuilder, shown: Shown, answered: Vec<Method>,
             }
             Shown::Logs => {
                 if let Some(log) = LogMessage::read(message).filter(|_| from == Side::Server) {
-                    listener.say(log_line(&log));
+                    listener.overheard(log_line(&log));
                 }
             }
         }
