@@ -29,7 +29,7 @@ impl Shared {
             }
             if let Matcher::At(at) = matcher
                 && !at.finds(&whole)
-                && !self.is_recorded_with(at, key)?
+                && !self.is_recorded_with(at, key, asked)?
             {
                 continue;
             }
@@ -39,17 +39,16 @@ impl Shared {
     }
 
     /// Whether all recordings under a key, and there are some, have what a path finds.
-    fn is_recorded_with(&self, at: &At, key: RequestKey) -> io::Result<bool> {
-        let Some(group) = self.tape.index.group(key)? else { return Ok(false) };
-        for number in self.tape.members(group, CANDIDATES) {
-            let recorded = self.tape.recorded(number?)?;
-            let Some(method) = request(&recorded).method() else { continue };
+    fn is_recorded_with(&self, at: &At, key: RequestKey, asked: &Asked) -> io::Result<bool> {
+        let recorded = self.suiting(key, None, CANDIDATES as usize)?;
+        for number in &recorded {
+            let recorded = self.tape.recorded(*number)?;
             let params = request(&recorded).params().and_then(|params| params.value().ok());
-            if !at.finds(&Likeness::default().view(method, params.as_ref())) {
+            if !at.finds(&Likeness::default().view(&asked.method, params.as_ref())) {
                 return Ok(false);
             }
         }
-        Ok(true)
+        Ok(!recorded.is_empty())
     }
 
     /// What is done about a request that was not recorded.

@@ -132,6 +132,33 @@ fn each_client_hears_what_clients_of_its_name_heard() {
 }
 
 #[test]
+fn what_was_not_recorded_and_the_handshake_are_of_clients_of_its_name_too() {
+    let stage = recorded();
+    let trace = std::fs::read_to_string(stage.path().join("trace.jsonl")).unwrap();
+    let (first, second) = trace.split_once('\n').unwrap();
+    let trace = format!("{first}\n{}", second.replace(r#""name":"weather""#, r#""name":"weather of the phone""#));
+    let discover =
+        stateless("phone", &["Rome"]).replace("tools/call", "server/discover").replace("\"id\":0", "\"id\":7");
+    let asked = conversation("phone", &["Rome"]);
+    let stage = stage.file("trace.jsonl", &trace).file("asked", &asked).file("discover", &discover);
+    rehearse!(stage, &format!("rehearse replay trace.jsonl --by-client --unmatched first -q < asked | {TEXTS}"), @"
+    exit: 0
+    ----- stdout -----
+    1 phone 1
+    ");
+    rehearse!(stage, "rehearse replay trace.jsonl --by-client -q < asked 2>&1 | grep -o 'closest is[^:]*' | head -n 1", @"
+    exit: 0
+    ----- stdout -----
+    closest is session phone, call 2
+    ");
+    rehearse!(stage, "rehearse replay trace.jsonl --by-client -q < discover | grep -o 'weather[a-z ]*'", @"
+    exit: 0
+    ----- stdout -----
+    weather of the phone
+    ");
+}
+
+#[test]
 fn clients_that_share_a_session_without_a_handshake_are_told_apart() {
     let mock = "server: { name: weather }\ntools: [{ name: rain, answers: [{ text: 'call {{ call }}' }] }]\n";
     let both = stateless("desktop", &["Oslo"]) + &stateless("phone", &["Oslo"]).replace("\"id\":0", "\"id\":9");
