@@ -53,7 +53,7 @@ impl Given {
         ];
         let wanted = all.into_iter().filter_map(|(fact, written)| {
             let matcher = meant(written.as_ref()?, problems)?;
-            Some((fact, matcher))
+            Some((fact, if fact == Fact::Headers { in_lower_case(matcher) } else { matcher }))
         });
         Given { wanted: wanted.collect() }
     }
@@ -95,6 +95,20 @@ impl Given {
     }
 }
 
+/// A matcher for headers, whose names have no case; they are known by those in lower case.
+fn in_lower_case(matcher: Matcher) -> Matcher {
+    let all = |matchers: Vec<Matcher>| matchers.into_iter().map(in_lower_case).collect();
+    match matcher {
+        Matcher::Object(fields) => {
+            Matcher::Object(fields.into_iter().map(|(name, matcher)| (name.to_ascii_lowercase(), matcher)).collect())
+        }
+        Matcher::AnyOf(matchers) => Matcher::AnyOf(all(matchers)),
+        Matcher::AllOf(matchers) => Matcher::AllOf(all(matchers)),
+        Matcher::Not(matcher) => !in_lower_case(*matcher),
+        other => other,
+    }
+}
+
 fn look<T>(fact: Fact, facts: &Facts<'_>, judge: impl FnOnce(Option<&Value>) -> T) -> T {
     match fact {
         Fact::Headers => judge(Some(&facts.asked.headers)),
@@ -122,4 +136,18 @@ pub(super) fn meant<T: Meaning + Clone>(written: &Located<Meant<T>>, problems: &
 /// The matcher of a `when`.
 pub(super) fn when(written: Option<&Located<Meant<When>>>, problems: &mut Vec<Problem>) -> Option<Matcher> {
     meant(written?, problems).map(|When(matcher)| matcher)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_names_of_headers_have_no_case() {
+        for written in [json!({"X-Tenant": "acme"}), json!({"any_of": [{"X-TENANT": "acme"}, {"x-b": 1}]})] {
+            let matcher = in_lower_case(Matcher::parse(&written).unwrap());
+            assert!(matcher.matches(&json!({"x-tenant": "acme"})) && !matcher.matches(&json!({"x-tenant": "Acme"})));
+        }
+    }
 }

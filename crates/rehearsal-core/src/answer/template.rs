@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{Environment, UndefinedBehavior, Value as Word};
+use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value as Word};
 use serde_json::{Map, Value};
 
 /// How much work one template may be; a loop over a million elements is more.
@@ -126,6 +126,9 @@ impl Templates {
             let hint = hint.unwrap_or_else(|| format!("; there are {}", ROOTS.join(", ")));
             return Err(format!("a template knows no `{unknown}`{hint}"));
         }
+        if let Some(unknown) = filters(text).into_iter().find(|filter| !self.has_filter(filter)) {
+            return Err(format!("a template knows no filter `{unknown}`"));
+        }
         self.reads_headers |= used.contains("headers");
         let roots = ROOTS.into_iter().filter(|root| used.contains(*root)).collect();
         Ok(Some(Template { name: name.into(), gives, roots }))
@@ -136,6 +139,11 @@ impl Templates {
         self.reads_headers
     }
 
+    fn has_filter(&self, name: &str) -> bool {
+        let tried = self.environment.render_str(&format!("{{{{ '' | {name} }}}}"), ());
+        !tried.is_err_and(|error| error.kind() == ErrorKind::UnknownFilter)
+    }
+
     fn is_global(&self, name: &str) -> bool {
         self.environment.globals().any(|(global, _)| global == name)
     }
@@ -143,18 +151,69 @@ impl Templates {
     fn render(&self, template: &Template, scope: &Scope<'_>) -> Result<Value, String> {
         let compiled = self.environment.get_template(&template.name).map_err(|error| in_words(&error))?;
         let context = Word::from_pairs(template.roots.iter().map(|root| (*root, scope.word(root))));
+        let absent = || {
+            let mut paths: Vec<_> = compiled.undeclared_variables(true).into_iter().collect();
+            paths.sort();
+            let absent = paths.into_iter().find(|path| is_absent(path, scope));
+            absent.map_or_else(|| "the value is not there".to_owned(), |path| format!("`{path}` is not there"))
+        };
+        let in_words = |error: minijinja::Error| match error.kind() {
+            ErrorKind::UndefinedError => absent(),
+            _ => in_words(&error),
+        };
         match template.gives {
-            Gives::Text => compiled.render(context).map(Value::from).map_err(|error| in_words(&error)),
+            Gives::Text => compiled.render(context).map(Value::from).map_err(in_words),
             Gives::Value => {
-                let captured = compiled.render_captured(context).map_err(|error| in_words(&error))?;
+                let captured = compiled.render_captured(context).map_err(in_words)?;
                 match captured.state().lookup(WHOLE) {
-                    Some(word) if word.is_undefined() => Err("the value is not there".to_owned()),
+                    Some(word) if word.is_undefined() => Err(absent()),
                     Some(word) => serde_json::to_value(&word).map_err(|error| error.to_string()),
-                    None => Err("the value is not there".to_owned()),
+                    None => Err(absent()),
                 }
             }
         }
     }
+}
+
+/// Whether nothing stands at a path such as `arguments.city`.
+fn is_absent(path: &str, scope: &Scope<'_>) -> bool {
+    let mut keys = path.split('.');
+    let root = keys.next().map_or(Word::UNDEFINED, |root| scope.word(root));
+    keys.try_fold(root, |word, key| word.get_attr(key)).is_ok_and(|word| word.is_undefined())
+}
+
+/// The filters that a template names: the words after a `|` inside its marks, outside of quotes.
+fn filters(text: &str) -> Vec<&str> {
+    let mut filters = Vec::new();
+    // What stands in these is not read at all.
+    if text.contains("{#") || text.contains("endraw") {
+        return filters;
+    }
+    let mut rest = text;
+    while let Some(begin) = ["{{", "{%"].into_iter().filter_map(|mark| rest.find(mark)).min() {
+        let inner = &rest[begin + 2..];
+        let mut quote = None;
+        let mut end = inner.len();
+        for (at, c) in inner.char_indices() {
+            match (quote, c) {
+                (Some(open), c) if c == open => quote = None,
+                (Some(_), _) => {}
+                (None, '"' | '\'') => quote = Some(c),
+                (None, '|') => {
+                    let word = inner[at + 1..].trim_start();
+                    let length = word.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(word.len());
+                    filters.extend((length > 0).then(|| &word[..length]));
+                }
+                (None, '}') if inner[at + 1..].starts_with('}') || inner[..at].ends_with('%') => {
+                    end = at;
+                    break;
+                }
+                (None, _) => {}
+            }
+        }
+        rest = &inner[end..];
+    }
+    filters
 }
 
 /// The expression of `{{ expression }}`, if that is all there is.
@@ -309,6 +368,7 @@ mod tests {
             ("{{ arguments.text }} and {{ call }}", json!("5 and 3")),
             ("call {{ call }}", json!("call 3")),
             ("{{ arguments.list | length }}", json!(2)),
+            ("{{ '| x' }}{% raw %}{{ a | b }}{% endraw %}", json!("| x{{ a | b }}")),
             ("{{ arguments.missing | default('x') }}", json!("x")),
             ("{% if arguments.yes %}yes{% else %}no{% endif %}", json!("yes")),
         ] {
@@ -326,8 +386,10 @@ mod tests {
     #[test]
     fn what_cannot_be_rendered_is_said() {
         for (written, expected) in [
-            ("{{ arguments.city }}", "the value is not there"),
-            ("in {{ arguments.city }}", "undefined value"),
+            ("{{ arguments.city }}", "`arguments.city` is not there"),
+            ("in {{ arguments.city }}", "`arguments.city` is not there"),
+            ("{{ arguments.city | nosuch }}", "a template knows no filter `nosuch`"),
+            ("a {{ call }} {% if call | wrong(\"|\") %}{% endif %}", "a template knows no filter `wrong`"),
             ("{{ argument.city }}", "a template knows no `argument`; did you mean `arguments`?"),
             ("{{ arguments.city", "syntax error"),
             (

@@ -34,6 +34,7 @@ pub use contains::{Contains, Text};
 pub use error::{MatcherError, Problem};
 pub use matcher::Matcher;
 pub use mismatch::Mismatch;
+pub(crate) use operator::closest as closest_operator;
 pub use parse::DEPTH_LIMIT;
 pub use pattern::Pattern;
 pub use place::At;

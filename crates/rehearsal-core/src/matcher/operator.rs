@@ -50,7 +50,7 @@ pub(super) fn named(word: &str) -> Option<&'static str> {
 /// The operator that was probably meant by a word that is none.
 ///
 /// Short words are left alone: `lat` is closer to data than to `at`.
-pub(super) fn closest(word: &str) -> Option<&'static str> {
+pub(crate) fn closest(word: &str) -> Option<&'static str> {
     nearest(word, WORDS).filter(|operator| *operator != word)
 }
 

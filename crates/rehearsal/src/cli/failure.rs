@@ -7,6 +7,7 @@ use rehearsal::client::ClientError;
 use rehearsal::core::message::Method;
 use rehearsal::wire::SendError;
 use rehearsal::wire::container::EngineError;
+use rehearsal::wire::http::server::BindError;
 use rehearsal::wire::stdio::SpawnError;
 
 use super::arguments::ArgumentsError;
@@ -117,6 +118,7 @@ impl Failure {
             Failure::Wrap(error) => error.hints(),
             Failure::Trace(error) => error.hints(),
             Failure::Generate(error) => error.hints(),
+            Failure::Mock(MockFailure::Bind(error)) | Failure::Replay(ReplayFailure::Bind(error)) => bind_hints(error),
             Failure::Mock(_)
             | Failure::Replay(_)
             | Failure::Save(_)
@@ -124,6 +126,19 @@ impl Failure {
             | Failure::Unreadable { .. }
             | Failure::Begin(_) => Vec::new(),
         }
+    }
+}
+
+/// What to do about an address that cannot be listened on.
+fn bind_hints(error: &BindError) -> Vec<String> {
+    match error {
+        BindError::Address { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+            vec!["end the program that listens there, or write --listen 0 for any free port".to_owned()]
+        }
+        BindError::Address { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            vec!["ports below 1024 are not for everybody; choose a higher one".to_owned()]
+        }
+        BindError::Address { .. } | BindError::Path { .. } => Vec::new(),
     }
 }
 

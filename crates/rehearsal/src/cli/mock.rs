@@ -13,7 +13,7 @@ use rehearsal::wire::http::server::{BindError, HttpServer};
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
-use super::serve::{address, listen_on, on_http, on_stdio};
+use super::serve::{address, listen_on, on_http, on_stdio, where_to_reach};
 use super::signals::Signals;
 use crate::print::Talk;
 
@@ -128,7 +128,7 @@ impl Mock {
                     None => on_stdio(&server, &mut signals).await.map_err(Failure::Begin),
                     Some(options) => {
                         let listener = HttpServer::bind(options).await.map_err(MockFailure::Bind)?;
-                        context.talk.say(format_args!("listening on {}", listener.url()));
+                        context.talk.say(format_args!("listening on {}", where_to_reach(&listener, address)));
                         Ok(on_http(&server, listener, &mut signals).await)
                     }
                 }

@@ -22,7 +22,7 @@ use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::redaction::redaction;
-use super::serve::{address, listen_on, on_http, on_stdio};
+use super::serve::{address, listen_on, on_http, on_stdio, where_to_reach};
 use super::signals::Signals;
 use super::trace::{FORWARD as FORWARDING, TraceError};
 use crate::print::Talk;
@@ -241,7 +241,7 @@ impl Replay {
         };
         listen_on(&mut options, address);
         let listener = HttpServer::bind(options).await.map_err(ReplayFailure::Bind)?;
-        context.talk.say(format_args!("listening on {}", listener.url()));
+        context.talk.say(format_args!("listening on {}", where_to_reach(&listener, Some(address))));
         Ok(on_http(server, listener, &mut signals).await)
     }
 

@@ -24,6 +24,16 @@ pub(super) fn listen_on(options: &mut Options, address: SocketAddr) {
     }
 }
 
+/// Where a listener can be reached: `http://127.0.0.1:8080/mcp (and at every other address of this machine)`
+pub(super) fn where_to_reach(listener: &HttpServer, address: Option<SocketAddr>) -> String {
+    match address {
+        Some(address) if address.ip().is_unspecified() => {
+            format!("{} (and at every other address of this machine)", listener.url())
+        }
+        Some(_) | None => listener.url(),
+    }
+}
+
 /// Serves the client on stdin and stdout.
 pub(super) async fn on_stdio(server: &Server, signals: &mut Signals) -> io::Result<Exit> {
     let connection = stdio::own(MESSAGE_LIMIT)?;

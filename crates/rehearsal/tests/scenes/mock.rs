@@ -293,3 +293,13 @@ fn it_ends_when_it_is_told_to() {
     mock.child.stdout.take().unwrap().read_to_string(&mut rest).unwrap();
     assert_eq!(rest, "");
 }
+
+#[test]
+fn a_port_that_is_taken_says_so_and_what_to_do() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let stage = Stage::new().file("a.mock.yaml", "tools: [{ name: a, answers: [{ text: a }] }]\n");
+    let played = stage.play(&format!("rehearse mock a.mock.yaml --listen {port}"));
+    assert!(played.contains(&format!("cannot listen on 127.0.0.1:{port}: Address already in use")), "{played}");
+    assert!(played.contains("--listen 0 for any free port"), "{played}");
+}

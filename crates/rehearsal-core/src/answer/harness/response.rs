@@ -165,7 +165,11 @@ fn error_of(mut error: Value) -> ErrorReply {
 
 /// A content block with the keys of the wire. What belongs to the user stays as it is.
 fn block(block: Value) -> Value {
-    let Value::Object(fields) = block else { return block };
+    let fields = match block {
+        Value::Object(fields) => fields,
+        Value::String(text) => return json!({"type": "text", "text": text}),
+        other => return other,
+    };
     let renamed = fields.into_iter().map(|(key, value)| match key.as_str() {
         "mime_type" => ("mimeType".to_owned(), value),
         "last_modified" => ("lastModified".to_owned(), value),
@@ -198,6 +202,7 @@ mod tests {
                 {"type": "image", "data": "iVBOR", "mime_type": "image/png", "annotations": {"last_modified": "2025-01-01T00:00:00Z"}},
                 {"type": "resource", "resource": {"uri": "x:y", "mime_type": "text/csv", "text": "a_b,c_d"}, "meta": {"my_key": 1}},
                 {"type": "resource_link", "uri": "x:z", "name": "mime_type"},
+                "plain",
             ],
             "structured_content": {"mime_type": "mine", "is_error": {"meta": 1}, "deep": [{"last_modified": 2}]},
             "is_error": false,
@@ -209,6 +214,7 @@ mod tests {
                 {"type": "image", "data": "iVBOR", "mimeType": "image/png", "annotations": {"lastModified": "2025-01-01T00:00:00Z"}},
                 {"type": "resource", "resource": {"uri": "x:y", "mimeType": "text/csv", "text": "a_b,c_d"}, "_meta": {"my_key": 1}},
                 {"type": "resource_link", "uri": "x:z", "name": "mime_type"},
+                {"type": "text", "text": "plain"},
             ],
             "structuredContent": {"mime_type": "mine", "is_error": {"meta": 1}, "deep": [{"last_modified": 2}]},
             "isError": false,

@@ -58,7 +58,7 @@ pub struct AnswerRule {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Given {
-    /// HTTP headers, by their names in lower case; none over stdio.
+    /// HTTP headers, by their names in any case; none over stdio.
     pub headers: Option<Located<Meant<Matcher>>>,
     /// `name` and `version` of the client.
     pub client: Option<Located<Meant<Matcher>>>,

@@ -40,9 +40,14 @@ fn name(answers: &[AnswerRule], is_name: &dyn Fn(&str) -> bool) {
 
 /// Whether a schema speaks of this property of an object.
 pub(super) fn has_property(schema: &Value, key: &str) -> bool {
+    properties(schema).contains(&key)
+}
+
+/// The properties that a schema speaks of.
+pub(super) fn properties(schema: &Value) -> Vec<&str> {
+    let own = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let joined = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|word| schema.get(word)?.as_array()).flatten();
-    schema.get("properties").and_then(|properties| properties.get(key)).is_some()
-        || joined.into_iter().any(|schema| has_property(schema, key))
+    own.map(|(key, _)| key.as_str()).chain(joined.flat_map(properties)).collect()
 }
 
 #[cfg(test)]

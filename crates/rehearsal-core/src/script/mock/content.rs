@@ -1,19 +1,20 @@
 //! Content blocks as people write them.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
+use schemars::{JsonSchema, Schema, json_schema};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Number, Value};
 
 use super::Contents;
-use crate::script::{InOrder, Located};
+use crate::script::{InOrder, Located, Span};
 
-/// A piece of an answer; which keys it takes depends on its `type`.
+/// A piece of an answer; which keys it takes depends on its `type`. A text alone is a block of text.
 ///
 /// # Why not an enum
 ///
 /// An enum by `type` would lose the place of everything inside it.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Self", deny_unknown_fields)]
+#[schemars(transform = or_text)]
 pub struct ContentBlock {
     /// What kind of block.
     #[serde(rename = "type")]
@@ -44,6 +45,72 @@ pub struct ContentBlock {
     /// `_meta`, as it goes on the wire.
     #[serde(alias = "_meta")]
     pub meta: Option<Map<String, Value>>,
+}
+
+fn or_text(schema: &mut Schema) {
+    let keys = std::mem::take(schema);
+    *schema = json_schema!({"anyOf": [{"type": "string", "description": "A block of text; a template"}, keys]});
+}
+
+impl ContentBlock {
+    fn of_text(text: String, at: Span) -> ContentBlock {
+        ContentBlock {
+            kind: Located { value: ContentKind::Text, at },
+            text: Some(Located { value: text, at }),
+            data: None,
+            file: None,
+            mime_type: None,
+            resource: None,
+            uri: None,
+            name: None,
+            title: None,
+            description: None,
+            size: None,
+            annotations: None,
+            meta: None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentBlock {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ContentBlock, D::Error> {
+        let Located { value, at } = Located::<TextOrBlock>::deserialize(deserializer)?;
+        Ok(match value {
+            TextOrBlock::Text(text) => ContentBlock::of_text(text, at),
+            TextOrBlock::Block(block) => *block,
+        })
+    }
+}
+
+enum TextOrBlock {
+    Text(String),
+    Block(Box<ContentBlock>),
+}
+
+impl<'de> Deserialize<'de> for TextOrBlock {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TextOrBlock, D::Error> {
+        struct Visitor;
+
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = TextOrBlock;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("text, or a block such as { type: text, text: … }")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<TextOrBlock, E> {
+                Ok(TextOrBlock::Text(text.to_owned()))
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<TextOrBlock, A::Error> {
+                let keys = serde::de::value::MapAccessDeserializer::new(map);
+                // The function that is derived for the keys, not the one of the trait.
+                ContentBlock::deserialize(keys).map(|block| TextOrBlock::Block(Box::new(block)))
+            }
+        }
+
+        deserializer.deserialize_any(Visitor)
+    }
 }
 
 /// The kinds of content blocks.

@@ -45,6 +45,11 @@ impl Checker {
         self.say(at, message).hint = Some(hint.into());
     }
 
+    /// A problem at a place inside what stands at a place.
+    pub(super) fn inside(&mut self, at: Span, path: Path, message: String, hint: String) {
+        self.found.push(Inner { problem: Problem::new(at, message).hint(hint), path });
+    }
+
     fn file(&mut self, mock: &MockFile) {
         for version in mock.versions.iter().flatten() {
             if version.parse::<Revision>().is_err() {
@@ -69,7 +74,10 @@ impl Checker {
         self.unique("tool", mock.tools.iter().map(|tool| &tool.name));
         self.unique("prompt", mock.prompts.iter().map(|prompt| &prompt.name));
         self.unique("resource", mock.resources.iter().map(|resource| &resource.uri));
-        mock.tools.iter().for_each(|tool| self.tool(tool));
+        for tool in &mock.tools {
+            self.tool(tool);
+            self.against_schemas(tool, tool.validate.or(mock.validate).unwrap_or_default());
+        }
         mock.prompts.iter().for_each(|prompt| self.prompt(prompt));
         mock.resources.iter().for_each(|resource| self.resource(resource));
         for template in &mock.resource_templates {
