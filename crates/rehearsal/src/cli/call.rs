@@ -3,7 +3,7 @@
 use clap::Args;
 use rehearsal::Client;
 
-use super::arguments::{ArgumentsError, Given, Signature, Taker};
+use super::arguments::{Arguments, ArgumentsError, Given, Signature, Taker};
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
@@ -56,11 +56,11 @@ impl Call {
     /// Calls the tool and prints the answer.
     pub(super) async fn run(&self, given: Given, client: &Client, context: &Context) -> Result<Exit, Failure> {
         let arguments = match given {
-            Given::Exactly(arguments) => arguments,
+            Given::Exactly(arguments) => Arguments::Written(arguments),
             Given::Checked { rest, assignments } => {
                 let tools = client.list_tools().await?;
                 let tool = Signature::named(Taker::Tool, &self.tool, tools.iter().map(Signature::of_tool))?;
-                tool.typed(rest, assignments)?
+                Arguments::Typed(tool.typed(rest, assignments)?)
             }
         };
         self.server.ask_for_logs_of_call(client).await?;

@@ -4,10 +4,11 @@ use std::fmt;
 use std::io::Read;
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 
 /// Reads the value of a flag: JSON, `@FILE`, or `-` for stdin.
-pub(super) fn json_input(flag: &'static str, written: &str) -> Result<Value, JsonInputError> {
+pub(super) fn json_input<T: DeserializeOwned>(flag: &'static str, written: &str) -> Result<T, JsonInputError> {
     if written == "-" {
         let mut text = String::new();
         return match std::io::stdin().lock().read_to_string(&mut text) {
@@ -24,7 +25,7 @@ pub(super) fn json_input(flag: &'static str, written: &str) -> Result<Value, Jso
 }
 
 /// Reads JSON, and says where it comes from if it is none.
-pub(super) fn parsed(input: Source, text: &str) -> Result<Value, JsonInputError> {
+pub(super) fn parsed<T: DeserializeOwned>(input: Source, text: &str) -> Result<T, JsonInputError> {
     serde_json::from_str(text).map_err(|cause| {
         let (line, column) = (cause.line(), cause.column());
         let what = cause.to_string();
@@ -32,6 +33,14 @@ pub(super) fn parsed(input: Source, text: &str) -> Result<Value, JsonInputError>
         let what = what.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&what).to_owned();
         JsonInputError::NotJson { input, line, column, what }
     })
+}
+
+/// Reads the value of a flag as it is written: every digit, and keys that stand twice. Only line ends, which a message
+/// cannot have, become spaces.
+pub(super) fn raw_input(flag: &'static str, written: &str) -> Result<Box<RawValue>, JsonInputError> {
+    let raw: Box<RawValue> = json_input(flag, written)?;
+    let line = raw.get().replace(['\n', '\r'], " ");
+    Ok(RawValue::from_string(line).unwrap_or(raw))
 }
 
 /// Why there is no JSON to use.

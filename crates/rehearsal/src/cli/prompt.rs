@@ -3,7 +3,7 @@
 use clap::Args;
 use rehearsal::Client;
 
-use super::arguments::{ArgumentsError, Given, Signature, Taker};
+use super::arguments::{Arguments, ArgumentsError, Given, Signature, Taker};
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
@@ -52,11 +52,11 @@ impl Prompt {
     /// Gets the prompt and prints it.
     pub(super) async fn run(&self, given: Given, client: &Client, context: &Context) -> Result<Exit, Failure> {
         let arguments = match given {
-            Given::Exactly(arguments) => arguments,
+            Given::Exactly(arguments) => Arguments::Written(arguments),
             Given::Checked { rest, assignments } => {
                 let prompts = client.list_prompts().await?;
                 let prompt = Signature::named(Taker::Prompt, &self.name, prompts.iter().map(Signature::of_prompt))?;
-                prompt.typed(rest, assignments)?
+                Arguments::Typed(prompt.typed(rest, assignments)?)
             }
         };
         let answer = client.get_prompt(&self.name, arguments).await?;

@@ -201,16 +201,16 @@ error: cannot read nowhere.json: No such file or directory (os error 2)
 fn verbose_shows_the_wire() {
     let line = r#"rehearse call echo --args '{"message": "hi"}' -v --protocol 2025-06-18 -- tiny-server"#;
     rehearse!(Stage::new(), line, @r#"
-exit: 0
------ stdout -----
-hi
------ stderr -----
-> {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"rehearsal","version":"[VERSION]"}}}
-< {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"logging":{},"completions":{}},"serverInfo":{"name":"tiny-server","version":"[VERSION]","title":"Tiny server"},"instructions":"Try the tool `echo` first; `ask`, `sample` and `roots` ask you something in return."}}
-> {"jsonrpc":"2.0","method":"notifications/initialized"}
-> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hi"},"_meta":{"progressToken":2}}}
-< {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"hi"}]}}
-"#);
+    exit: 0
+    ----- stdout -----
+    hi
+    ----- stderr -----
+    > {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"rehearsal","version":"[VERSION]"}}}
+    < {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"logging":{},"completions":{}},"serverInfo":{"name":"tiny-server","version":"[VERSION]","title":"Tiny server"},"instructions":"Try the tool `echo` first; `ask`, `sample` and `roots` ask you something in return."}}
+    > {"jsonrpc":"2.0","method":"notifications/initialized"}
+    > {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message": "hi"},"_meta":{"progressToken":2}}}
+    < {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"hi"}]}}
+    "#);
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! All that was written about the arguments.
 
+use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::super::json_input::json_input;
+use super::super::json_input::{json_input, raw_input};
 use super::assignment::Assignment;
 use super::error::ArgumentsError;
 
@@ -10,7 +12,7 @@ use super::error::ArgumentsError;
 #[derive(Debug)]
 pub(crate) enum Given {
     /// To be sent as it is, right or wrong.
-    Exactly(Value),
+    Exactly(Box<RawValue>),
     /// To be typed and checked by what the server says about them.
     Checked {
         /// The object of `--args`, sent as it is.
@@ -18,6 +20,16 @@ pub(crate) enum Given {
         /// What was written as `key=value`, on top of that.
         assignments: Assignments,
     },
+}
+
+/// The arguments as they are sent.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Arguments {
+    /// As they were written.
+    Written(Box<RawValue>),
+    /// As what the server wants them to be.
+    Typed(Value),
 }
 
 /// Every `key=value`, each key once.
@@ -36,11 +48,13 @@ impl Given {
             assignments.push(assignment);
         }
         let assignments = Assignments(assignments);
-        match args.map(|args| json_input("--args", args)).transpose()? {
+        match args {
             None => Ok(Given::Checked { rest: Map::new(), assignments }),
-            Some(value) if assignments.0.is_empty() => Ok(Given::Exactly(value)),
-            Some(Value::Object(rest)) => Ok(Given::Checked { rest, assignments }),
-            Some(found) => Err(ArgumentsError::NotObject { found }),
+            Some(args) if assignments.0.is_empty() => Ok(Given::Exactly(raw_input("--args", args)?)),
+            Some(args) => match json_input("--args", args)? {
+                Value::Object(rest) => Ok(Given::Checked { rest, assignments }),
+                found => Err(ArgumentsError::NotObject { found }),
+            },
         }
     }
 }
@@ -57,7 +71,10 @@ mod tests {
 
     #[test]
     fn args_alone_are_sent_exactly_even_where_they_are_no_object() {
-        assert!(matches!(read(&[], Some("[1]")), Ok(Given::Exactly(value)) if value == json!([1])));
+        assert!(matches!(read(&[], Some("[1]")), Ok(Given::Exactly(value)) if value.get() == "[1]"));
+        let odd = "{\"a\": 1.10,\n \"a\": 12345678901234567890123}";
+        let sent = "{\"a\": 1.10,  \"a\": 12345678901234567890123}";
+        assert!(matches!(read(&[], Some(odd)), Ok(Given::Exactly(value)) if value.get() == sent));
         assert!(matches!(read(&["a=1"], Some("[1]")), Err(ArgumentsError::NotObject { .. })));
     }
 

@@ -11,5 +11,5 @@ mod given;
 mod typed;
 
 pub(super) use error::{ArgumentsError, Taker};
-pub(super) use given::Given;
+pub(super) use given::{Arguments, Given};
 pub(super) use typed::Signature;
