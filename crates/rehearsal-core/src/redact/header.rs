@@ -2,7 +2,7 @@
 
 use super::edit::apply;
 use super::hit::{Hit, Kind};
-use super::key;
+use super::key::{self, Doubt};
 use super::scan::{Rules, Scan, after_scheme_word};
 use crate::protocol::header::{LAST_EVENT_ID, METHOD, PARAM_PREFIX, PROTOCOL_VERSION, SESSION_ID, decode, encode};
 use crate::trace::HttpHead;
@@ -68,7 +68,9 @@ pub(super) fn header(rules: &Rules, name: &str, value: &str, hits: &mut Vec<Hit>
     let decoded = if lower.starts_with("mcp-") { decode(value) } else { None };
     let text = decoded.as_deref().unwrap_or(value);
     let argument = lower.get(PARAM_PREFIX.len()..).filter(|_| is_param(&lower));
-    let secret = key::secret(argument.unwrap_or(&lower)).filter(|_| rules.standard);
+    let named = argument.unwrap_or(&lower);
+    let doubtful = || key::perhaps(named).filter(|doubt| doubt.holds(text)).map(Doubt::kind);
+    let secret = key::secret(named).or_else(doubtful).filter(|_| rules.standard);
     let credentials = rules.standard && CREDENTIALS.contains(&lower.as_str());
     match secret.or(credentials.then_some(Kind::Authorization)) {
         Some(Kind::Authorization) => {
@@ -133,7 +135,19 @@ mod tests {
         let headers = [("Host", "127.0.0.1:9"), ("Mcp-Name", "echo"), ("Mcp-Session-Id", "8d6f"), ("Accept", "*/*")];
         assert!(is_clean(&rules(), &head("/mcp", &headers)));
         assert!(!is_clean(&rules(), &head("/mcp?key=1", &headers)));
-        for name in ["Authorization", "X-Api-kEy", "x-auth", "X-Functions-Key", "Cookie", "pin", "Mcp-Param-pin"] {
+        for name in [
+            "Authorization",
+            "X-Api-kEy",
+            "x-auth",
+            "X-Functions-Key",
+            "Cookie",
+            "pin",
+            "Mcp-Param-pin",
+            "X-Pass",
+            "X-Custom-Auth",
+            "X-Signature",
+            "Authentication",
+        ] {
             assert!(!is_clean(&rules(), &head("/mcp", &[(name, "12345")])), "{name}");
         }
     }
@@ -199,6 +213,10 @@ mod tests {
         "access",
         "secret",
         "x-auth",
+        "pass",
+        "pat",
+        "signature",
+        "authentication",
         "1234",
     ];
 }

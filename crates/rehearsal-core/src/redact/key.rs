@@ -10,6 +10,15 @@ const ENDINGS: &[(&str, Kind)] = &[
     ("passphrase", Kind::Password),
     ("passcode", Kind::Password),
     ("pwd", Kind::Password),
+    ("userpass", Kind::Password),
+    ("dbpass", Kind::Password),
+    ("securityanswer", Kind::Password),
+    ("seedphrase", Kind::Secret),
+    ("recoveryphrase", Kind::Secret),
+    ("mnemonic", Kind::Secret),
+    ("codeverifier", Kind::Secret),
+    ("authorizationcode", Kind::Secret),
+    ("authcode", Kind::Secret),
     ("secret", Kind::Secret),
     ("secrets", Kind::Secret),
     ("credential", Kind::Secret),
@@ -102,7 +111,108 @@ const NOT_TOKENS: &[&str] = &[
     "design",
     "sub",
     "special",
+    "input",
+    "output",
+    "total",
+    "prompt",
+    "completion",
+    "used",
 ];
+
+/// Passes that are no passwords: runs over something, filters, and what lets people board.
+const NOT_PASSES: &[&str] = &[
+    "first", "second", "third", "one", "two", "single", "multi", "pre", "post", "final", "last", "next", "full",
+    "half", "low", "high", "band", "all", "by", "per", "test", "tests", "did", "should", "must", "not", "render",
+    "boarding",
+];
+
+/// Names of secrets that are those of other things as well, so that what stands under them decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// `pass`: a password, or what a test did.
+    Pass,
+    /// `auth`, `X-Custom-Auth`: credentials, or how to give them.
+    Auth,
+    /// `signature`: of a request, or of a function.
+    Signature,
+    /// `pat`, `GITHUB_PAT`: a personal access token, or a short pattern.
+    Pat,
+    /// `tokens`: secrets, how many, or the words of a text.
+    Tokens,
+}
+
+/// Ways of saying who one is, and whether one must.
+const METHODS: &[&str] = &[
+    "none", "basic", "bearer", "digest", "oauth", "oauth2", "oidc", "saml", "jwt", "apikey", "api_key", "api-key",
+    "token", "password", "required", "optional", "enabled", "disabled", "yes", "no", "on", "off", "true", "false",
+    "ok", "failed",
+];
+
+impl Doubt {
+    /// What it is, if it is a secret.
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            Doubt::Pass => Kind::Password,
+            Doubt::Auth => Kind::Authorization,
+            Doubt::Signature => Kind::Secret,
+            Doubt::Pat | Doubt::Tokens => Kind::Token,
+        }
+    }
+
+    /// Whether this text under such a name is a secret.
+    pub(super) fn holds(self, value: &str) -> bool {
+        let mut words = value.split_whitespace();
+        let (first, second, more) = (words.next().unwrap_or_default(), words.next(), words.next());
+        let alone = second.is_none() && !first.is_empty();
+        let has = |test: fn(&u8) -> bool| first.as_bytes().iter().any(test);
+        match self {
+            Doubt::Pass => true,
+            Doubt::Auth => {
+                let credentials = second.unwrap_or(first);
+                more.is_none() && !METHODS.iter().any(|method| method.eq_ignore_ascii_case(credentials))
+            }
+            Doubt::Signature => alone && first.len() >= 8 && !first.contains('('),
+            Doubt::Pat => alone,
+            Doubt::Tokens => alone && first.len() >= 8 && has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic),
+        }
+    }
+}
+
+/// Whether a secret may stand under this key, where [`secret`] does not know that one does.
+pub(super) fn perhaps(key: &str) -> Option<Doubt> {
+    if key.len() > LONGEST || STATEMENTS.iter().any(|first| begins_with_word(key, first)) {
+        return None;
+    }
+    let (before, last) = last_word(key);
+    match last.to_ascii_lowercase().as_str() {
+        "pass" if before.is_empty() => Some(Doubt::Pass),
+        "auth" | "authentication" => Some(Doubt::Auth),
+        "signature" => Some(Doubt::Signature),
+        "pat" => Some(Doubt::Pat),
+        "tokens" => Some(Doubt::Tokens),
+        _ => None,
+    }
+}
+
+/// `db_` and `pass` of `db_pass`, `db` and `Pass` of `dbPass`.
+fn last_word(key: &str) -> (&str, &str) {
+    let bytes = key.as_bytes();
+    let begins = |at: &usize| {
+        let (before, here) = (bytes[*at - 1], bytes[*at]);
+        SEPARATORS.contains(&before) || (before.is_ascii_lowercase() && here.is_ascii_uppercase())
+    };
+    key.split_at((1..key.len()).rev().find(begins).unwrap_or(0))
+}
+
+/// Whether this is the pass of something: `SMTP_PASS`, `dbPass`.
+fn is_pass(key: &str) -> bool {
+    let (before, last) = last_word(key);
+    let before =
+        last_word(before.trim_end_matches(|last: char| last.is_ascii() && SEPARATORS.contains(&(last as u8)))).1;
+    last.eq_ignore_ascii_case("pass")
+        && !before.is_empty()
+        && !NOT_PASSES.iter().any(|word| word.eq_ignore_ascii_case(before))
+}
 
 /// What may follow the name of a secret without making it something else.
 const TAILS: &[&str] =
@@ -126,6 +236,9 @@ pub(super) fn secret(key: &str) -> Option<Kind> {
     }
     if let Some((_, kind)) = WHOLE.iter().find(|(whole, _)| *whole == name) {
         return Some(*kind);
+    }
+    if is_pass(key) {
+        return Some(Kind::Password);
     }
     for _ in 0..2 {
         if let Some(kind) = ending(name) {
@@ -214,6 +327,15 @@ mod tests {
             "ssh key",
             "secret_value",
             "_authToken",
+            "db_pass",
+            "SMTP_PASS",
+            "dbPass",
+            "X-Pass",
+            "authorization_code",
+            "code_verifier",
+            "seed_phrase",
+            "mnemonic",
+            "security_answer",
         ] {
             assert!(secret(key).is_some(), "{key}");
         }
@@ -258,8 +380,43 @@ mod tests {
             "cookieConsent",
             "authorizationUrl",
             "api__key",
+            "compass",
+            "passed",
+            "bypass",
+            "first_pass",
+            "lowPass",
+            "boarding-pass",
+            "author",
+            "oauth_enabled",
+            "inputToken",
         ] {
             assert_eq!(secret(key), None, "{key}");
+        }
+    }
+
+    #[test]
+    fn what_stands_under_a_name_of_two_meanings_decides() {
+        for (key, value, expected) in [
+            ("pass", "hunter2", true),
+            ("auth", "hunter2", true),
+            ("auth", "Bearer hunter2", true),
+            ("auth", "oauth2", false),
+            ("authentication", "you need a key for this", false),
+            ("authentication", "abc", true),
+            ("X-Custom-Auth", "abc", true),
+            ("X-Signature", "sha256=0123456789", true),
+            ("signature", "fn main() -> ()", false),
+            ("signature", "main(int)", false),
+            ("GITHUB_PAT", "abc", true),
+            ("tokens", "abc-123-def", true),
+            ("tokens", "world", false),
+        ] {
+            assert_eq!(perhaps(key).is_some_and(|doubt| doubt.holds(value)), expected, "{key}: {value}");
+        }
+        for key in
+            ["compass", "passed", "path", "spat", "author", "authenticated", "requiresAuthor", "has_auth", "maxTokens"]
+        {
+            assert_eq!(perhaps(key).filter(|doubt| *doubt != Doubt::Tokens), None, "{key}");
         }
     }
 }

@@ -14,6 +14,7 @@
 //! What belongs to the protocol is never touched: ids, methods, progress tokens, cursors, `requestState`, the names of
 //! tools and prompts, the reserved keys of `_meta`, schemas, event ids and `Mcp-Session-Id`.
 
+mod command;
 mod edit;
 mod header;
 mod hit;

@@ -27,10 +27,13 @@ pub(super) enum Needle {
     Url,
     /// A letter that is written as an escape could hide any of these.
     Escape,
+    /// A program that takes passwords as words of its command line.
+    Command,
 }
 
 /// Pieces of names, in lower case and without separators; `ENDINGS` of `key` each contain one.
 const NAMES: &[&str] = &[
+    "pass",
     "passw",
     "passphrase",
     "passcode",
@@ -42,7 +45,10 @@ const NAMES: &[&str] = &[
     "jwt",
     "bearer",
     "authorization",
+    "authentication",
     "cookie",
+    "mnemonic",
+    "signature",
 ];
 
 /// Names of several words, whose separators vary.
@@ -56,7 +62,22 @@ const PAIRS: &[(&str, &str)] = &[
     ("refresh", "tokens"),
     ("auth", "tokens"),
     ("api", "tokens"),
+    ("code", "verifier"),
+    ("auth", "code"),
+    ("seed", "phrase"),
+    ("recovery", "phrase"),
+    ("security", "answer"),
 ];
+
+/// Names that begin too many others, with what ends them.
+const ENDED: &[&str] = &["auth", "pat"];
+const ENDS: &[&str] = &["\"", "'", "\\", "=", ":", ">", " "];
+
+/// Programs that are given a password in a word of their command line, and flags by which they are.
+pub(super) const COMMANDS: &[&str] = &["curl ", "mysql", "sshpass ", "\"-u\"", "--user"];
+
+/// Lists of tokens; a number of them is harmless.
+const LISTS: &[&str] = &["tokens\":[", "tokens\": ["];
 
 /// With what ends them, or `tokens` would hide the secret in `tokenSecret`.
 const HARMLESS: &[&str] = &["progresstoken\"", "tokens\"", "tokens ", "tokeniz", "nextpagetoken\""];
@@ -77,6 +98,11 @@ static NEEDLES: LazyLock<(AhoCorasick, Vec<Needle>)> = LazyLock::new(|| {
     }
     // These are so short that only a quote in front makes names of them.
     WHOLE.iter().for_each(|(name, _)| put(format!("\"{name}"), Needle::Name));
+    for name in ENDED {
+        ENDS.iter().for_each(|end| put(format!("{name}{end}"), Needle::Name));
+    }
+    LISTS.iter().for_each(|text| put((*text).to_owned(), Needle::Name));
+    COMMANDS.iter().for_each(|text| put((*text).to_owned(), Needle::Command));
     HARMLESS.iter().for_each(|text| put((*text).to_owned(), Needle::Harmless));
     TOKENS.iter().for_each(|token| put(token.prefix.to_owned(), Needle::Token(token)));
     put("eyJ".to_owned(), Needle::Jwt);
@@ -129,8 +155,30 @@ const SIGNS: &[&str] = &[
     "JWT",
     "earer",
     "EARER",
-    "uthoriz",
-    "UTHORIZ",
+    "uth",
+    "UTH",
+    "pat\"",
+    "PAT\"",
+    "pat\\",
+    "PAT\\",
+    "pat=",
+    "PAT=",
+    "pat:",
+    "PAT:",
+    "ignature",
+    "IGNATURE",
+    "nemonic",
+    "NEMONIC",
+    "phrase",
+    "PHRASE",
+    "erifier",
+    "ERIFIER",
+    "nswer",
+    "NSWER",
+    "curl ",
+    "mysql",
+    "\"-u\"",
+    "--user",
     "ookie",
     "OOKIE",
     "asic ",
@@ -221,6 +269,7 @@ mod tests {
             words in prop::collection::vec(prop::sample::select(vec![
                 "pass", "word", "api", "key", "access", "token", "Secret", "auth", "PASSWORD", "connection", "string", "pin",
                 "otp", "jwt", "id", "private", "header", "hash", "tokens", "s", "creds", "Credential", "cookie", "pwd", "is",
+                "signature", "mnemonic", "code", "verifier", "seed", "phrase", "security", "answer", "authorization",
             ]), 1..4),
             separators in prop::collection::vec(prop::sample::select(vec!["", "_", "-", " ", ".", "__"]), 3),
         ) {
@@ -229,6 +278,11 @@ mod tests {
                 prop_assert!(suspicious(format!("\"{name}\"").as_bytes()), "{}", name);
             }
         }
+    }
+
+    #[test]
+    fn the_first_scan_has_room_for_all_signs() {
+        assert!(FIRST.is_some());
     }
 
     #[test]

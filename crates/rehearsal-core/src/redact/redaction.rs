@@ -432,6 +432,85 @@ mod tests {
     }
 
     #[test]
+    fn secrets_under_names_of_two_meanings_are_found() {
+        for name in ["pass", "db_pass", "SMTP_PASS", "auth", "authentication", "authorization_code", "code_verifier"]
+            .iter()
+            .chain(&["seed_phrase", "mnemonic", "security_answer", "pat", "signature"])
+        {
+            gone(message(&call(&json!({ *name: "ZZSECRET37" }))), "ZZSECRET37");
+            gone(message(&text_result(&json!({ *name: "ZZSECRET37" }).to_string())), "ZZSECRET37");
+            gone(What::Stderr { line: format!("{name}=ZZSECRET37") }, "ZZSECRET37");
+        }
+        gone(message(&call(&json!({"tokens": ["ZZSECRET37"]}))), "ZZSECRET37");
+        let number = Redaction::standard().message(&Message::parse(call(&json!({"token": 123_456_789})))).unwrap();
+        assert!(!number.text().contains("123456789"), "{number:?}");
+        for name in ["X-Custom-Auth", "X-Pass", "Authentication", "X-Signature"] {
+            gone(head("/mcp", &[(name, "ZZSECRET37")]), "ZZSECRET37");
+        }
+        gone(head("/mcp?pass=ZZSECRET37", &[]), "ZZSECRET37");
+        gone(head("/mcp?pw=ZZSECRET37", &[]), "ZZSECRET37");
+        for words in [&["--pass", "ZZ37"][..], &["--db-pass=ZZ37"], &["-u", "me:ZZ37"], &["--user", "me:ZZ37"]] {
+            gone(message(&call(&json!({"args": words}))), "ZZ37");
+        }
+        for text in [
+            "DB_PASS=ZZ37x",
+            "export SMTP_PASS=ZZ37x",
+            "pass: ZZ37x",
+            "pass = ZZ37x",
+            "run --pass ZZ37x now",
+            "run --db-pass=ZZ37x now",
+            "curl -u u:ZZ37x https://x",
+            "curl -s --user u:ZZ37x https://x",
+            "curl -H 'X-Api-Key: k' -u 'u:ZZ37x' https://x",
+            "mysql -uroot -pZZ37x db",
+            "mysqldump -pZZ37x db",
+            "sshpass -p ZZ37x ssh me@host",
+            "the password is ZZ37x.",
+            "{\n \"api_key\":\n   \"ZZ37x\"",
+        ] {
+            gone(What::Stderr { line: text.to_owned() }, "ZZ37x");
+            gone(message(&text_result(text)), "ZZ37x");
+        }
+    }
+
+    #[test]
+    fn ordinary_words_are_kept() {
+        for text in [
+            "the pass: two of three",
+            "tests: pass: 12, fail: 3",
+            "pass: ok",
+            "# pass 12",
+            "server -p 8080",
+            "mkdir -p dir/a1b2c3",
+            "docker run -u 1000:1000 image",
+            "docker run --user node:node image",
+            "sshpass -e ssh -p 2222 me@host",
+            "mysql -u root -p",
+            "curl -u me https://x",
+            "curl https://x:8080/a",
+            "the password is required",
+            "the password is sha256 hashed",
+            "auth: required",
+            "auth service started, compass: north1234",
+            "author: Kafka1924 signature: two pens",
+        ] {
+            assert_eq!(Redaction::standard().text(text), text);
+            let text = text_result(text);
+            assert_eq!(Redaction::standard().message(&Message::parse(text.clone())), None, "{text}");
+        }
+        for value in [
+            json!({"pass": true, "passed": "all of them", "compass": "north", "author": "Kafka", "oauth_enabled": true, "auth": null}),
+            json!({"pass": 12, "tokens": 123_456_789, "max_tokens": 4_000_000, "inputTokens": 1_000_000, "totalToken": 1_000_000}),
+            json!({"tokens": ["hello", "world", 15496], "auth": {"type": "oauth2", "url": "/a"}, "auth_type": "x"}),
+            json!({"signature": "fn main() -> Result<(), Error>", "args": ["-u", "1000:1000", "-p", "8080", "mkdir", "-p", "dir"]}),
+            json!({"authentication": "bearer", "first_pass": "done", "path": "/etc/x", "pattern": "a+"}),
+        ] {
+            let text = result(&value);
+            assert_eq!(Redaction::standard().message(&Message::parse(text.clone())), None, "{text}");
+        }
+    }
+
+    #[test]
     fn the_environment_the_command_line_and_the_url_of_a_server_have_no_secrets() {
         let server_info = json!({
             "command": "npx", "arguments": ["-y", "server", "--api-key", "k-123", "--token=t-456", "-e", "DB_PASSWORD=p-789", "https://me:u-012@host/x?sig=s-345"],

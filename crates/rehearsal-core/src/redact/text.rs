@@ -1,9 +1,10 @@
 //! The search through plain text: log lines, prose, command lines, configuration, JSON in the middle of it.
 
 use super::hit::Kind;
+use super::key::{self, Doubt};
 use super::needle::{self, Needle};
 use super::scan::{Scan, after_scheme_word};
-use super::{key, pseudonym, token};
+use super::{pseudonym, token};
 
 /// How deep JSON texts in strings of JSON texts are followed.
 const NESTING: usize = 16;
@@ -43,6 +44,7 @@ impl Scan<'_> {
         if !self.rules.standard {
             return;
         }
+        self.commands(text);
         let mut done = 0;
         for found in needle::find(text.as_bytes()) {
             if found.start < done {
@@ -53,7 +55,7 @@ impl Scan<'_> {
                 Needle::Name => self.named(text, found.start, found.end, done),
                 Needle::Token(_) | Needle::Jwt | Needle::Scheme | Needle::Pem => self.token(text, &found),
                 Needle::Url => self.url_around(text, found.start),
-                Needle::Harmless | Needle::Escape => {}
+                Needle::Harmless | Needle::Escape | Needle::Command => {}
             }
             done = self.edits[before..].iter().map(|edit| edit.range.end).max().unwrap_or(done);
         }
@@ -112,6 +114,7 @@ impl Scan<'_> {
             | Needle::Name
             | Needle::Url
             | Needle::Harmless
+            | Needle::Command
             | Needle::Escape => {}
         }
     }
@@ -136,17 +139,31 @@ impl Scan<'_> {
         let word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
         let start = start + usize::from(bytes[start] == b'"');
         let first = start - bytes[done..start].iter().rev().take_while(|byte| word(byte)).count();
+        // Of some names the needle has what ends them too.
+        let end = start + bytes[start..end].iter().rposition(word).map_or(0, |last| last + 1);
         let last = end + bytes[end..].iter().take_while(|byte| word(byte)).count();
         let name = text[first..last].trim_matches(['-', '.']);
-        let Some(kind) = key::secret(name) else { return };
+        let doubt = key::perhaps(name).filter(|doubt| *doubt != Doubt::Tokens);
+        let Some(kind) = key::secret(name).or(doubt.map(Doubt::kind)) else { return };
         let last = first + text[first..last].trim_end_matches(['-', '.']).len();
         let flag = text[first..].starts_with('-');
         let in_sentence = || {
             // The word before it may make it something else: `progress token`.
             let before = text[..first].trim_end().rsplit(char::is_whitespace).next().unwrap_or_default();
-            key::secret(&format!("{before} {name}")).and_then(|_| in_sentence(text, last))
+            key::secret(&format!("{before} {name}")).and_then(|kind| in_sentence(text, last, kind))
         };
         let Some(value) = value(text, last, flag).or_else(in_sentence) else { return };
+        let signed = &text[last..value.start];
+        let quoted = signed.ends_with(['"', '\'', '`']);
+        let meant = |doubt: Doubt| {
+            let value = &text[value.start..value.end];
+            let short = value.len() < 6 && value.bytes().all(|byte| byte.is_ascii_digit());
+            let assigned = doubt == Doubt::Pass && (quoted || flag || signed.contains('=')) && !short;
+            doubt.holds(value) && (assigned || token::looks_secret(value) || pseudonym::is_pseudonym(value))
+        };
+        if key::secret(name).is_none() && !doubt.is_some_and(meant) {
+            return;
+        }
         let range = match kind {
             Kind::Authorization => value.start + after_scheme_word(&text[value.start..value.end])..value.end,
             Kind::Password
@@ -192,6 +209,9 @@ fn value(text: &str, at: usize, flag: bool) -> Option<Value> {
         None => return None,
     };
     let after = after.trim_start_matches([' ', '\t']);
+    // The value of a quoted name may stand on the next line.
+    let below = after.trim_start();
+    let after = if closed.len() < rest.len() && below.starts_with(['"', '\'']) { below } else { after };
     // `u'…'` and `b'…'` are how Python prints some strings.
     let after = after.strip_prefix(['u', 'b']).filter(|rest| rest.starts_with(['\'', '"'])).unwrap_or(after);
     let slashes = after.len() - after.trim_start_matches('\\').len();
@@ -232,8 +252,17 @@ fn value(text: &str, at: usize, flag: bool) -> Option<Value> {
 /// ```text
 /// login failed with token 9aF2kQ71xVb0LmZe4tRw: expired
 /// ```
-fn in_sentence(text: &str, at: usize) -> Option<Value> {
+fn in_sentence(text: &str, at: usize, kind: Kind) -> Option<Value> {
     let rest = text[at..].strip_prefix(' ')?;
+    let said = rest.strip_prefix("is ").filter(|_| kind == Kind::Password);
+    if let Some(said) = said.and_then(|rest| rest.split(['\n', '\r']).next()) {
+        // `the password is hunter2`, not `the password is sha256 of …`.
+        let word = said.trim().trim_end_matches(['.', ',', ';', '!']);
+        let start = at + " is ".len() + (said.len() - said.trim_start().len());
+        if !word.contains(char::is_whitespace) && token::looks_secret(word) {
+            return Some(Value { start, end: start + word.len() });
+        }
+    }
     let rest = rest.strip_prefix("is ").unwrap_or(rest).trim_start_matches(['"', '\'', '`', '(']);
     let ends = |byte: &u8| !(byte.is_ascii_alphanumeric() || b"_-+/=.~".contains(byte));
     let word = &rest[..rest.bytes().position(|byte| ends(&byte)).unwrap_or(rest.len())];

@@ -17,6 +17,9 @@ const QUERY: &[&str] = &[
     "x-goog-signature",
     "x-goog-credential",
     "sas",
+    "pass",
+    "pw",
+    "pat",
 ];
 
 impl Scan<'_> {

@@ -1,7 +1,7 @@
 //! The search through JSON: what stands under which key.
 
 use super::hit::Kind;
-use super::key;
+use super::key::{self, Doubt};
 use super::scan::Scan;
 use crate::json::Segment;
 
@@ -12,6 +12,8 @@ enum Mode {
     Look,
     /// It is secret, whatever it is.
     Hide(Kind),
+    /// Its name has two meanings: a text may be secret, an object has names of its own.
+    Doubt(Doubt),
     /// It belongs to the protocol.
     Keep,
 }
@@ -22,6 +24,8 @@ struct Level {
     mode: Mode,
     /// In an array: the element before was `--token` or its like.
     flag: Option<Kind>,
+    /// In an array: the element before was `-u` or `--user`.
+    user: bool,
     /// In an object: `name` or `key` says that `value` is a secret.
     named: Option<Kind>,
     /// In an object: where the text of `value` is.
@@ -72,7 +76,7 @@ impl Scan<'_> {
             let ended = match (next, byte) {
                 (Next::Value | Next::ValueOrEnd, b'{' | b'[') => {
                     let array = byte == b'[';
-                    stack.push(Level { array, mode, flag: None, named: None, value: None });
+                    stack.push(Level { array, mode, flag: None, user: false, named: None, value: None });
                     if array {
                         self.path.push(Segment::Index(0));
                         mode = self.mode(mode);
@@ -168,25 +172,35 @@ impl Scan<'_> {
 
     fn string(&mut self, text: &str, range: std::ops::Range<usize>, mode: Mode, level: Option<&mut Level>) {
         let flagged = level.as_ref().and_then(|level| level.flag);
+        let user = level.as_ref().is_some_and(|level| level.user);
         let mut flag = None;
+        let mut user_next = false;
         let mut named = None;
         let pairs = self.rules.standard && level.as_ref().is_some_and(|level| !level.array);
         let role = if pairs { self.path.last().and_then(role) } else { None };
         match (mode, flagged) {
             (Mode::Keep, _) => {}
-            (Mode::Hide(kind), _) | (Mode::Look, Some(kind)) => {
+            (Mode::Hide(kind), _) | (Mode::Look | Mode::Doubt(_), Some(kind)) => {
                 self.within_string(text, range.clone(), |scan, text| scan.hide_whole(text, kind));
             }
-            (Mode::Look, None) => self.within_string(text, range.clone(), |scan, text| {
+            (Mode::Doubt(doubt), None) if doubt.holds(&text[range.clone()]) => {
+                self.within_string(text, range.clone(), |scan, text| scan.hide_whole(text, doubt.kind()));
+            }
+            (Mode::Look | Mode::Doubt(_), None) => self.within_string(text, range.clone(), |scan, text| {
                 if scan.rules.standard {
-                    flag = flag_name(text).and_then(key::secret);
-                    named = role.filter(|role| *role == Role::Name).and_then(|_| key::secret(text));
+                    flag = flag_name(text).and_then(name_of_secret);
+                    named = role.filter(|role| *role == Role::Name).and_then(|_| name_of_secret(text));
+                    if user {
+                        scan.user(text, 0..text.len());
+                    }
+                    user_next = matches!(text, "-u" | "--user" | "--proxy-user");
                 }
                 scan.text(text);
             }),
         }
         if let Some(level) = level {
             level.flag = flag.filter(|_| level.array);
+            level.user = user_next && level.array;
             level.named = level.named.or(named);
             if role == Some(Role::Value) && mode == Mode::Look {
                 level.value = Some(range);
@@ -204,11 +218,13 @@ impl Scan<'_> {
         }
         let matched = || self.rules.patterns.iter().any(|pattern| pattern.is_match(literal));
         match mode {
-            // A `token` that is a number counts something.
-            Mode::Keep | Mode::Hide(Kind::Token) => {}
+            Mode::Keep => {}
+            // A `token` or a `pass` that is a small number counts something.
+            Mode::Hide(Kind::Token) | Mode::Doubt(Doubt::Pass | Doubt::Pat) if !is_long_number(literal) => {}
+            Mode::Doubt(doubt @ (Doubt::Pass | Doubt::Pat)) => self.hide_number(text, range, doubt.kind()),
             Mode::Hide(kind) => self.hide_number(text, range, kind),
-            Mode::Look if matched() => self.hide_number(text, range, Kind::Rule),
-            Mode::Look => {}
+            Mode::Look | Mode::Doubt(_) if matched() => self.hide_number(text, range, Kind::Rule),
+            Mode::Look | Mode::Doubt(_) => {}
         }
         Ok(())
     }
@@ -220,11 +236,16 @@ impl Scan<'_> {
         }
         match parent {
             Mode::Keep | Mode::Hide(_) => parent,
-            Mode::Look if self.keeps() => Mode::Keep,
-            Mode::Look if !self.rules.standard => Mode::Look,
-            Mode::Look => match self.path.as_slice() {
+            Mode::Look | Mode::Doubt(_) if self.keeps() => Mode::Keep,
+            Mode::Doubt(_) if matches!(self.path.last(), Some(Segment::Index(_))) => parent,
+            Mode::Look | Mode::Doubt(_) if !self.rules.standard => Mode::Look,
+            Mode::Look | Mode::Doubt(_) => match self.path.as_slice() {
                 [.., Segment::Key(parent), Segment::Key(_)] if DEFINITIONS.contains(&parent.as_str()) => Mode::Look,
-                [.., Segment::Key(name)] => key::secret(name).map_or(Mode::Look, Mode::Hide),
+                [.., Segment::Key(name)] => match (key::secret(name), key::perhaps(name)) {
+                    (Some(kind), _) => Mode::Hide(kind),
+                    (None, Some(doubt)) => Mode::Doubt(doubt),
+                    (None, None) => Mode::Look,
+                },
                 [.., Segment::Index(_)] | [] => Mode::Look,
             },
         }
@@ -276,6 +297,17 @@ fn role(segment: &Segment) -> Option<Role> {
         "value" | "val" => Some(Role::Value),
         _ => None,
     }
+}
+
+/// What kind of secret has this name, where it is given as a value is: `{"name": "pass", "value": "x"}`, `--pass x`.
+fn name_of_secret(name: &str) -> Option<Kind> {
+    let doubtful = || key::perhaps(name).filter(|doubt| matches!(doubt, Doubt::Pass | Doubt::Pat)).map(Doubt::kind);
+    key::secret(name).or_else(doubtful)
+}
+
+/// Six digits and more are a code that somebody was sent.
+fn is_long_number(literal: &str) -> bool {
+    literal.len() >= 6 && literal.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// `token` of `--token` or `-token`; `None` for everything that is no flag on its own.
