@@ -86,15 +86,6 @@ impl Shared {
         }
     }
 
-    /// The next recorded ping, where something was said before its answer.
-    fn pinged(&self, asked: &Asked) -> io::Result<Option<(u32, RequestKey)>> {
-        let key = self.options.likeness.key(&asked.method, Some(&asked.params));
-        let Some(Taken::Fresh(number)) = self.take(key, asked, Repeat::Error)? else { return Ok(None) };
-        let recorded = self.tape.recorded(number)?;
-        let is_told = !recorded.things.is_empty() && matches!(recorded.reply(), Some(Reply::Result(_)));
-        Ok(is_told.then_some((number, key)))
-    }
-
     /// The handshake: as it was recorded, in the version of this client; of the other era, where only that was.
     fn open(&self, asked: Asked, memory: &mut Memory) -> io::Result<Begun> {
         let key = self.options.likeness.key(&asked.method, None);
@@ -273,7 +264,7 @@ impl Shared {
     }
 
     /// The next recording under a key that suits the client; `None` where there is none at all.
-    fn take(&self, key: RequestKey, asked: &Asked, repeat: Repeat) -> io::Result<Option<Taken>> {
+    pub(super) fn take(&self, key: RequestKey, asked: &Asked, repeat: Repeat) -> io::Result<Option<Taken>> {
         let Some(group) = self.tape.index.group(key)? else { return Ok(None) };
         let client = self.client(asked);
         let member = |at| self.tape.index.member(group, at);
@@ -332,6 +323,9 @@ impl Shared {
         let mut rounds = self.tape.rounds(number)?;
         if asked.method == Method::TOOLS_CALL {
             rounds = rounds.into_iter().map(Recorded::for_call).collect();
+        }
+        if let [recorded] = rounds.as_mut_slice() {
+            self.tell_what_pings_heard(recorded)?;
         }
         let info = &self.opening.info;
         if let [recorded] = rounds.as_slice()

@@ -15,6 +15,7 @@ mod ledger;
 mod line;
 mod options;
 mod parked;
+mod pings;
 mod progress;
 #[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
 mod replay;

@@ -1,6 +1,6 @@
 //! How far a replay is: which answers were given.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use super::index::Group;
@@ -12,6 +12,8 @@ pub(super) struct Progress {
     cursors: HashMap<(u64, Option<String>), Cursor>,
     /// A bit for each exchange.
     used: Vec<u64>,
+    /// The pings of which everything was said.
+    told: HashSet<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -72,6 +74,11 @@ impl Progress {
                 Taken::Again(number)
             }
         })
+    }
+
+    /// Whether what was said during a ping is still to be told; from now on it is not.
+    pub(super) fn tell(&mut self, ping: u32) -> bool {
+        self.told.insert(ping)
     }
 
     /// Notes that an exchange was given.

@@ -274,6 +274,8 @@ const PINGED: &str = r#"{"type":"start","format":2,"session_id":"s","server_info
 {"type":"notification","session_id":"s","seq":4,"at_ms":50,"from":"server","method":"notifications/tools/list_changed"}
 {"type":"notification","session_id":"s","seq":5,"at_ms":55,"from":"server","method":"notifications/tools/list_changed"}
 {"type":"response","session_id":"s","seq":6,"at_ms":60,"from":"server","id":1,"result":{}}
+{"type":"request","session_id":"s","seq":7,"at_ms":70,"from":"client","id":2,"method":"tools/call","params":{"name":"rain","arguments":{"city":"Oslo"}}}
+{"type":"response","session_id":"s","seq":8,"at_ms":80,"from":"server","id":2,"result":{"content":[]}}
 "#;
 
 #[test]
@@ -290,4 +292,19 @@ fn what_was_said_during_a_ping_comes_with_it_once() {
     {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
     {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
     "#);
+    // Who does not ping hears it with what it asks next, and once.
+    let stage = stage.file("requests", &conversation("c", &["Oslo"]));
+    rehearse!(stage, "rehearse replay -q pinged.journal < requests | tail -n +2", @r#"
+    exit: 0
+    ----- stdout -----
+    {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
+    {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
+    {"jsonrpc":"2.0","id":1,"result":{"content":[]}}
+    "#);
+    let stage = stage.file("requests", &conversation("c", &["Oslo", "Oslo"]));
+    rehearse!(stage, "rehearse replay -q pinged.journal < requests | grep -c list_changed", @"
+    exit: 0
+    ----- stdout -----
+    2
+    ");
 }

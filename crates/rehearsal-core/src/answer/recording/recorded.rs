@@ -49,7 +49,7 @@ pub enum Place {
 
 impl Recorded {
     /// Whether the client has to answer something before it goes on, in 2026-07-28.
-    pub(super) fn is_round(&self) -> bool {
+    pub fn is_round(&self) -> bool {
         Fate::of(&self.call) == Fate::InputRequired
     }
 
