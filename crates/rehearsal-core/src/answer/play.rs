@@ -161,7 +161,12 @@ impl Play {
                 Cue::Task => {
                     self.cue = Cue::Work;
                     match self.task(scene) {
-                        Ok(Some(terms)) => {
+                        Ok(Some(mut terms)) => {
+                            let message = scene.status_message.as_ref();
+                            match message.map(|message| self.render(message, state)).transpose() {
+                                Ok(said) => terms.status_message = said.and_then(|it| it.as_str().map(str::to_owned)),
+                                Err(why) => return self.error(ErrorReply::new(code::INTERNAL_ERROR, why)),
+                            }
                             self.in_task = true;
                             return Act::Detach(terms);
                         }

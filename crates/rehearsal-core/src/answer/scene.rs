@@ -21,6 +21,8 @@ pub(super) struct Scene {
     pub(super) delay: Option<Delay>,
     /// Whether the rest is the work of a task.
     pub(super) task: Option<TaskTerms>,
+    /// What the task says about itself.
+    pub(super) status_message: Option<Draft>,
     /// What happens before the answer.
     pub(super) steps: Vec<Step>,
     /// Scenes of which the first that fits goes on.
@@ -126,16 +128,34 @@ impl Scene {
             after: task.after,
             ttl_ms: task.ttl_ms,
             poll_interval_ms: task.poll_interval_ms,
-            status_message: task.status_message.clone(),
+            status_message: None,
             required: task.required.as_ref().is_some_and(|required| required.value),
         });
-        Scene { delay: rule.delay, task, steps, choose, outcome, fault: rule.fault.as_ref().map(|it| it.value.clone()) }
+        let status_message = rule.task.as_ref().and_then(|task| task.status_message.as_ref());
+        let status_message = status_message.map(|message| shop.words(message.at, message));
+        Scene {
+            delay: rule.delay,
+            task,
+            status_message,
+            steps,
+            choose,
+            outcome,
+            fault: rule.fault.as_ref().map(|it| it.value.clone()),
+        }
     }
 
     /// A scene that is only an answer.
     pub(super) fn only(draft: Draft) -> Scene {
         let outcome = Some(Outcome::result(draft));
-        Scene { delay: None, task: None, steps: Vec::new(), choose: Vec::new(), outcome, fault: None }
+        Scene {
+            delay: None,
+            task: None,
+            status_message: None,
+            steps: Vec::new(),
+            choose: Vec::new(),
+            outcome,
+            fault: None,
+        }
     }
 
     /// Whether anything in it, however deep, is so.

@@ -9,7 +9,7 @@ use rehearsal_core::message::Method;
 use rehearsal_core::protocol::Era;
 
 use super::call::{Call, Stop};
-use super::server::{News, Shared, within};
+use super::server::{Shared, within};
 use super::session::Session;
 use super::turns::Playing;
 
@@ -68,7 +68,7 @@ async fn until_answer<'a>(
                 Err(Stop::Closing | Stop::Cancelled) => return None,
             },
             Act::Notify { method, params } => call.notify(method, &params).await,
-            Act::Tell(change) => server.tell(News::Changed(change)),
+            Act::Tell(change) => server.tell_in_order(change).await,
             Act::Ask(questions) => {
                 for (name, answer) in call.ask(&questions, None).await.ok()? {
                     play.answered(&name, answer);
@@ -108,7 +108,7 @@ pub(super) async fn afterwards(session: &Arc<Session>, mut play: RecordedPlay) {
                 }
             }
             Act::Notify { method, params } => session.notify(Channel::MAIN, method, &params).await,
-            Act::Tell(change) => session.server.tell(News::Changed(change)),
+            Act::Tell(change) => session.server.tell_in_order(change).await,
             Act::Ask(questions) => ask(session, &questions).await,
             Act::CloseStream { .. } | Act::Detach(_) | Act::Turn(_) | Act::KeepSilent | Act::Reply(_) => {}
         }

@@ -10,7 +10,7 @@ use rehearsal_core::json::RawJson;
 use rehearsal_core::message::Method;
 use rehearsal_core::script::mock::Delay;
 use rehearsal_wire::{Connection, Ending};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 
 use super::source::{Answers, Source};
 use super::tasks::Tasks;
@@ -18,6 +18,9 @@ use super::turns::Turns;
 
 /// How many changes wait for a slow subscriber before it misses the oldest.
 const CHANGES: usize = 256;
+
+/// How long a play waits for those who do not read what they are told.
+const SLOW_LISTENER: Duration = Duration::from_secs(1);
 
 /// How many calls are remembered; the oldest are forgotten.
 const CALLS: usize = 10_000;
@@ -57,6 +60,8 @@ pub(super) enum News {
     Changed(Change),
     /// A task is further than it was.
     Task(String),
+    /// Everything before this was told, as soon as nobody has it any more.
+    Mark(#[expect(dead_code, reason = "that it is dropped is what it says")] mpsc::Sender<()>),
 }
 
 impl Server {
@@ -180,6 +185,15 @@ impl Shared {
     /// Tells everybody who wants to know; nobody listening is not a failure.
     pub(super) fn tell(&self, news: News) {
         let _ = self.news.send(news);
+    }
+
+    /// Tells everybody who wants to know what changed, and returns when they have been told: what is said next comes
+    /// later on every pipe. Whoever does not read holds nobody up for long.
+    pub(super) async fn tell_in_order(&self, change: Change) {
+        self.tell(News::Changed(change));
+        let (mark, mut passed) = mpsc::channel(1);
+        self.tell(News::Mark(mark));
+        let _ = tokio::time::timeout(SLOW_LISTENER, passed.recv()).await;
     }
 
     /// Takes note of an answer to a request that came at this time.

@@ -59,7 +59,7 @@ pub(super) async fn listen(call: &Call, info: &Value, wanted: &Wanted, revision:
                 let params = running.task().told();
                 call.notify(Method::TASKS_NOTIFICATION, &on_subscription(params, &call.id)).await;
             }
-            News::Changed(_) | News::Task(_) => {}
+            News::Changed(_) | News::Task(_) | News::Mark(_) => {}
         }
     }
 }

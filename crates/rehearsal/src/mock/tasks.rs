@@ -167,7 +167,7 @@ async fn work(server: &Arc<Shared>, running: &Running, mut play: Box<Play>, hear
                     session.notify(Channel::MAIN, method, &params).await;
                 }
             }
-            Act::Tell(changed) => server.tell(News::Changed(changed)),
+            Act::Tell(changed) => server.tell_in_order(changed).await,
             Act::Ask(questions) => {
                 change(Status::InputRequired(questions));
                 let Some((name, answer)) = answers.recv().await else { return };

@@ -303,3 +303,38 @@ fn a_port_that_is_taken_says_so_and_what_to_do() {
     assert!(played.contains(&format!("cannot listen on 127.0.0.1:{port}: Address already in use")), "{played}");
     assert!(played.contains("--listen 0 for any free port"), "{played}");
 }
+
+/// One pipe has one order, and it is that of the file.
+#[test]
+fn what_changed_is_told_before_the_step_that_follows() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    let folder = tempfile::tempdir().unwrap();
+    let steps =
+        "[{ changed: tools }, { progress: { progress: 1 } }, { changed: tools }, { progress: { progress: 2 } }]";
+    let mock = format!("tools: [{{ name: a, answers: [{{ steps: {steps}, text: ok }}] }}]\n");
+    std::fs::write(folder.path().join("a.mock.yaml"), mock).unwrap();
+    let mut server = std::process::Command::new(env!("CARGO_BIN_EXE_rehearse"))
+        .args(["mock", "a.mock.yaml"])
+        .current_dir(folder.path())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = server.stdin.take().unwrap();
+    let hello = r#"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#;
+    writeln!(stdin, r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{hello}}}"#).unwrap();
+    writeln!(stdin, r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#).unwrap();
+    let call = r#"{"name":"a","arguments":{},"_meta":{"progressToken":7}}"#;
+    writeln!(stdin, r#"{{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{call}}}"#).unwrap();
+    let mut order = Vec::new();
+    for line in BufReader::new(server.stdout.take().unwrap()).lines() {
+        let line: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
+        if line["id"] == 2 {
+            break;
+        }
+        order.extend(line["method"].as_str().map(|method| method.trim_start_matches("notifications/").to_owned()));
+    }
+    drop(stdin);
+    server.wait().unwrap();
+    assert_eq!(order, ["tools/list_changed", "progress", "tools/list_changed", "progress"]);
+}

@@ -87,7 +87,10 @@ impl Stage {
                     }
                 }
                 Act::CloseStream { retry } => lines.push(format!("close stream {:?}", retry.map(|retry| retry.to))),
-                Act::Detach(terms) => lines.push(format!("task {:?}", terms.ttl_ms)),
+                Act::Detach(terms) => {
+                    let said = terms.status_message.map_or_else(String::new, |said| format!(" {said}"));
+                    lines.push(format!("task {:?}{said}", terms.ttl_ms));
+                }
                 Act::Turn(_) | Act::KeepSilent => lines.push(format!("{act:?}")),
                 Act::Reply(answer) => {
                     lines.push(said(&answer));

@@ -168,7 +168,7 @@ tools:
     task_support: optional
     answers:
       - when: { kind: slow }
-        task: { after: 1s, ttl_ms: 60000, required: true }
+        task: { after: 1s, ttl_ms: 60000, required: true, status_message: "{{ arguments.kind }} work" }
         text: slow
       - text: quick
   - name: plain
@@ -180,7 +180,7 @@ fn a_task_begins_only_for_clients_that_know_tasks() {
     let mut stage = Stage::legacy(TASKS, Revision::V2025_11_25);
     let params = json!({"name": "job", "arguments": {"kind": "slow"}, "task": {}});
     let done = r#"{"content":[{"type":"text","text":"slow"}]}"#;
-    assert_eq!(stage.ask("tools/call", params, &json!({})), ["task Some(60000)", "wait 1s", done]);
+    assert_eq!(stage.ask("tools/call", params, &json!({})), ["task Some(60000) slow work", "wait 1s", done]);
     let refused = stage.ask("tools/call", json!({"name": "job", "arguments": {"kind": "slow"}}), &json!({}));
     assert_eq!(refused, ["-32601: this tool can only be called as a task"]);
     let quick = stage.ask("tools/call", json!({"name": "job", "task": {}}), &json!({}));
@@ -193,7 +193,7 @@ fn a_task_begins_only_for_clients_that_know_tasks() {
     assert_eq!(stage.ask("tasks/get", json!({"taskId": "x"}), &json!({}))[0][..6], *"-32021");
     stage.capabilities = json!({"extensions": {meta::TASKS_EXTENSION: {}}});
     let lines = stage.ask("tools/call", params, &json!({}));
-    assert_eq!(lines[..2], ["task Some(60000)".to_owned(), "wait 1s".to_owned()]);
+    assert_eq!(lines[..2], ["task Some(60000) slow work".to_owned(), "wait 1s".to_owned()]);
     assert_eq!(stage.ask("tasks/get", json!({"taskId": "x"}), &json!({})), [r#"Get("x")"#]);
     assert_eq!(stage.ask("tasks/list", json!({}), &json!({}))[0][..6], *"-32601");
     assert_eq!(stage.call("job", json!({})), "quick", "the server decides, and this rule has no task");

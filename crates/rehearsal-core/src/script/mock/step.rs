@@ -189,8 +189,8 @@ pub struct TaskAnswer {
     pub ttl_ms: Option<u64>,
     /// How often the client should ask, in milliseconds.
     pub poll_interval_ms: Option<u64>,
-    /// In words.
-    pub status_message: Option<String>,
+    /// In words; a template.
+    pub status_message: Option<Located<String>>,
     /// A JSON-RPC error makes the task fail instead of completing it; with a client that knows no tasks, refuse.
     pub required: Option<Located<bool>>,
 }
