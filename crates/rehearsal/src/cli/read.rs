@@ -37,7 +37,7 @@ writes them to a file. With --json the result, or the error, is printed exactly 
 wrote it.
 
 Examples:
-  rehearse read demo://resource/static/document/features.md -- npx -y @modelcontextprotocol/server-everything
+  rehearse read demo://resource/dynamic/text/1 -- npx -y @modelcontextprotocol/server-everything
   rehearse read tiny://pixel --save pictures -- tiny-server";
 
 impl Read {
