@@ -36,15 +36,15 @@ impl Dialect for Mcptest {
                 let message = |key: &str| exchange.some(key).map(|tree| Message::parse(tree.to_string()));
                 let request = message("request").ok_or("an exchange with a `request`")?;
                 let response = message("response");
-                out.push_back(if request.as_request().is_some() {
+                if request.as_request().is_some() {
                     let response = response.map(|response| Placed::new(seq + 1, Default::default(), response));
                     let request = Placed::new(seq, Default::default(), request);
-                    Part::Call(Box::new(Call { asker: Side::Client, request, response }))
+                    out.push_back(Part::Call(Box::new(Call { asker: Side::Client, request, response })));
                 } else {
-                    let (from, channel) = (Side::Client, Channel::MAIN);
-                    let what = What::Message { from, channel, message: request, event_id: None };
-                    Part::Entry(Entry::new(seq, Default::default(), what))
-                });
+                    // Without a request there is no call, but both were said.
+                    out.push_back(entry(seq, Side::Client, request));
+                    out.extend(response.map(|response| entry(seq + 1, Side::Server, response)));
+                }
             }
             Record::End => self.finish(out),
         }
@@ -56,6 +56,11 @@ impl Dialect for Mcptest {
             out.push_back(Part::Finish { ended_at: None, end: None });
         }
     }
+}
+
+fn entry(seq: u64, from: Side, message: Message) -> Part {
+    let what = What::Message { from, channel: Channel::MAIN, message, event_id: None };
+    Part::Entry(Entry::new(seq, Default::default(), what))
 }
 
 fn start(head: &Tree, count: u64) -> Start {
@@ -102,4 +107,19 @@ pub(super) fn exchange(part: &Part) -> Option<(Key, Tree)> {
     let (request, response) = (message_tree(&call.request.message), message_tree(&response.message));
     let exchange = Tree::object([("request", request), ("response", response)]);
     Some((place(call.request.seq, call.request.item), exchange))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_to_what_is_no_request_is_kept() {
+        let exchange = r#"{"request":{"method":"tools/list"},"response":{"tools":[]}}"#;
+        let mut parts = Parts::default();
+        Mcptest::default().record(Record::Item(Tree::parse(exchange).unwrap()), &mut parts).unwrap();
+        let said: Vec<_> = parts.iter().map(|part| format!("{part:?}")).collect();
+        assert_eq!(parts.len(), 2, "{said:?}");
+        assert!(matches!(&parts[1], Part::Entry(Entry { seq: 1, what: What::Message { from: Side::Server, .. }, .. })));
+    }
 }

@@ -170,10 +170,36 @@ pub(super) fn line_of(said: &Said<'_>, started: Option<jiff::Timestamp>) -> Opti
         (_, Some(question)) => response_of(&placed, question, started),
         (Body::Request(_), None) => request_of(&placed, started),
         (Body::Notification(_), None) => notification_of(&placed, started),
-        (Body::Response(_) | Body::Batch(_) | Body::Garbled(_), None) => return Tree::parse(&said.message.text()).ok(),
+        // Every line of a log is an object; other JSON that somebody printed has no place there.
+        (Body::Response(_) | Body::Batch(_) | Body::Garbled(_), None) => {
+            return Tree::parse(&said.message.text()).ok().filter(|line| matches!(line, Tree::Object(_)));
+        }
     };
     if let Some(patch) = message_patch(said.message, PYTHON) {
         patch::apply(&mut line, &patch);
     }
     Some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_object_has_no_line() {
+        for (text, expected) in [("[]", false), ("\"str\"", false), ("12", false), ("null", false), ("{\"a\":1}", true)]
+        {
+            let message = Message::parse(text);
+            let said = Said {
+                seq: 0,
+                at: Default::default(),
+                message: &message,
+                question: None,
+                item: None,
+                from: Side::Server,
+                channel: Channel::MAIN,
+            };
+            assert_eq!(line_of(&said, None).is_some(), expected, "{text}");
+        }
+    }
 }
