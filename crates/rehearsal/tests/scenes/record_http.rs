@@ -27,7 +27,7 @@ impl Recorder {
 
     /// One in front of the server at this address.
     pub(crate) fn before(stage: &Stage, url: &str, options: &str) -> Recorder {
-        let line = format!("exec rehearse record --url {url} {options}");
+        let line = format!("exec rehearse record --url \"{url}\" {options}");
         let mut child = stage.shell(&line).spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut first = String::new();
@@ -78,13 +78,24 @@ fn clients_of_both_eras_and_transports_are_recorded() {
     ");
     recorder.signal(Signal::SIGINT);
     let (code, said) = recorder.ended();
-    assert_eq!(code, Some(0));
+    assert_eq!(code, Some(130));
     assert!(said.starts_with("recorded 3 sessions of ") && said.ends_with(" in trace.jsonl and trace.log\n"), "{said}");
     let trace = std::fs::read_to_string(stage.path().join("trace.jsonl")).unwrap();
     assert_eq!(trace.lines().count(), 3);
     for word in ["modern", "legacy", "older"] {
         assert_eq!(trace.lines().filter(|line| line.contains(&format!("\"message\":\"{word}\""))).count(), 1);
     }
+}
+
+#[test]
+fn what_is_printed_of_a_url_has_no_secrets() {
+    let stage = Stage::new();
+    let said = stage.play("rehearse record --url http://me:hunter2@127.0.0.1:9/mcp");
+    assert!(said.contains("it holds a password") && !said.contains("hunter2"), "{said}");
+    let recorder = Recorder::before(&stage, "http://127.0.0.1:9/?key=hunter2&at=/mcp", "-o trace.jsonl");
+    assert!(!recorder.origin.contains("hunter2"), "{}", recorder.origin);
+    recorder.signal(Signal::SIGTERM);
+    assert_eq!(recorder.ended().0, Some(143));
 }
 
 #[test]
@@ -171,7 +182,7 @@ fn a_compressed_answer_passes_as_it_came_and_is_read() {
     assert!(server.join().unwrap().contains(wanted), "what the client accepts is what the server is told");
     drop(socket);
     recorder.signal(Signal::SIGINT);
-    assert_eq!(recorder.ended().0, Some(0));
+    assert_eq!(recorder.ended().0, Some(130));
     let trace = std::fs::read_to_string(stage.path().join("trace.jsonl")).unwrap();
     assert!(trace.contains(r#""success":true,"result":{"content":[{"type":"text","text":"squeezed"}]}"#), "{trace}");
 }

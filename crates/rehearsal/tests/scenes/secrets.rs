@@ -178,7 +178,7 @@ fn secrets_over_http_are_nowhere() {
     server.join().unwrap();
     drop(socket);
     recorder.signal(Signal::SIGINT);
-    assert_eq!(recorder.ended().0, Some(0));
+    assert_eq!(recorder.ended().0, Some(130));
     let formats =
         ["trace", "journal", "python", "python-log", "mcp-recorder", "mcp-cassette", "mcporter", "mcptest", "har"];
     let text = everything(&stage, &formats);

@@ -3,15 +3,15 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use nix::sys::signal::Signal;
+use rehearsal::core::redact::Redaction;
 use rehearsal::oauth::{OAuth, Token};
 use rehearsal::record::{HttpRecording, Recorder};
-use rehearsal::wire::http::client::in_words;
+use rehearsal::wire::http::client::{ConnectError, in_words};
 use rehearsal::wire::http::proxy::Options;
 use rehearsal::wire::http::server::Hosts;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::context::Context;
-use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::server::ServerError;
 use crate::cli::signals::Signals;
@@ -32,7 +32,7 @@ pub(super) fn record(
     oauth: Option<OAuth>,
     context: &Context,
 ) -> Result<u8, Failure> {
-    let mut options = Options::new(address(listen.address)?, url).map_err(ServerError::Url)?;
+    let mut options = Options::new(address(listen.address)?, url).map_err(|error| ServerError::Url(hidden(error)))?;
     if !listen.hosts.is_empty() {
         let also = |hosts: Hosts| match hosts {
             Hosts::Loopback => Hosts::LoopbackAnd(listen.hosts.to_vec()),
@@ -57,17 +57,27 @@ pub(super) fn record(
         options.authorization = token.as_ref().map(Token::header);
         let listening = HttpRecording::start(recorder, options).await;
         let recording = listening.map_err(|error| ServerError::Listen { why: in_words(&error) })?;
-        context.talk.say(format!("listening on {}", recording.url()));
-        signals.next().await;
+        context.talk.say(format!("listening on {}", Redaction::standard().text(&recording.url())));
+        let exit = signals.next().await;
         tokio::select! {
             () = recording.stop() => {}
             // Whoever insists gets out at once; what was recorded is in the journals.
             exit = signals.next() => return Ok(exit.code()),
         }
-        Ok(Exit::Ok.code())
+        Ok(exit.code())
     });
     runtime.shutdown_background();
     code
+}
+
+/// The error without the password that the URL may hold.
+fn hidden(error: ConnectError) -> ConnectError {
+    match error {
+        ConnectError::BadUrl { url, why } => {
+            ConnectError::BadUrl { url: Redaction::standard().text(&url).into_owned(), why }
+        }
+        other => other,
+    }
 }
 
 fn address(word: &str) -> Result<SocketAddr, ServerError> {
