@@ -120,6 +120,8 @@ impl Verify {
         context: &Context,
     ) -> Result<(Report, Updates), Failure> {
         let mut server = || self.server.client_answering(context, &ASKED);
+        // What cannot be read is told below.
+        recording.timeline(BadLines::Skip).flatten().for_each(|moment| verification.foresee(&moment));
         for moment in recording.timeline(self.reading.bad_lines()) {
             if let Some(moment) = self.reading.sound(moment, &self.trace, context)? {
                 verification.moment(moment, &mut server).await.map_err(

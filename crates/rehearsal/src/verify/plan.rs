@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Body, Message, Method, Reply};
 use rehearsal_core::protocol::{Revision, meta};
-use rehearsal_core::trace::{Call, Inside, Likeness, Placed, RequestKey, subject};
+use rehearsal_core::trace::{Call, Inside, Likeness, Moment, Placed, RequestKey, subject};
 use serde_json::{Map, Value};
 
 use super::questions::{Place, Recorded};
@@ -79,9 +79,7 @@ impl Plan {
         };
         match method.as_str() {
             "initialize" | "server/discover" => return Some(Step::Introduction { call: Box::new(call) }),
-            "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => {
-                return self.page(method, call, &reply);
-            }
+            name if is_list(name) => return self.page(method, call, &reply),
             "ping" => return skipped(call, "a ping has nothing to compare"),
             "subscriptions/listen" => return skipped(call, "a subscription has no answer until it ends"),
             name if name.starts_with("tasks/") => return skipped(call, "a task has another name every time"),
@@ -91,7 +89,7 @@ impl Plan {
         if params.get("task").is_some_and(|task| !task.is_null()) {
             return skipped(call, "a task has another name every time");
         }
-        let mut asked = inside.iter().filter_map(recorded_question).collect::<Vec<_>>();
+        let mut asked: Vec<_> = inside.iter().filter_map(recorded_question).filter(|it| !it.is_any_time()).collect();
         let key = Likeness::default().key(&method, Some(&params));
         let state = params.get("requestState").map(Value::to_string);
         let returns = params.get("inputResponses").is_some() || state.is_some();
@@ -209,15 +207,37 @@ fn input_requests(reply: &Reply) -> Option<Map<String, Value>> {
 /// A question that the server asked while it worked, before 2026-07-28.
 fn recorded_question(inside: &Inside) -> Option<Recorded> {
     match inside {
-        Inside::Call(call) if call.asker == Side::Server => {
-            let method = call.request.message.method()?.clone();
-            if method == Method::PING {
-                return None;
-            }
-            let Placed { seq, item, .. } = call.request;
-            let place = Place { seq, item, name: None };
-            Some(Recorded { place, method, params: params(&call.request.message), reply: reply(call) })
-        }
+        Inside::Call(call) if call.asker == Side::Server => question(call),
         Inside::Call(_) | Inside::Entry(_) => None,
     }
+}
+
+fn question(call: &Call) -> Option<Recorded> {
+    let method = call.request.message.method()?.clone();
+    if method == Method::PING {
+        return None;
+    }
+    let Placed { seq, item, .. } = call.request;
+    let place = Place { seq, item, name: None };
+    Some(Recorded { place, method, params: params(&call.request.message), reply: reply(call) })
+}
+
+/// The questions that belong to no request whose answer is compared: a server may ask them earlier or later.
+pub(super) fn any_time(moment: &Moment) -> Vec<Recorded> {
+    match moment {
+        Moment::Call { call, .. } if call.asker == Side::Server => question(call).into_iter().collect(),
+        Moment::Call { call, inside } => {
+            let name = call.request.message.method().map(Method::as_str).unwrap_or_default();
+            let compared = !is_list(name)
+                && !matches!(name, "initialize" | "server/discover" | "ping" | "subscriptions/listen")
+                && !name.starts_with("tasks/");
+            let asked = inside.iter().filter_map(recorded_question);
+            asked.filter(|it| !compared || it.is_any_time()).collect()
+        }
+        Moment::Start(_) | Moment::Entry(_) | Moment::Finish { .. } => Vec::new(),
+    }
+}
+
+fn is_list(name: &str) -> bool {
+    matches!(name, "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list")
 }

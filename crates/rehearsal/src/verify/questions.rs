@@ -40,6 +40,16 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
+    /// Whether it is asked when the server likes: the roots are the same whatever is being done.
+    pub(super) fn is_any_time(&self) -> bool {
+        self.method == Method::ROOTS_LIST
+    }
+
+    /// Whether both ask for the same.
+    pub(super) fn asks_the_same(&self, other: &Recorded) -> bool {
+        self.method == other.method && stable(&self.params) == stable(&other.params)
+    }
+
     /// A question of a round of 2026-07-28, and the answer that came with the next request.
     pub(super) fn of_round(place: Place, question: &Value, reply: Option<Value>) -> Option<Recorded> {
         let method = question.get("method")?.as_str()?.into();
@@ -56,7 +66,10 @@ pub(super) struct Questions {
 
 #[derive(Debug, Default)]
 struct State {
+    /// Those that belong to the request that is being made.
     expected: VecDeque<Recorded>,
+    /// Those that may come at any time.
+    any_time: Vec<Recorded>,
     findings: Vec<Finding>,
     changed: Vec<(Place, Value)>,
 }
@@ -77,14 +90,24 @@ impl Questions {
         })
     }
 
+    /// A session begins in which this may be asked at any time.
+    pub(super) fn begin(&self, any_time: Vec<Recorded>) {
+        *self.state() = State { any_time, ..State::default() };
+    }
+
     /// What the next request is expected to ask.
     pub(super) fn expect(&self, recorded: Vec<Recorded>) {
-        *self.state() = State { expected: recorded.into(), ..State::default() };
+        let mut state = self.state();
+        let any_time = std::mem::take(&mut state.any_time);
+        *state = State { expected: recorded.into(), any_time, ..State::default() };
     }
 
     /// What was found out about them, and what those that are asked in other words ask now.
     pub(super) fn findings(&self) -> (Vec<Finding>, Vec<(Place, Value)>) {
-        let State { expected, mut findings, changed } = std::mem::take(&mut *self.state());
+        let mut state = self.state();
+        let any_time = std::mem::take(&mut state.any_time);
+        let now = State { any_time, ..State::default() };
+        let State { expected, mut findings, changed, .. } = std::mem::replace(&mut *state, now);
         findings.extend(expected.iter().map(|it| Finding::error(format!("{REMOVED} {}", it.method))));
         (findings, changed)
     }
@@ -101,6 +124,10 @@ impl Questions {
         let like = |it: &Recorded| it.method == asked.method;
         let at = state.expected.iter().position(same).or_else(|| state.expected.iter().position(like));
         let Some(recorded) = at.and_then(|at| state.expected.remove(at)) else {
+            // Asked now and again, or a little earlier or later than it was: then there is nothing to tell.
+            if let Some(known) = state.any_time.iter().find(|it| same(it)) {
+                return Some(given(known));
+            }
             let surprise = format!("{ADDED} {}, which was not recorded", asked.method);
             let hint = format!("`--answer {}=JSON` answers what the recording does not", asked.method);
             state.findings.push(Finding::error(surprise).hint(hint));
@@ -110,16 +137,20 @@ impl Questions {
         if !mismatches.is_empty() {
             let finding = Finding::error(format!("changed: what the server asks with {}", asked.method));
             state.findings.push(finding.because(mismatches));
-            state.changed.push((recorded.place, live));
+            state.changed.push((recorded.place.clone(), live));
         }
-        Some(match recorded.reply {
-            Some(Reply::Result(result)) => Ok(result.value().unwrap_or_default()),
-            Some(Reply::Error(error)) => Err(error),
-            None => Err(ErrorReply::new(
-                code::INTERNAL_ERROR,
-                format!("{} was not answered in the recording", asked.method),
-            )),
-        })
+        Some(given(&recorded))
+    }
+}
+
+/// What a question was answered with.
+fn given(recorded: &Recorded) -> Answer {
+    match &recorded.reply {
+        Some(Reply::Result(result)) => Ok(result.value().unwrap_or_default()),
+        Some(Reply::Error(error)) => Err(error.clone()),
+        None => {
+            Err(ErrorReply::new(code::INTERNAL_ERROR, format!("{} was not answered in the recording", recorded.method)))
+        }
     }
 }
 

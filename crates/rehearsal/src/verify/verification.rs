@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::drift::differences;
 use super::listed::Listing;
-use super::plan::{Plan, Step, called, params, reply};
+use super::plan::{Plan, Step, any_time, called, params, reply};
 use super::questions::{self, Questions, Recorded};
 use super::updates::Updates;
 use crate::client::{Client, ClientBuilder, ClientError, Protocol};
@@ -23,6 +23,8 @@ const VOLATILE: [&str; 4] = ["$.result.resultType", "$.result.ttlMs", "$.result.
 
 /// How many pages of a list are asked for.
 const PAGES: usize = 1000;
+/// How many questions of a session are kept that may come at any time.
+const FORESEEN: usize = 1000;
 
 /// Why a recording could not be sent again.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +54,8 @@ pub struct Verification {
     session: usize,
     plan: Plan,
     questions: Questions,
+    /// Of each session, by its number from 1, what may be asked at any time.
+    foreseen: Vec<Vec<Recorded>>,
     /// The connection of the session, once something was to be sent.
     live: Live,
 }
@@ -85,6 +89,7 @@ impl Verification {
             session: 0,
             plan: Plan::default(),
             questions: Questions::default(),
+            foreseen: vec![Vec::new()],
             live: Live::NotYet,
         }
     }
@@ -99,6 +104,21 @@ impl Verification {
         Verification { redaction, ..self }
     }
 
+    /// Takes a look at the whole recording before anything is sent: what a server asks at any time may be asked before it
+    /// was in the recording.
+    pub fn foresee(&mut self, moment: &Moment) {
+        if let Moment::Start(_) = moment {
+            self.foreseen.push(Vec::new());
+        }
+        if let Some(known) = self.foreseen.last_mut() {
+            for question in any_time(moment) {
+                if known.len() < FORESEEN && !known.iter().any(|it| it.asks_the_same(&question)) {
+                    known.push(question);
+                }
+            }
+        }
+    }
+
     /// Takes in what happened next, and sends what can be sent by now. `server` gives a client for the server, once for
     /// each session.
     pub async fn moment<E>(
@@ -110,6 +130,8 @@ impl Verification {
             Moment::Start(_) => {
                 self.session += 1;
                 self.plan = Plan::default();
+                let foreseen = self.foreseen.get_mut(self.session).map(std::mem::take);
+                self.questions.begin(foreseen.unwrap_or_default());
             }
             Moment::Call { call, inside } if call.asker == Side::Client => {
                 if let Some(step) = self.plan.call(*call, &inside) {

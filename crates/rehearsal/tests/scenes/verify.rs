@@ -372,3 +372,32 @@ fn what_another_tool_recorded_is_not_written_over() {
     hint: `rehearse trace convert` makes a trace of it
     ");
 }
+
+/// A server that asks for the roots when it likes, and says whether it was told.
+const ASKS_FOR_ROOTS: &str = r#"read initialize
+echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}'
+read initialized
+echo '{"jsonrpc":"2.0","id":"r","method":"roots/list"}'
+read one
+read other
+case "$one$other" in *file:///here*) told=here ;; *) told=nothing ;; esac
+echo '{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"'$told'"}]}}'
+cat
+"#;
+
+#[test]
+fn what_a_server_asks_at_any_time_is_answered_whenever_it_asks() {
+    let calls = r#"{"request":{"seq":0,"at_ms":0,"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}},"response":{"seq":1,"at_ms":1,"success":true,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}},"duration_ms":1},
+        {"request":{"seq":3,"at_ms":3,"id":2,"method":"tools/call","params":{"name":"where","arguments":{}}},"response":{"seq":4,"at_ms":4,"success":true,"result":{"content":[{"type":"text","text":"here"}]}},"duration_ms":1},
+        {"request":{"seq":5,"at_ms":5,"from":"server","id":7,"method":"roots/list"},"response":{"seq":6,"at_ms":6,"success":true,"result":{"roots":[{"uri":"file:///here"}]}},"duration_ms":1}"#;
+    let trace = format!(
+        r#"{{"format":1,"session_id":"s","server_info":{{}},"started_at":null,"metadata":{{}},"calls":[{calls}],"messages":[],"ended_at":null,"end":null}}"#
+    );
+    let trace = trace.replace('\n', "");
+    let stage = Stage::new().file("trace.jsonl", &trace).file("server.sh", ASKS_FOR_ROOTS);
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh server.sh", @"
+    exit: 0
+    ----- stderr -----
+    2 as recorded, 0 different, 0 skipped
+    ");
+}
