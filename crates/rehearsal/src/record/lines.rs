@@ -5,6 +5,7 @@ use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::{Message, Reason};
 use rehearsal_core::trace::What;
 
+use super::open_key::OpenKey;
 use super::unfinished::{Kept, Pieces};
 
 /// How much of a line that is too long is kept.
@@ -21,11 +22,13 @@ pub(super) struct Lines {
     kept: Kept,
     /// Whether the line was too long, and the rest of it is not kept.
     skipping: bool,
+    /// Whether what comes next may be inside of a private key.
+    pub(super) key: OpenKey,
 }
 
 impl Lines {
     pub(super) fn new(from: Side, limit: usize, pieces: Pieces) -> Lines {
-        Lines { from, limit, pieces, rest: Vec::new(), kept: Kept::default(), skipping: false }
+        Lines { from, limit, pieces, rest: Vec::new(), kept: Kept::default(), skipping: false, key: OpenKey::default() }
     }
 
     /// Whether the next byte begins a line.

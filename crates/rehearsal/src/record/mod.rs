@@ -23,6 +23,7 @@ mod intercept;
 mod lines;
 mod log;
 mod notice;
+mod open_key;
 mod orphans;
 mod recorder;
 mod recover;

@@ -142,14 +142,22 @@ impl StdioTap {
         match self.tape.takes_lines().filter(|_| bytes.len() <= lines.limit) {
             Some(redaction) => {
                 lines.cut(&bytes[..begun], &mut whats);
+                for what in &whats {
+                    if let What::Message { message, .. } = what {
+                        lines.key.takes(message.raw());
+                    }
+                }
                 for run in redaction.lines(&bytes[begun..whole]) {
                     match run {
-                        Run::Clean(bytes) => {
+                        Run::Clean(bytes) if !lines.key.is_open() => {
                             passed.extend(whats.drain(..).map(Passed::What));
                             let (channel, bytes) = (Channel::MAIN, bytes.into());
                             passed.push(Passed::Lines { from: lines.from, channel, bytes });
                         }
-                        Run::Suspect(line) => lines.cut(line, &mut whats),
+                        Run::Clean(few) | Run::Suspect(few) => {
+                            lines.key.takes(few);
+                            lines.cut(few, &mut whats);
+                        }
                     }
                 }
                 lines.cut(&bytes[whole..], &mut whats);

@@ -16,6 +16,7 @@ use super::clock::Clock;
 use super::hooks::Caller;
 use super::log::Log;
 use super::notice::Notice;
+use super::open_key::OpenKeys;
 use super::recorder::Recorder;
 use super::session_id::session_id;
 use super::spool::Spool;
@@ -58,6 +59,7 @@ struct Running {
     lines: Vec<u8>,
     /// And to the log.
     log_lines: Vec<u8>,
+    keys: OpenKeys,
 }
 
 /// What is put on a tape.
@@ -209,7 +211,8 @@ impl Running {
             let log = Log::open(path).and_then(|mut log| log.append(&lines).map(|()| log));
             log.map_err(|error| recorder.tell(&stopped(path, &error))).ok()
         });
-        Running { session_id, clock, next: 0, spool, cut_off: None, log, lines, log_lines: Vec::new() }
+        let (keys, log_lines) = Default::default();
+        Running { session_id, clock, next: 0, spool, cut_off: None, log, lines, log_lines, keys }
     }
 
     fn put<'b>(&mut self, recorder: &Recorder, passed: impl IntoIterator<Item = Passed<'b>>) {
@@ -231,7 +234,11 @@ impl Running {
                     continue;
                 }
             };
-            let (what, hits) = redacted(&recorder.settings.redaction, what);
+            let redaction = &recorder.settings.redaction;
+            let (what, hits) = match redaction.is_none() {
+                true => (what, Vec::new()),
+                false => self.keys.judged(what, |what| redacted(redaction, what)),
+            };
             let hits = match &what {
                 // The whole line has the same secrets.
                 What::Piece { .. } => Vec::new(),

@@ -126,6 +126,23 @@ fn secrets_over_a_pipe_are_nowhere() {
 }
 
 #[test]
+fn a_key_over_several_lines_is_nowhere() {
+    for log in ["", "--log log.jsonl"] {
+        let key = format!("{}\n{}\n", secret("first"), secret("second"));
+        let said = format!("before\n-----BEGIN RSA PRIVATE KEY-----\n{key}-----END RSA PRIVATE KEY-----\nafter it\n");
+        let stage = Stage::new().file("said.txt", &said);
+        let slowly = "while read -r line; do echo \"$line\"; echo \"$line\" >&2; done";
+        let recorded = stage.play(&format!("rehearse record -o trace.jsonl {log} -- sh -c '{slowly}' < said.txt"));
+        assert!(recorded.starts_with("exit: 0"), "{recorded}");
+        assert!(recorded.contains(&secret("first")), "what passes is not changed: {recorded}");
+        std::fs::remove_file(stage.path().join("said.txt")).unwrap();
+        let text = everything(&stage, &["trace", "journal"]);
+        without_secrets(&text, &["first", "second"]);
+        assert!(text.contains("before") && text.contains("after it"), "{text}");
+    }
+}
+
+#[test]
 fn secrets_over_http_are_nowhere() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
