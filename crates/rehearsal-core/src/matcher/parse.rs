@@ -45,7 +45,7 @@ impl Matcher {
     }
 
     /// Reads a matcher for the arguments of something, or for answers by the names of questions. Its first keys are
-    /// operators only where all of them are words for a whole object ([`operator::OF_OBJECTS`]); `type`, `length` and the
+    /// operators only where all of them are words for a whole object (`any_of`, `exact` and the like); `type`, `length` and the
     /// like are names there, and so is every key that `is_name` knows.
     pub fn parse_arguments(
         written: &Map<String, Value>,
