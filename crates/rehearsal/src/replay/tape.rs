@@ -149,8 +149,10 @@ impl Tape {
             return Err(damaged());
         }
         let mut text = vec![0; span.length as usize];
-        self.file.read_exact_at(&mut text, span.offset)?;
-        Ok(text)
+        match self.file.read_exact_at(&mut text, span.offset) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(changed()),
+            read => read.map(|()| text),
+        }
     }
 }
 
@@ -160,7 +162,7 @@ pub(super) fn request(recorded: &Recorded) -> &Message {
 }
 
 fn changed() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "the trace is not what it was when it was indexed")
+    io::Error::new(io::ErrorKind::InvalidData, "the trace was changed after it was opened; start again")
 }
 
 fn converted(recording: &Recording) -> Result<Recording, IndexError> {

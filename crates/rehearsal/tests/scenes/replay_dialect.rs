@@ -101,3 +101,22 @@ fn every_way_of_writing_is_understood_by_clients_of_every_version() {
     rain
     ");
 }
+
+#[test]
+fn a_trace_that_is_cut_while_it_is_served_is_told() {
+    let call = r#"{"request":{"seq":0,"at_ms":0,"id":1,"method":"tools/call","params":{"name":"t"}},"response":{"seq":1,"at_ms":1,"success":true,"result":{"content":[]}},"duration_ms":1}"#;
+    let trace = format!(
+        r#"{{"format":1,"session_id":"s","server_info":{{}},"started_at":null,"metadata":{{}},"calls":[{call}],"messages":[],"ended_at":null,"end":null}}"#
+    );
+    let ask = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let served = format!(
+        "mkfifo in; rehearse replay trace.jsonl < in > out & exec 3>in; echo '{ask}' >&3; \
+         until [ -s out ]; do sleep 0.01; done; : > trace.jsonl; exec 3>&-; wait $!"
+    );
+    let stage = Stage::new().file("trace.jsonl", &trace);
+    rehearse!(stage, &served, @"
+    exit: 2
+    ----- stderr -----
+    error: cannot read trace.jsonl: the trace was changed after it was opened; start again
+    ");
+}

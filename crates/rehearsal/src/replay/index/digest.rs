@@ -180,6 +180,7 @@ fn is_about_itself(call: &Call, params: Option<&Value>) -> bool {
         || half && error.code == code::INVALID_PARAMS
 }
 
+/// Whether clients ask it or not according to their version and their habits.
 fn is_protocol(method: &Method) -> bool {
     let name = method.as_str();
     matches!(
@@ -188,6 +189,10 @@ fn is_protocol(method: &Method) -> bool {
             | "ping"
             | "server/discover"
             | "subscriptions/listen"
+            | "resources/subscribe"
+            | "resources/unsubscribe"
+            | "tasks/list"
+            | "tasks/cancel"
             | "logging/setLevel"
             | "tools/list"
             | "prompts/list"
