@@ -37,11 +37,7 @@ impl Matcher {
     /// Reads an object whose keys are known to be data, such as the arguments of a tool: at the top, `type` and `length`
     /// are keys like any other. Below, operators are operators.
     pub fn parse_fields(written: &Map<String, Value>) -> Result<Matcher, MatcherError> {
-        let mut parser = Parser { path: Path::root() };
-        for (key, value) in written {
-            parser.below(key.as_str(), |parser| refuse_depth(value, DEPTH_LIMIT - 1, &mut parser.path))?;
-        }
-        parser.fields(written)
+        Parser::of_keys(written)?.fields(written)
     }
 
     /// Reads a matcher for the arguments of something, or for answers by the names of questions. Its first keys are
@@ -53,16 +49,7 @@ impl Matcher {
     ) -> Result<Matcher, MatcherError> {
         match Meaning::of_arguments(written, is_name)? {
             Meaning::Data => Matcher::parse_fields(written),
-            Meaning::Operators => {
-                let mut path = Path::root();
-                written.iter().try_for_each(|(key, value)| {
-                    path.push(key.as_str());
-                    refuse_depth(value, DEPTH_LIMIT - 1, &mut path)?;
-                    path.pop();
-                    Ok(())
-                })?;
-                Parser { path }.operators(written)
-            }
+            Meaning::Operators => Parser::of_keys(written)?.operators(written),
         }
     }
 }
@@ -78,6 +65,15 @@ impl Parser {
         let mut path = Path::root();
         refuse_depth(written, DEPTH_LIMIT, &mut path)?;
         Ok(Parser { path: Path::root() })
+    }
+
+    /// The same for what stands under keys, whatever those mean.
+    fn of_keys(written: &Map<String, Value>) -> Result<Parser, MatcherError> {
+        let mut parser = Parser { path: Path::root() };
+        for (key, value) in written {
+            parser.below(key.as_str(), |parser| refuse_depth(value, DEPTH_LIMIT - 1, &mut parser.path))?;
+        }
+        Ok(parser)
     }
 
     fn below<T>(

@@ -77,17 +77,15 @@ impl Plan {
         let Some(reply) = reply(&call) else {
             return skipped(call, "it was never answered in a way that could be understood");
         };
-        match method.as_str() {
-            "initialize" | "server/discover" => return Some(Step::Introduction { call: Box::new(call) }),
-            name if is_list(name) => return self.page(method, call, &reply),
-            "ping" => return skipped(call, "a ping has nothing to compare"),
-            "subscriptions/listen" => return skipped(call, "a subscription has no answer until it ends"),
-            name if name.starts_with("tasks/") => return skipped(call, "a task has another name every time"),
-            _ => {}
+        match kind(&method) {
+            Kind::Introduction => return Some(Step::Introduction { call: Box::new(call) }),
+            Kind::List => return self.page(method, call, &reply),
+            Kind::Skipped(reason) => return skipped(call, reason),
+            Kind::Compared => {}
         }
         let params = params(&call.request.message);
         if params.get("task").is_some_and(|task| !task.is_null()) {
-            return skipped(call, "a task has another name every time");
+            return skipped(call, TASK);
         }
         let mut asked: Vec<_> = inside.iter().filter_map(recorded_question).filter(|it| !it.is_any_time()).collect();
         let key = Likeness::default().key(&method, Some(&params));
@@ -227,10 +225,7 @@ pub(super) fn any_time(moment: &Moment) -> Vec<Recorded> {
     match moment {
         Moment::Call { call, .. } if call.asker == Side::Server => question(call).into_iter().collect(),
         Moment::Call { call, inside } => {
-            let name = call.request.message.method().map(Method::as_str).unwrap_or_default();
-            let compared = !is_list(name)
-                && !matches!(name, "initialize" | "server/discover" | "ping" | "subscriptions/listen")
-                && !name.starts_with("tasks/");
+            let compared = call.request.message.method().is_none_or(|method| kind(method) == Kind::Compared);
             let asked = inside.iter().filter_map(recorded_question);
             asked.filter(|it| !compared || it.is_any_time()).collect()
         }
@@ -238,6 +233,26 @@ pub(super) fn any_time(moment: &Moment) -> Vec<Recorded> {
     }
 }
 
-fn is_list(name: &str) -> bool {
-    matches!(name, "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list")
+/// What can be found out by a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Introduction,
+    List,
+    /// Its answer is compared.
+    Compared,
+    /// Nothing, and why.
+    Skipped(&'static str),
+}
+
+const TASK: &str = "a task has another name every time";
+
+fn kind(method: &Method) -> Kind {
+    match method.as_str() {
+        "initialize" | "server/discover" => Kind::Introduction,
+        "tools/list" | "resources/list" | "resources/templates/list" | "prompts/list" => Kind::List,
+        "ping" => Kind::Skipped("a ping has nothing to compare"),
+        "subscriptions/listen" => Kind::Skipped("a subscription has no answer until it ends"),
+        name if name.starts_with("tasks/") => Kind::Skipped(TASK),
+        _ => Kind::Compared,
+    }
 }
