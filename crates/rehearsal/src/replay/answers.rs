@@ -19,7 +19,7 @@ use super::index::method_key;
 use super::ledger::Ledger;
 use super::options::Repeat;
 use super::progress::{Progress, Taken};
-use super::replay::Shared;
+use super::replay::{Shared, is_selected};
 use super::tape::request;
 use super::tasks::TaskAnswer;
 use crate::mock::{Answers, Forwards};
@@ -50,7 +50,7 @@ impl Shared {
     }
 
     pub(super) fn is_selected(&self, session: u32) -> bool {
-        self.selected.as_ref().is_none_or(|all| all.get(session as usize).copied().unwrap_or_default())
+        is_selected(self.selected.as_deref(), session)
     }
 
     fn try_begin(&self, asked: Asked, memory: &mut Memory, world: &World<'_>) -> io::Result<Begun> {

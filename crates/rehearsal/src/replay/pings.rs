@@ -33,6 +33,10 @@ impl Shared {
 
     /// Puts before the answer of an exchange what was said during the pings before it, unless the client pinged.
     pub(super) fn tell_what_pings_heard(&self, recorded: &mut Arc<Recorded>) -> io::Result<()> {
+        // Most recordings have none, and no call should pay for them.
+        if !self.has_pings {
+            return Ok(());
+        }
         // Where the client is sent away with a question, it comes back to a step that must stay the same.
         if recorded.is_round() || recorded.things.iter().any(|thing| matches!(thing.what, Inside::Call(_))) {
             return Ok(());

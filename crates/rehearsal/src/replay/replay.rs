@@ -40,6 +40,8 @@ pub(super) struct Shared {
     pub(super) opening: Opening,
     /// Whether tasks were recorded.
     pub(super) has_tasks: bool,
+    /// Whether pings were.
+    pub(super) has_pings: bool,
     pub(super) progress: Mutex<Progress>,
     pub(super) ledger: Mutex<Ledger>,
     pub(super) upstream: Option<Arc<Upstream>>,
@@ -105,6 +107,7 @@ impl Replay {
         if selected.as_ref().is_some_and(|selected| !selected.contains(&true)) {
             return Err(None);
         }
+        let has_pings = tape.index.group(method_key(Method::PING.as_str())).map_err(IndexError::from)?.is_some();
         let mut has_tasks = false;
         for method in ["tasks/get", "tasks/result"] {
             has_tasks |= tape.index.group(method_key(method)).map_err(IndexError::from)?.is_some();
@@ -115,6 +118,7 @@ impl Replay {
             selected,
             opening,
             has_tasks,
+            has_pings,
             progress: Mutex::default(),
             ledger: Mutex::default(),
             upstream: upstream.map(Arc::new),
@@ -215,15 +219,19 @@ fn selected(tape: &Tape, options: &Options) -> io::Result<Option<Vec<bool>>> {
     (0..tape.index.sessions()).map(suits).collect::<io::Result<_>>().map(Some)
 }
 
+/// Whether a session is one of those.
+pub(super) fn is_selected(selected: Option<&[bool]>, session: u32) -> bool {
+    selected.is_none_or(|all| all.get(session as usize).copied().unwrap_or_default())
+}
+
 /// What is said where no handshake was recorded.
 fn opening(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Opening> {
-    let is_selected = |session: u32| selected.is_none_or(|all| all.get(session as usize).copied().unwrap_or_default());
     for method in [Method::INITIALIZE, Method::DISCOVER] {
         let Some(group) = tape.index.group(Likeness::default().key(&method, None))? else { continue };
         let mut looked_at = 0;
         for number in tape.members(group, group.count) {
             let number = number?;
-            if !is_selected(tape.index.exchange(number)?.session) {
+            if !is_selected(selected, tape.index.exchange(number)?.session) {
                 continue;
             }
             if let Some(opening) = Opening::recorded(&tape.recorded(number)?.call) {
@@ -241,7 +249,7 @@ fn opening(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Opening> {
             used.push(*method);
         }
     }
-    let first = (0..tape.index.sessions()).find(|session| is_selected(*session));
+    let first = (0..tape.index.sessions()).find(|session| is_selected(selected, *session));
     let facts = first.map(|session| tape.index.facts(session)).transpose()?.unwrap_or_default();
     Ok(Opening::inferred(&facts.server_info, used))
 }
