@@ -66,10 +66,28 @@ fn locked(trace: &Path) -> io::Result<File> {
 /// A last line without its end is either what somebody wrote who was killed, and is then in his journal, or the work of an
 /// editor. The first is cut off, and the second gets its end; whether something was cut off.
 fn heal(trace: &Path, file: &mut File) -> io::Result<bool> {
+    let Some((start, torn)) = last_without_end(trace, file)? else { return Ok(false) };
+    match torn {
+        true => file.set_len(start)?,
+        false => file.write_all(b"\n")?,
+    }
+    Ok(torn)
+}
+
+/// Where a last line begins that is the rest of somebody who was killed while he appended it.
+pub(super) fn torn_at(trace: &Path) -> io::Result<Option<u64>> {
+    match is_torn(trace) {
+        true => Ok(last_without_end(trace, &mut File::open(trace)?)?.and_then(|(start, torn)| torn.then_some(start))),
+        false => Ok(None),
+    }
+}
+
+/// Where a last line without its end begins, and whether somebody was killed while he wrote it.
+fn last_without_end(trace: &Path, file: &mut File) -> io::Result<Option<(u64, bool)>> {
     let length = file.metadata()?.len();
     let start = last_line(file, length)?;
     if start == length {
-        return Ok(false);
+        return Ok(None);
     }
     let mut head = Vec::new();
     file.seek(SeekFrom::Start(start))?;
@@ -79,11 +97,7 @@ fn heal(trace: &Path, file: &mut File) -> io::Result<bool> {
         Some(session_id) => Spool::path(trace, &session_id).exists(),
         None => b"{\"format\":".starts_with(&head) || head.starts_with(b"{\"format\":") && head.len() < 128,
     };
-    match torn {
-        true => file.set_len(start)?,
-        false => file.write_all(b"\n")?,
-    }
-    Ok(torn)
+    Ok(Some((start, torn)))
 }
 
 /// Where the last line begins that has no end; the length where there is none.

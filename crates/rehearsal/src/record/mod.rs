@@ -34,6 +34,7 @@ mod stdio;
 mod summary;
 mod tape;
 mod unfinished;
+mod unrecovered;
 
 pub use hooks::{RequestHook, ResponseHook};
 pub use http::HttpRecording;
@@ -45,3 +46,4 @@ pub use recover::{Fate, Recovered, journals, recover};
 pub use stdio::StdioRecording;
 pub use summary::Summary;
 pub use tape::Tape;
+pub use unrecovered::{Unrecovered, unrecovered};

@@ -98,17 +98,21 @@ fn one(trace: &Path, session_id: &str, journal: &Path) -> io::Result<Option<Fate
     if file.metadata()?.nlink() == 0 {
         return Ok(None);
     }
-    // Nothing is passed on before the first line is whole.
-    let mut first = Vec::new();
-    BufReader::new(&file).read_until(b'\n', &mut first)?;
-    let fate = if !first.ends_with(b"\n") {
+    let fate = if !is_begun(&mut file)? {
         Fate::Empty
     } else if trace.exists() && contains(trace, session_id)? {
         Fate::AlreadyThere
     } else {
-        file.seek(SeekFrom::Start(0))?;
         Fate::Folded { entries: fold(&mut file, trace, End::Recovered)?.entries }
     };
     std::fs::remove_file(journal)?;
     Ok(Some(fate))
+}
+
+/// Whether anything can have been passed on: nothing is, before the first line of a journal is whole.
+pub(super) fn is_begun(journal: &mut File) -> io::Result<bool> {
+    let mut first = Vec::new();
+    journal.seek(SeekFrom::Start(0))?;
+    BufReader::new(&*journal).read_until(b'\n', &mut first)?;
+    Ok(first.ends_with(b"\n"))
 }

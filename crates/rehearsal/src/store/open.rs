@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use rehearsal_core::trace::dialect::Reader;
 use rehearsal_core::trace::{
-    DETECT_BYTES, Format, JournalParts, JournalReader, Part, ReadError, Timeline, TraceReader, detect,
+    DETECT_BYTES, End, Format, JournalParts, JournalReader, Part, ReadError, Timeline, TraceReader, detect,
 };
 
 use super::Input;
 use super::read_at::ReadAt;
+use crate::record::Unrecovered;
 
 /// How much of a file is read at once.
 const BUFFER: usize = 256 << 10;
@@ -34,7 +35,11 @@ pub type RecordingTimeline = Timeline<Parts, Parts>;
 #[derive(Clone, Debug)]
 pub struct Recording {
     file: Arc<File>,
+    /// How much of it is read.
+    length: u64,
     format: Format,
+    /// Journals of recorders that were killed, whose sessions could not be put into the file.
+    journals: Vec<Arc<File>>,
 }
 
 /// Why a recording cannot be opened.
@@ -62,23 +67,42 @@ impl Recording {
     /// Opens a recording and finds out its format. What cannot be read twice, such as a pipe, is copied to a temporary
     /// file first.
     pub fn open(input: &Input) -> Result<Recording, OpenError> {
-        let unreadable = |cause| OpenError::Unreadable { input: input.clone(), cause };
-        let file = opened(input).map_err(unreadable)?;
+        let file = opened(input).map_err(unreadable(input))?;
         let mut first = Vec::new();
-        ReadAt::new(file.clone()).take(DETECT_BYTES as u64).read_to_end(&mut first).map_err(unreadable)?;
+        ReadAt::new(file.clone()).take(DETECT_BYTES as u64).read_to_end(&mut first).map_err(unreadable(input))?;
         let blank = first.trim_ascii().is_empty() && first.len() < DETECT_BYTES;
         // A file without a session is a trace like any other.
         let format = detect(&first).or(blank.then_some(Format::Trace));
         match format {
-            Some(format) => Ok(Recording { file, format }),
+            Some(format) => Ok(Recording::of(file, format)),
             None => Err(OpenError::Unknown { input: input.clone(), first: beginning(&first) }),
         }
     }
 
     /// Opens a recording whose format is known; one that is only ever written has nothing in it.
     pub fn open_as(input: &Input, format: Format) -> Result<Recording, OpenError> {
-        let file = opened(input).map_err(|cause| OpenError::Unreadable { input: input.clone(), cause })?;
-        Ok(Recording { file, format })
+        let file = opened(input).map_err(unreadable(input))?;
+        Ok(Recording::of(file, format))
+    }
+
+    fn of(file: Arc<File>, format: Format) -> Recording {
+        Recording { file, length: u64::MAX, format, journals: Vec::new() }
+    }
+
+    /// Opens a trace together with what could not be put into it: what is left of a line that its journal has is not read,
+    /// and the sessions of the journals come last. Where there is no such trace, they are all there is.
+    pub fn open_with(input: &Input, unrecovered: &Unrecovered) -> Result<Recording, OpenError> {
+        let only_journals = matches!(input, Input::File(path) if !path.exists()) && !unrecovered.journals.is_empty();
+        let recording = match only_journals {
+            true => Recording::of(Arc::new(tempfile::tempfile().map_err(unreadable(input))?), Format::Trace),
+            false => Recording::open(input)?,
+        };
+        let journals = unrecovered.journals.iter().map(|path| {
+            let cause = unreadable(&Input::File(path.clone()));
+            File::open(path).map(Arc::new).map_err(cause)
+        });
+        let journals = journals.collect::<Result<_, OpenError>>()?;
+        Ok(Recording { length: unrecovered.torn_at.unwrap_or(u64::MAX), journals, ..recording })
     }
 
     /// The format that it was found to have.
@@ -98,7 +122,7 @@ impl Recording {
 
     /// A trace of ours, without a name, with everything that a file of this kind already is.
     pub(crate) fn in_file(file: Arc<File>) -> Recording {
-        Recording { file, format: Format::Trace }
+        Recording::of(file, Format::Trace)
     }
 
     /// Its parts, in the order of the file.
@@ -112,7 +136,15 @@ impl Recording {
     }
 
     fn read(&self, bad: BadLines, which: Which) -> Parts {
-        let input = BufReader::with_capacity(BUFFER, ReadAt::new(self.file.clone()));
+        let parts = self.read_file(bad, which);
+        match self.journals.is_empty() {
+            true => parts,
+            false => Box::new(parts.chain(self.journals.clone().into_iter().flat_map(recovered))),
+        }
+    }
+
+    fn read_file(&self, bad: BadLines, which: Which) -> Parts {
+        let input = BufReader::with_capacity(BUFFER, ReadAt::new(self.file.clone()).up_to(self.length));
         let skip = bad == BadLines::Skip;
         match self.format {
             Format::Trace => {
@@ -141,6 +173,21 @@ enum Which {
     All,
     Calls,
     Entries,
+}
+
+fn unreadable(input: &Input) -> impl Fn(io::Error) -> OpenError + use<> {
+    let input = input.clone();
+    move |cause| OpenError::Unreadable { input: input.clone(), cause }
+}
+
+/// The session of a journal whose recorder was killed, as it would stand in the trace.
+fn recovered(journal: Arc<File>) -> impl Iterator<Item = Result<Part, ReadError>> {
+    let input = BufReader::with_capacity(BUFFER, ReadAt::new(journal));
+    let parts = JournalParts::new(JournalReader::new(input).skip_bad(true));
+    parts.filter(|part| matches!(part, Ok(_) | Err(ReadError::Io(_)))).map(|part| match part {
+        Ok(Part::Finish { ended_at, end }) => Ok(Part::Finish { ended_at, end: end.or(Some(End::Recovered)) }),
+        other => other,
+    })
 }
 
 fn opened(input: &Input) -> io::Result<Arc<File>> {

@@ -10,17 +10,26 @@ use std::sync::Arc;
 pub(crate) struct ReadAt {
     file: Arc<File>,
     position: u64,
+    /// Where it ends for this reader, if not before.
+    end: u64,
 }
 
 impl ReadAt {
     pub(super) fn new(file: Arc<File>) -> ReadAt {
-        ReadAt { file, position: 0 }
+        ReadAt { file, position: 0, end: u64::MAX }
+    }
+
+    /// As if the file were no longer than this.
+    pub(super) fn up_to(self, end: u64) -> ReadAt {
+        ReadAt { end, ..self }
     }
 }
 
 impl Read for ReadAt {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(buffer, self.position)?;
+        let left = usize::try_from(self.end.saturating_sub(self.position)).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(left);
+        let count = self.file.read_at(&mut buffer[..wanted], self.position)?;
         self.position += count as u64;
         Ok(count)
     }
@@ -31,7 +40,7 @@ impl Seek for ReadAt {
         let moved = match to {
             SeekFrom::Start(position) => Some(position),
             SeekFrom::Current(by) => self.position.checked_add_signed(by),
-            SeekFrom::End(by) => self.file.metadata()?.len().checked_add_signed(by),
+            SeekFrom::End(by) => self.file.metadata()?.len().min(self.end).checked_add_signed(by),
         };
         self.position = moved.ok_or(io::ErrorKind::InvalidInput)?;
         Ok(self.position)
@@ -59,5 +68,10 @@ mod tests {
         first.read_exact(&mut two).unwrap();
         assert_eq!(&two, b"de");
         assert!(first.seek(SeekFrom::Current(-9)).is_err());
+        let mut half = String::new();
+        let mut third = first.up_to(3);
+        third.rewind().unwrap();
+        third.read_to_string(&mut half).unwrap();
+        assert_eq!((half.as_str(), third.seek(SeekFrom::End(0)).unwrap()), ("abc", 3));
     }
 }

@@ -435,14 +435,115 @@ fn secrets_are_taken_out_of_a_recording() {
     ");
 }
 
+/// What a recorder leaves that is killed.
+const ORPHAN: &str = concat!(
+    r#"{"type":"start","format":1,"session_id":"a","server_info":{},"started_at":"2026-07-28T12:00:00Z","metadata":{}}"#,
+    "\n",
+    r#"{"type":"request","seq":0,"at_ms":1,"from":"client","id":1,"method":"ping"}"#,
+    "\n",
+);
+
+/// Nobody can write more than nothing to any file, whoever he is.
+const FULL: &str = "trap '' XFSZ; ulimit -f 0; ";
+
+#[test]
+fn a_journal_that_cannot_be_put_into_its_trace_is_read_where_it_stands() {
+    let stage = stage().file("trace.jsonl.a.journal", ORPHAN).file("trace.jsonl.b.journal", "");
+    rehearse!(stage, &format!("{FULL} rehearse trace show --session a; ls"), @"
+    exit: 0
+    ----- stdout -----
+    session a
+    started 2026-07-28T12:00:00Z
+        0.001  → ping                                             no answer
+    ended 2026-07-28T12:00:00.001Z, after 1.00 ms: the recorder was killed; this was put together from its journal
+    1 call, 1 failed, 0 other messages
+    trace.jsonl
+    trace.jsonl.a.journal
+    ----- stderr -----
+    cannot recover session a from trace.jsonl.a.journal: File too large (os error 27)
+    nothing had been said in session b; removed trace.jsonl.b.journal
+    reading trace.jsonl.a.journal in its place
+    ");
+    // Killed while it was written to the trace: what stands there is half of what the journal has.
+    let half = format!("{WEATHER}{}", r#"{"format":1,"session_id":"a","server_info":{},"started_at":"2026"#);
+    let stage = stage.file("trace.jsonl", &half);
+    rehearse!(stage, &format!("{FULL} rehearse trace grep ping"), @"
+    exit: 0
+    ----- stdout -----
+    session a
+    started 2026-07-28T12:00:00Z
+        0.001  → ping                                             no answer
+    ----- stderr -----
+    cannot recover session a from trace.jsonl.a.journal: File too large (os error 27)
+    reading trace.jsonl.a.journal in its place
+    ");
+    let stage = Stage::new().file("only.jsonl.a.journal", ORPHAN);
+    rehearse!(stage, &format!("{FULL} rehearse trace show only.jsonl"), @"
+    exit: 0
+    ----- stdout -----
+    session a
+    started 2026-07-28T12:00:00Z
+        0.001  → ping                                             no answer
+    ended 2026-07-28T12:00:00.001Z, after 1.00 ms: the recorder was killed; this was put together from its journal
+    1 call, 1 failed, 0 other messages
+    ----- stderr -----
+    cannot recover session a from only.jsonl.a.journal: File too large (os error 27)
+    reading only.jsonl.a.journal in its place
+    ");
+    rehearse!(stage, "rehearse trace show only.jsonl; ls", @"
+    exit: 0
+    ----- stdout -----
+    session a
+    started 2026-07-28T12:00:00Z
+        0.001  → ping                                             no answer
+    ended 2026-07-28T12:00:00.001Z, after 1.00 ms: the recorder was killed; this was put together from its journal
+    1 call, 1 failed, 0 other messages
+    only.jsonl
+    ----- stderr -----
+    recovered session a: 1 entry
+    ");
+}
+
+#[test]
+fn a_trace_that_may_only_be_read_is_read_with_its_journals() {
+    let closed = "mount --bind . .; mount -o remount,ro,bind .; cd $PWD; ";
+    if !Stage::new().play(&format!("unshare -rm sh -c '{closed}'")).starts_with("exit: 0") {
+        eprintln!("skipped: nothing can be mounted here");
+        return;
+    }
+    let show = format!("unshare -rm sh -c '{closed} rehearse trace show'");
+    let whole = r#"{"format":1,"session_id":"a","server_info":{},"started_at":"2026-07-28T12:00:00Z","metadata":{},"calls":[],"messages":[],"ended_at":null,"end":null}"#;
+    // Killed while it wrote to the trace.
+    let stage = Stage::new().file("trace.jsonl.a.journal", ORPHAN).file("trace.jsonl", &whole[..60]);
+    rehearse!(stage, &show, @"
+    exit: 0
+    ----- stdout -----
+    session a
+    started 2026-07-28T12:00:00Z
+        0.001  → ping                                             no answer
+    ended 2026-07-28T12:00:00.001Z, after 1.00 ms: the recorder was killed; this was put together from its journal
+    1 call, 1 failed, 0 other messages
+    ----- stderr -----
+    cannot recover what stands beside trace.jsonl: Read-only file system (os error 30)
+    reading trace.jsonl.a.journal in its place
+    ");
+    // Killed after that, and before the journal was removed.
+    let stage = stage.file("trace.jsonl", &format!("{whole}\n"));
+    rehearse!(stage, &show, @"
+    exit: 0
+    ----- stdout -----
+    session a
+    started 2026-07-28T12:00:00Z
+    ended: nobody recorded how
+    0 calls, none failed, 0 other messages
+    ----- stderr -----
+    cannot recover session a from trace.jsonl.a.journal: Read-only file system (os error 30)
+    ");
+}
+
 #[test]
 fn sessions_of_a_killed_recorder_are_put_into_their_trace() {
-    let journal = concat!(
-        r#"{"type":"start","format":1,"session_id":"a","server_info":{},"started_at":"2026-07-28T12:00:00Z","metadata":{}}"#,
-        "\n",
-        r#"{"type":"request","seq":0,"at_ms":1,"from":"client","id":1,"method":"ping"}"#,
-        "\n",
-    );
+    let journal = ORPHAN;
     let stage = Stage::new().file("trace.jsonl.a.journal", journal);
     rehearse!(stage, "rehearse trace recover; ls", @"
     exit: 0

@@ -1,11 +1,10 @@
 //! How recordings are read by every verb.
 
-use std::io;
 use std::path::Path;
 
 use clap::Args;
 use rehearsal::core::trace::ReadError;
-use rehearsal::record::{Fate, Recovered, journals, recover};
+use rehearsal::record::{Fate, Recovered, journals, recover, unrecovered};
 use rehearsal::store::{BadLines, Input, Recording};
 
 use super::TraceError;
@@ -27,15 +26,37 @@ impl Reading {
 
     /// Opens a recording. Sessions whose recorder was killed are put into it first.
     pub(in crate::cli) fn open(self, input: &Input, context: &Context) -> Result<Recording, TraceError> {
-        if let Input::File(path) = input {
-            // Whoever may not look into the directory can still read the file.
-            for recovered in recover_if_need_be(path).unwrap_or_default() {
-                if recovered.fate != Fate::Running {
-                    context.talk.say(recovered_line(&recovered));
-                }
+        let Input::File(path) = input else { return Ok(Recording::open(input)?) };
+        // Whoever may not look into the directory can still read the file.
+        if journals(path).is_ok_and(|journals| !journals.is_empty()) {
+            self.open_recovered(path, input, context)
+        } else {
+            Ok(Recording::open(input)?)
+        }
+    }
+
+    /// What can be put into the trace is; what cannot, because nothing may be written there, is read where it stands.
+    fn open_recovered(self, path: &Path, input: &Input, context: &Context) -> Result<Recording, TraceError> {
+        let recovered = recover(path);
+        let mut failed = recovered.is_err();
+        for recovered in recovered.iter().flatten() {
+            failed |= matches!(recovered.fate, Fate::Failed { .. });
+            if recovered.fate != Fate::Running {
+                context.talk.say(recovered_line(recovered));
             }
         }
-        Ok(Recording::open(input)?)
+        if let Err(cause) = recovered {
+            context.talk.say(format_args!("cannot recover what stands beside {}: {cause}", path.display()));
+        }
+        match failed.then(|| unrecovered(path)) {
+            Some(Ok(left)) => {
+                for journal in &left.journals {
+                    context.talk.say(format_args!("reading {} in its place", journal.display()));
+                }
+                Ok(Recording::open_with(input, &left)?)
+            }
+            Some(Err(_)) | None => Ok(Recording::open(input)?),
+        }
     }
 
     /// What was read, unless it was bad: then it is told and passed over, or ends the verb.
@@ -54,10 +75,6 @@ impl Reading {
             Err(error) => Err(TraceError::read(input, error)),
         }
     }
-}
-
-fn recover_if_need_be(trace: &Path) -> io::Result<Vec<Recovered>> {
-    if journals(trace)?.is_empty() { Ok(Vec::new()) } else { recover(trace) }
 }
 
 /// `recovered session 0198c2: 12 entries`
