@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use rehearsal::client::ClientError;
+use rehearsal::client::{ClientError, NoiseOn};
 use rehearsal::core::message::Method;
 use rehearsal::wire::SendError;
 use rehearsal::wire::container::EngineError;
@@ -237,8 +237,14 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
         | ClientError::BadParams { .. }
         | ClientError::NotInVersion { .. } => {}
     }
-    if error.evidence().is_some_and(|evidence| !evidence.noise.is_empty()) {
-        hints.push("only messages belong on a server's stdout; what it logs belongs on its stderr");
+    match error.evidence().filter(|evidence| !evidence.noise.is_empty()).map(|evidence| evidence.noise_on) {
+        Some(NoiseOn::Stdout) => {
+            hints.push("only messages belong on a server's stdout; what it logs belongs on its stderr");
+        }
+        Some(NoiseOn::Http) => {
+            hints.push("an answer body and each event of a stream must be a message; what it logs belongs in its log");
+        }
+        None => {}
     }
     hints
 }

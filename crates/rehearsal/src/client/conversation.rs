@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::answers::{Answers, Asked};
-use super::error::Evidence;
+use super::error::{Evidence, NoiseOn};
 use super::patience;
 use super::running::{GiveUp, Running, Unsent};
 use super::slot::{Pace, Settled, Slot};
@@ -132,6 +132,7 @@ impl Conversation {
             exit_status: self.sender.exit_status(),
             last_stderr: self.sender.last_stderr(),
             noise: state.noise.iter().cloned().collect(),
+            noise_on: if self.sender.takes_headers() { NoiseOn::Http } else { NoiseOn::Stdout },
             strays: state.strays.iter().cloned().collect(),
             trouble: None,
         })

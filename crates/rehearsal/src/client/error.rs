@@ -247,12 +247,24 @@ pub struct Evidence {
     pub exit_status: Option<ExitStatus>,
     /// The last lines of its stderr.
     pub last_stderr: Vec<String>,
-    /// What it wrote on stdout that is not a message.
+    /// What it said that is not a message.
     pub noise: Vec<String>,
+    /// Where it said that.
+    pub noise_on: NoiseOn,
     /// Answers that nobody asked for, such as one with a wrong id.
     pub strays: Vec<String>,
     /// What stood in the way of an answer when it was given up, such as a stream that broke and was being resumed.
     pub trouble: Option<String>,
+}
+
+/// Where a server says what is not a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NoiseOn {
+    /// On the stdout of its process.
+    #[default]
+    Stdout,
+    /// In what it answers over HTTP.
+    Http,
 }
 
 /// How many lines of each kind are shown.
@@ -272,9 +284,13 @@ impl fmt::Display for Evidence {
         if let Some(status) = self.exit_status {
             write!(f, "\n  the server's process ended: {status}")?;
         }
+        let noise = match self.noise_on {
+            NoiseOn::Stdout => "on its stdout, but not a message",
+            NoiseOn::Http => "in an answer body or an event stream, but not a message",
+        };
         let kinds = [
             ("last lines of its stderr", &self.last_stderr),
-            ("on its stdout, but not a message", &self.noise),
+            (noise, &self.noise),
             ("answers that nobody asked for", &self.strays),
         ];
         for (title, lines) in kinds.into_iter().filter(|(_, lines)| !lines.is_empty()) {
@@ -354,6 +370,7 @@ mod tests {
             exit_status: None,
             last_stderr: (0..20).map(|line| format!("line {line}")).collect(),
             noise: vec!["Server listening".into()],
+            noise_on: NoiseOn::Stdout,
             strays: Vec::new(),
             trouble: None,
         };

@@ -63,7 +63,7 @@ impl Listening {
         };
         let noise = lines.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
         let (exit_status, last_stderr) = (listening.process.exit_status(), listening.process.last_stderr());
-        let evidence = Evidence { exit_status, last_stderr, noise, strays: Vec::new(), trouble: None };
+        let evidence = Evidence { exit_status, last_stderr, noise, ..Evidence::default() };
         Err(ClientError::NotListening { why, evidence: Box::new(evidence) })
     }
 

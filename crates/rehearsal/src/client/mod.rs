@@ -42,7 +42,7 @@ pub use answers::{Answer, Answers, Asked};
 pub use builder::ClientBuilder;
 pub use call::{Call, InFlight};
 pub use config::{ConfigError, ServerEntry, read_config};
-pub use error::{ClientError, Evidence};
+pub use error::{ClientError, Evidence, NoiseOn};
 pub use response::{LogMessage, Progress, Response};
 pub use session::Client;
 pub use subscription::{Listen, Subscription};

@@ -110,3 +110,17 @@ exit: 3
 error: server/discover was refused: the server answered 503 Service Unavailable: come back later
 ");
 }
+
+#[test]
+fn what_is_no_message_is_named_by_where_it_stood() {
+    let stage = Stage::with_http_answer("200 OK", "text/event-stream", "data: Listening on 80\n\n");
+    rehearse!(stage, "rehearse list --protocol legacy --timeout 5 --url http://$ADDRESS/mcp", @"
+    exit: 3
+    ----- stderr -----
+    error: no answer to initialize: the stream ended before the answer to 1
+      in an answer body or an event stream, but not a message:
+        Listening on 80
+    hint: is the server running, and is its URL right?
+    hint: an answer body and each event of a stream must be a message; what it logs belongs in its log
+    ");
+}
