@@ -77,4 +77,6 @@ pub enum Change {
     Resources,
     /// A resource has new contents.
     Resource(String),
+    /// A task is further than it was, since 2026-07-28: which, and how far.
+    Task(String, Box<Value>),
 }

@@ -13,6 +13,7 @@ use crate::message::{ErrorReply, Message, Method, RequestId};
 use crate::protocol::{Era, Revision, code};
 use crate::script::Span;
 use crate::script::mock::{Ask, Elicitation, Sampling};
+use crate::shape::{forget_unknown, may_be_said};
 
 /// A question to the client, ready to be asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,25 +55,73 @@ impl Question {
         RawJson::from_value(&result)
     }
 
-    /// A question that somebody else once asked, for this client; `Err` says why it cannot be asked.
-    pub fn adapted(mut self, terms: &Terms) -> Result<Question, String> {
+    /// A question that somebody else once asked in a version, for this client; `Err` says why it cannot be asked.
+    pub fn adapted(mut self, terms: &Terms, from: Option<Revision>) -> Result<Question, String> {
         if let Some(objection) = self.objection(terms) {
             return Err(objection.why);
+        }
+        if from == Some(terms.revision) {
+            return Ok(self);
         }
         let known = matches!(self.method.as_str(), "elicitation/create" | "sampling/createMessage" | "roots/list");
         if terms.era() == Era::Modern && !known {
             return Err(format!("nobody is asked {} since {}", self.method, Revision::V2026_07_28));
         }
-        if self.params.get("mode").is_some_and(|mode| mode == "url") {
-            match terms.revision == Revision::V2025_11_25 {
-                true if self.params.get("elicitationId").is_none() => {
-                    self.params["elicitationId"] = self.name.as_str().into();
-                }
-                true => {}
-                false => drop(self.params.as_object_mut().map(|params| params.shift_remove("elicitationId"))),
-            }
+        if terms.era() == Era::Legacy && !may_be_said(self.method.as_str(), terms.revision) {
+            return Err(format!("nobody is asked {} in {}", self.method, terms.revision));
+        }
+        if self.method == Method::SAMPLING {
+            said_to_model(&mut self.params, terms);
+        }
+        if self.params.get("mode").is_some_and(|mode| mode == "url")
+            && terms.revision == Revision::V2025_11_25
+            && self.params.get("elicitationId").is_none()
+        {
+            self.params["elicitationId"] = self.name.as_str().into();
+        }
+        if self.params.is_object() {
+            let mut asked = self.input_request();
+            forget_unknown("InputRequest", &mut asked, terms.revision);
+            self.params = asked["params"].take();
         }
         Ok(self)
+    }
+}
+
+/// What a model is asked, for a client that may know less than the one that was asked first.
+fn said_to_model(params: &mut Value, terms: &Terms) {
+    let Some(fields) = params.as_object_mut() else { return };
+    let has_tools = terms.capabilities.get("sampling").is_some_and(|declared| declared.get("tools").is_some());
+    if !has_tools {
+        fields.shift_remove("tools");
+        fields.shift_remove("toolChoice");
+    }
+    let Some(Value::Array(messages)) = fields.get_mut("messages") else { return };
+    if terms.revision >= Revision::V2025_11_25 {
+        return;
+    }
+    // One block a message, before 2025-11-25.
+    let apart = |message: Value| match message.get("content").and_then(Value::as_array).cloned() {
+        None => vec![message],
+        Some(blocks) => {
+            let one = |block: Value| {
+                let mut message = message.clone();
+                message["content"] = block;
+                message
+            };
+            blocks.into_iter().map(one).collect()
+        }
+    };
+    *messages = std::mem::take(messages).into_iter().flat_map(apart).collect();
+    for content in messages.iter_mut().filter_map(|message| message.get_mut("content")) {
+        let is_known = match content["type"].as_str() {
+            Some("tool_use" | "tool_result") => false,
+            Some("audio") => terms.revision >= Revision::V2025_03_26,
+            Some(_) | None => true,
+        };
+        if !is_known {
+            *content = json!({"type": "text", "text": content.to_string()});
+        }
     }
 }
 

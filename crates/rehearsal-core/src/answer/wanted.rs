@@ -9,6 +9,7 @@ use super::{Asked, Mock};
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, RequestId};
 use crate::protocol::{Revision, meta};
+use crate::shape::may_be_said;
 
 /// The part of what `subscriptions/listen` asked for that can ever happen here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +79,7 @@ impl Wanted {
             Change::Prompts => self.prompts,
             Change::Resources => self.resource_list,
             Change::Resource(uri) => self.resources.iter().flatten().any(|wanted| wanted == uri),
+            Change::Task(id, _) => self.includes_task(id),
         }
     }
 
@@ -95,8 +97,19 @@ impl Change {
             "notifications/prompts/list_changed" => Some(Change::Prompts),
             "notifications/resources/list_changed" => Some(Change::Resources),
             "notifications/resources/updated" => Some(Change::Resource(params.get("uri")?.as_str()?.to_owned())),
+            "notifications/tasks" => {
+                let mut params = params.clone();
+                // The name of the subscription is that of another client's request.
+                params.as_object_mut()?.shift_remove("_meta");
+                Some(Change::Task(params.get("taskId")?.as_str()?.to_owned(), params.into()))
+            }
             _ => None,
         }
+    }
+
+    /// Whether a version tells of such a change.
+    pub fn is_in(&self, revision: Revision) -> bool {
+        may_be_said(self.method().as_str(), revision)
     }
 
     /// How it is told.
@@ -106,6 +119,7 @@ impl Change {
             Change::Prompts => Method::PROMPTS_CHANGED,
             Change::Resources => Method::RESOURCES_CHANGED,
             Change::Resource(_) => Method::RESOURCE_UPDATED,
+            Change::Task(..) => Method::TASKS_NOTIFICATION,
         }
     }
 
@@ -114,6 +128,7 @@ impl Change {
         match self {
             Change::Tools | Change::Prompts | Change::Resources => json!({}),
             Change::Resource(uri) => json!({"uri": uri}),
+            Change::Task(_, params) => Value::clone(params),
         }
     }
 }

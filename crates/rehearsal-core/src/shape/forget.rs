@@ -1,10 +1,11 @@
-//! A value of the newest version without what an older one does not know.
+//! What a version knows, and a value of another version without what it does not.
 
 use serde_json::{Map, Value};
 
 use super::check::check;
 use super::choice::tells_apart;
-use super::table::{Named, Shape, TABLE, Table, Type};
+use super::table::{Method, Named, Shape, TABLE, Table, Type, Wants};
+use crate::exchange::Side;
 use crate::json::Path;
 use crate::protocol::Revision;
 use crate::report::Severity;
@@ -19,6 +20,38 @@ pub(crate) fn forget_unknown(type_name: &str, value: &mut Value, revision: Revis
     }
 }
 
+/// The same for the result of a request of the client's. What no version asks stays as it is.
+pub(crate) fn forget_in_result(method: &str, result: &mut Value, revision: Revision) {
+    let mut asked = TABLE.methods(method).filter(|it| it.wants == Wants::Answer);
+    if let Some(asked) = asked.find(|it| is_said(it, Side::Client, revision)) {
+        inside(&asked.result, result, revision);
+    }
+}
+
+/// The same for the params of a notification of the server's.
+pub(crate) fn forget_in_notification(method: &str, params: &mut Value, revision: Revision) {
+    let mut told = TABLE.methods(method).filter(|it| it.wants == Wants::Nothing);
+    if let Some(told) = told.find(|it| is_said(it, Side::Server, revision)) {
+        inside(&told.params, params, revision);
+    }
+}
+
+/// Whether a server of a version may say this; what no version has is the server's own.
+pub(crate) fn may_be_said(method: &str, revision: Revision) -> bool {
+    let mut all = TABLE.methods(method).peekable();
+    all.peek().is_none() || all.any(|it| is_said(it, Side::Server, revision))
+}
+
+/// Whether an error code means in a version what the protocol says; what no version has is the server's own.
+pub(crate) fn has_code(code: i64, revision: Revision) -> bool {
+    let mut all = TABLE.codes.iter().filter(|it| it.code == code).peekable();
+    all.peek().is_none() || all.any(|it| it.versions.contain(revision))
+}
+
+fn is_said(method: &Method, by: Side, revision: Revision) -> bool {
+    method.from.is_none_or(|from| from == by) && method.versions.contain(revision)
+}
+
 fn object(body: &'static Type, value: &mut Value, revision: Revision) {
     let Some(map) = value.as_object_mut() else { return };
     map.retain(|key, _| {
@@ -29,9 +62,18 @@ fn object(body: &'static Type, value: &mut Value, revision: Revision) {
         if is_something_else(body, field.name, map, revision) {
             map.shift_remove(field.name);
         } else if let Some(value) = map.get_mut(field.name) {
+            let was_empty = is_empty(value);
             inside(&field.shape, value, revision);
+            // Nothing of it was for this version.
+            if field.name == "_meta" && is_empty(value) && !was_empty {
+                map.shift_remove("_meta");
+            }
         }
     }
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.as_object().is_some_and(Map::is_empty)
 }
 
 /// Whether an optional field, which is of several shapes in several versions, is not of the one of this version.

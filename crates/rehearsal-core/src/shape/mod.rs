@@ -22,7 +22,7 @@ mod table;
 mod versions;
 mod words;
 
-pub(crate) use forget::forget_unknown;
+pub(crate) use forget::{forget_in_notification, forget_in_result, forget_unknown, has_code, may_be_said};
 
 pub use conversation::{Conversation, Located};
 pub use message::{MAX_FINDINGS, check_notification, check_request, check_response};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rehearsal_core::answer::{Act, Answer, Performance, Question, RecordedPlay};
+use rehearsal_core::answer::{Act, Answer, Change, Performance, Question, RecordedPlay};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::Method;
 use rehearsal_core::protocol::Era;
@@ -68,7 +68,13 @@ async fn until_answer<'a>(
                 Err(Stop::Closing | Stop::Cancelled) => return None,
             },
             Act::Notify { method, params } => call.notify(method, &params).await,
-            Act::Tell(change) => server.tell_in_order(change).await,
+            Act::Tell(change) => match &play {
+                Performance::Recording(recorded) => {
+                    let era = recorded.asked().terms.era();
+                    tell(&call.session, call.channel, era, change).await;
+                }
+                Performance::Script(_) => server.tell_in_order(change).await,
+            },
             Act::Ask(questions) => {
                 for (name, answer) in call.ask(&questions, None).await.ok()? {
                     play.answered(&name, answer);
@@ -108,10 +114,19 @@ pub(super) async fn afterwards(session: &Arc<Session>, mut play: RecordedPlay) {
                 }
             }
             Act::Notify { method, params } => session.notify(Channel::MAIN, method, &params).await,
-            Act::Tell(change) => session.server.tell_in_order(change).await,
+            Act::Tell(change) => tell(session, Channel::MAIN, play.asked().terms.era(), change).await,
             Act::Ask(questions) => ask(session, &questions).await,
             Act::CloseStream { .. } | Act::Detach(_) | Act::Turn(_) | Act::KeepSilent | Act::Reply(_) => {}
         }
+    }
+}
+
+/// Tells what changed when it was recorded: before 2026-07-28 to the client that makes it happen again, if it wants to know.
+async fn tell(session: &Session, channel: Channel, era: Era, change: Change) {
+    match era {
+        Era::Modern => session.server.tell_in_order(change).await,
+        Era::Legacy if session.wants(&change) => session.notify(channel, change.method(), &change.params()).await,
+        Era::Legacy => {}
     }
 }
 

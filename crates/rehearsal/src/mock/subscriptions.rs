@@ -27,12 +27,19 @@ pub(super) async fn tell(session: Arc<Session>, mut news: broadcast::Receiver<Ne
             () = session.closing() => return,
         };
         let News::Changed(change) = told else { continue };
-        let wanted = match &change {
-            Change::Resource(uri) => session.memory().subscriptions.contains(uri),
-            Change::Tools | Change::Prompts | Change::Resources => true,
-        };
-        if wanted {
+        if session.wants(&change) {
             session.notify(Channel::MAIN, change.method(), &change.params()).await;
+        }
+    }
+}
+
+impl Session {
+    /// Whether a client of the handshake era wants to know about a change.
+    pub(super) fn wants(&self, change: &Change) -> bool {
+        match change {
+            Change::Resource(uri) => self.memory().subscriptions.contains(uri),
+            Change::Tools | Change::Prompts | Change::Resources => true,
+            Change::Task(..) => false,
         }
     }
 }

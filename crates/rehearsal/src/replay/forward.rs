@@ -133,7 +133,11 @@ impl Upstream {
                     // What is asked together is asked together.
                     while let Some(heard) = next {
                         match heard {
-                            Heard::Told(method, params) => live.tell(method, &params).await,
+                            Heard::Told(method, params) => {
+                                if let Some(params) = work.line().told(&method, params) {
+                                    live.tell(method, &params).await;
+                                }
+                            }
                             Heard::Asked(question, answer) => wanted.push((question, answer)),
                         }
                         next = work.heard.try_recv().ok();

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use rehearsal_core::answer::{Question, Terms};
+use rehearsal_core::answer::{Question, Terms, adapted_notification};
 use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply};
 use rehearsal_core::protocol::{Era, code};
@@ -173,8 +173,13 @@ impl Line {
         // What is in `_meta` belongs to the other conversation.
         params.as_object_mut().map(|params| params.shift_remove("_meta"));
         let question = Question { name, method: asked.method, params };
-        let same = self.client().is_some_and(|client| client.revision() == self.terms.revision);
-        if same { Ok(question) } else { question.adapted(&self.terms) }
+        let from = self.client().map(Client::revision);
+        if from == Some(self.terms.revision) { Ok(question) } else { question.adapted(&self.terms, from) }
+    }
+
+    /// A notification of the server's in the version of the client; `None` where that has no such thing.
+    pub(super) fn told(&self, method: &Method, params: Value) -> Option<Value> {
+        adapted_notification(method, params, self.client().map(Client::revision), self.terms.revision)
     }
 
     /// Work that is about to begin: from now on this is not idle.
@@ -356,7 +361,11 @@ async fn pass_on(line: Weak<Line>, mut heard: mpsc::UnboundedReceiver<Heard>) {
         let Some(line) = line.upgrade() else { return };
         let is_legacy = line.terms.era() == Era::Legacy;
         match heard {
-            Heard::Told(method, params) => line.standing.tell(line.terms.era(), method, &params).await,
+            Heard::Told(method, params) => {
+                if let Some(params) = line.told(&method, params) {
+                    line.standing.tell(line.terms.era(), method, &params).await;
+                }
+            }
             Heard::Asked(asked, answer) => match line.question(asked, "question".to_owned()) {
                 Ok(question) if is_legacy => {
                     let standing = line.standing.clone();

@@ -10,6 +10,8 @@ mod mocks;
 mod recorder;
 mod replays;
 mod snapshots;
+mod transcript;
+mod versions;
 
 use rehearsal::Client;
 use rehearsal::client::ClientBuilder;

@@ -1,12 +1,14 @@
 //! What was said in one version, said in another.
+//!
+//! What a version has is in the table of shapes: methods, error codes and fields. What it does not have is left out, or said in its way.
 
 use serde_json::{Map, Value};
 
-use crate::answer::listing::List;
 use crate::answer::shape::{self, ResultType};
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code, meta};
+use crate::shape::{forget_in_notification, forget_in_result, has_code, may_be_said};
 
 /// A recorded answer in the version that a client speaks; where that is the one that it was recorded in, as it was.
 pub fn adapted(reply: &Reply, method: &Method, from: Option<Revision>, to: Revision, info: &Value) -> Reply {
@@ -14,7 +16,7 @@ pub fn adapted(reply: &Reply, method: &Method, from: Option<Revision>, to: Revis
         return reply.clone();
     }
     match reply {
-        Reply::Error(error) => Reply::Error(refused(error, to)),
+        Reply::Error(error) => Reply::Error(refused(error, method, to)),
         Reply::Result(raw) => match raw.value() {
             Ok(Value::Object(object)) => {
                 let result = completed(object, method.as_str(), from, to, info);
@@ -25,14 +27,29 @@ pub fn adapted(reply: &Reply, method: &Method, from: Option<Revision>, to: Revis
     }
 }
 
-/// A resource that is not there is another error since 2026-07-28.
-fn refused(error: &ErrorReply, to: Revision) -> ErrorReply {
-    let names_uri = || error.data.as_ref().is_some_and(|data| data.field("uri").is_some());
-    let is_missing = error.code == code::RESOURCE_NOT_FOUND || error.code == code::INVALID_PARAMS && names_uri();
-    match is_missing {
-        true => ErrorReply { code: to.resource_not_found(), ..error.clone() },
-        false => error.clone(),
+/// A recorded notification in the version that a client speaks; `None` where that has no such thing.
+pub fn adapted_notification(method: &Method, mut params: Value, from: Option<Revision>, to: Revision) -> Option<Value> {
+    if from != Some(to) {
+        if !may_be_said(method.as_str(), to) {
+            return None;
+        }
+        forget_in_notification(method.as_str(), &mut params, to);
     }
+    Some(params)
+}
+
+/// An error with the code that a version has for it: a resource that is not there is another one since 2026-07-28, and
+/// what the version has no code for is just an error.
+fn refused(error: &ErrorReply, method: &Method, to: Revision) -> ErrorReply {
+    let names_uri = || error.data.as_ref().is_some_and(|data| data.field("uri").is_some());
+    let is_about_one = || method.as_str().starts_with("resources/") && names_uri();
+    let is_missing = error.code == code::RESOURCE_NOT_FOUND || error.code == code::INVALID_PARAMS && is_about_one();
+    let code = match (is_missing, has_code(error.code, to)) {
+        (true, _) => to.resource_not_found(),
+        (false, true) => error.code,
+        (false, false) => code::INTERNAL_ERROR,
+    };
+    ErrorReply { code, ..error.clone() }
 }
 
 fn completed(
@@ -45,28 +62,16 @@ fn completed(
     if to.era() == Era::Legacy {
         strip(&mut object, from);
     }
-    let list = match method {
-        "tools/list" => Some(List::Tools),
-        "prompts/list" => Some(List::Prompts),
-        "resources/list" => Some(List::Resources),
-        "resources/templates/list" => Some(List::ResourceTemplates),
-        _ => None,
-    };
-    if let Some(list) = list
-        && let Some(Value::Array(elements)) = object.get_mut(list.key())
-    {
-        elements.iter_mut().for_each(|element| *element = shape::listed(list, element.take(), to));
-    }
     let mut result = Value::Object(object);
     match method {
         "tools/call" if result.get("content").is_some() || result.get("structuredContent").is_some() => {
             shape::called(&mut result, to);
         }
         "prompts/get" => shape::phrased(&mut result, to),
-        "resources/read" => shape::read(&mut result, to),
         _ => {}
     }
     shape::envelope(&mut result, ResultType::Complete, method, to, info);
+    forget_in_result(method, &mut result, to);
     result
 }
 

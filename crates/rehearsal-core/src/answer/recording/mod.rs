@@ -16,7 +16,7 @@ mod task;
 mod tests;
 mod unmatched;
 
-pub use adapt::adapted;
+pub use adapt::{adapted, adapted_notification};
 pub use opening::Opening;
 pub use play::{Pace, RecordedPlay};
 pub use recorded::{Place, Recorded, Thing};

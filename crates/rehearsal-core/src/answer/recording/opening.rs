@@ -11,6 +11,7 @@ use crate::answer::{Asked, Memory, Wanted};
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Revision, meta};
+use crate::shape::forget_in_result;
 use crate::trace::Call;
 
 /// What a server says about itself: its answer to `initialize` or to `server/discover`, for clients of either era.
@@ -83,6 +84,7 @@ impl Opening {
             "serverInfo": shape::implementation((*self.info).clone(), spoken),
         });
         self.rest(&mut result);
+        forget_in_result(Method::INITIALIZE.as_str(), &mut result, spoken);
         Ok(Reply::Result(RawJson::from_value(&result)))
     }
 
@@ -95,6 +97,7 @@ impl Opening {
         });
         self.rest(&mut result);
         shape::envelope(&mut result, ResultType::Complete, Method::DISCOVER.as_str(), revision, &self.info);
+        forget_in_result(Method::DISCOVER.as_str(), &mut result, revision);
         Reply::Result(RawJson::from_value(&result))
     }
 

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::adapt::adapted;
+use super::adapt::{adapted, adapted_notification};
 use super::recorded::Recorded;
 use super::score::{Step, score};
+use super::task::wanted_task;
 use crate::answer::{Act, Answer, Asked, Change, Provenance, Question, World};
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code, meta};
@@ -118,6 +119,11 @@ impl RecordedPlay {
         Some(Answer { provenance, ..Answer::protocol(reply) })
     }
 
+    /// What is played for.
+    pub fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
     /// What the client said to a question, or why it said nothing. The recording goes on either way.
     pub fn answered(&mut self, name: &str, answer: Result<Value, String>) {
         match answer {
@@ -164,7 +170,6 @@ impl RecordedPlay {
             let act = match self.after.next()? {
                 Step::Wait(time) => self.paced(time),
                 Step::Notify { method, params } => match Change::told(&method, &params) {
-                    Some(change) if self.asked.terms.era() == Era::Modern => Some(Act::Tell(change)),
                     // Since 2026-07-28 nothing else is said outside of a request.
                     None if self.asked.terms.era() == Era::Modern => None,
                     Some(_) | None => self.notified(method, params),
@@ -200,24 +205,36 @@ impl RecordedPlay {
         Some(Act::Wait(Delay { from: time, to: time }))
     }
 
+    /// The version that it was recorded in, where that is known.
+    fn from(&self) -> Option<Revision> {
+        self.rounds.first().and_then(|round| round.revision)
+    }
+
     /// A notification for this client, if it wants it.
-    fn notified(&mut self, method: Method, mut params: Value) -> Option<Act> {
-        let terms = &self.asked.terms;
+    fn notified(&mut self, method: Method, params: Value) -> Option<Act> {
+        let (terms, from) = (&self.asked.terms, self.from());
+        // Since 2026-07-28 changes are told to those who listen.
+        let is_modern = |revision: Revision| revision.era() == Era::Modern;
+        if (is_modern(terms.revision) || from.is_some_and(is_modern))
+            && let Some(change) = Change::told(&method, &params)
+        {
+            self.told = true;
+            return change.is_in(self.asked.terms.revision).then_some(Act::Tell(change));
+        }
+        let mut params = adapted_notification(&method, params, from, terms.revision)?;
         if method == Method::PROGRESS {
-            let token = self.asked.meta().get(meta::PROGRESS_TOKEN)?;
-            params["progressToken"] = token.clone();
-            if terms.revision < Revision::V2025_03_26 {
-                params.as_object_mut()?.shift_remove("message");
-            }
+            params["progressToken"] = self.asked.meta().get(meta::PROGRESS_TOKEN)?.clone();
         } else if method == Method::LOG_MESSAGE {
             let level = params.get("level").and_then(Value::as_str).and_then(LogLevel::named);
             if terms.log_from.is_none_or(|from| level.is_some_and(|level| level < from)) {
                 return None;
             }
-        } else if terms.era() == Era::Modern
-            && let Some(change) = Change::told(&method, &params)
+        } else if method == Method::TASK_STATUS
+            && self.asked.method == Method::TOOLS_CALL
+            && wanted_task(&self.asked).is_none()
         {
-            return Some(Act::Tell(change));
+            // Of a task that the client knows nothing about.
+            return None;
         }
         self.told = true;
         Some(Act::Notify { method, params })
@@ -231,9 +248,9 @@ impl RecordedPlay {
 
     fn askable(&mut self, questions: Vec<Question>) -> Vec<Question> {
         let mut askable = Vec::new();
-        let is_modern = self.asked.terms.era() == Era::Modern;
+        let (is_modern, from) = (self.asked.terms.era() == Era::Modern, self.from());
         for question in questions.into_iter().filter(|question| !(is_modern && question.method == Method::PING)) {
-            match question.adapted(&self.asked.terms) {
+            match question.adapted(&self.asked.terms, from) {
                 Ok(question) => askable.push(question),
                 Err(why) => {
                     let place = self.place();

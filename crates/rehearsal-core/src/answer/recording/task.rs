@@ -159,8 +159,11 @@ impl RecordedTask {
 
 /// What came of a task, as the answer to the tool call that began it.
 pub fn task_outcome(outcome: &Reply, from: Option<Revision>, asked: &Asked, info: &Value) -> Reply {
-    let Reply::Result(result) = outcome else { return outcome.clone() };
-    adapted(&Reply::Result(nameless(result)), &Method::TOOLS_CALL, from, asked.terms.revision, info)
+    let outcome = match outcome {
+        Reply::Result(result) => Reply::Result(nameless(result)),
+        Reply::Error(_) => outcome.clone(),
+    };
+    adapted(&outcome, &Method::TOOLS_CALL, from, asked.terms.revision, info)
 }
 
 /// The answer to `tasks/result` without the name of its task, which means nothing to whoever does not know it.

@@ -1,0 +1,68 @@
+//! Recordings written as people read them: `>` is what a client said, `<` what its server did.
+
+use rehearsal::core::answer::Answer;
+use rehearsal::core::exchange::Channel;
+use rehearsal::core::message::Message;
+use rehearsal::replay::{Options, Replay};
+use rehearsal::store::Input;
+use rehearsal::wire::{Connection, Event, Outgoing, memory};
+use serde_json::{Value, json};
+
+/// The journal of a session in which this was said. Lines without a mark go on with the one before.
+pub(crate) fn session(id: &str, transcript: &str) -> String {
+    let mut said: Vec<(&str, String)> = Vec::new();
+    for line in transcript.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        match (line.strip_prefix("> "), line.strip_prefix("< ")) {
+            (Some(text), _) => said.push(("client", text.to_owned())),
+            (_, Some(text)) => said.push(("server", text.to_owned())),
+            (None, None) => said.last_mut().unwrap().1.push_str(line),
+        }
+    }
+    let mut journal = json!({"type": "start", "format": 2, "session_id": id}).to_string() + "\n";
+    for (seq, (from, text)) in said.into_iter().enumerate() {
+        let message: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        let kind = match (message.get("id"), message.get("method")) {
+            (Some(_), Some(_)) => "request",
+            (None, Some(_)) => "notification",
+            (_, None) => "response",
+        };
+        let mut line = json!({"type": kind, "session_id": id, "seq": seq, "at_ms": seq, "from": from});
+        line.as_object_mut().unwrap().extend(message.as_object().unwrap().clone());
+        journal += &(line.to_string() + "\n");
+    }
+    journal
+}
+
+/// A replay of these sessions.
+pub(crate) fn replay(sessions: &[String], options: Options) -> Replay {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace.journal");
+    std::fs::write(&trace, sessions.concat()).unwrap();
+    Replay::open(&Input::File(trace), options).unwrap()
+}
+
+/// A client that says what it is told to, and hears everything.
+pub(crate) struct Peer {
+    connection: Connection,
+}
+
+impl Peer {
+    pub(crate) fn of(replay: &Replay) -> Peer {
+        let (connection, theirs) = memory::pair();
+        let server = replay.server(|_, _: &Answer| {});
+        tokio::spawn(async move { server.serve(theirs).await });
+        Peer { connection }
+    }
+
+    pub(crate) async fn say(&self, message: Value) {
+        let message = Message::parse(message.to_string());
+        self.connection.sender.send(Outgoing::new(Channel::MAIN, message)).await.unwrap();
+    }
+
+    pub(crate) async fn hear(&mut self) -> Message {
+        match self.connection.receiver.receive().await {
+            Event::Message { message, .. } => message,
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! What each version is sent of what was recorded in another: everything that a version has, replayed to all five, and every
+//! message held against the shapes of its version.
+
+use rehearsal::core::exchange::Side;
+use rehearsal::core::message::{Body, Message, Request};
+use rehearsal::core::protocol::{Era, Revision};
+use rehearsal::core::shape::{check_notification, check_request, check_response};
+use rehearsal::replay::Options;
+use serde_json::{Value, json};
+
+use crate::transcript::{Peer, replay, session};
+
+/// A session of 2025-11-25 with everything that other versions do not have.
+const IN_2025: &str = r#"
+> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"completions":{},"logging":{},
+    "tasks":{"list":{},"requests":{"tools":{"call":{}}}}},"serverInfo":{"name":"s","version":"1","title":"S","icons":[{"src":"a:i"}]},"instructions":"be kind"}}
+> {"id":1,"method":"tools/list"}
+< {"id":1,"result":{"tools":[{"name":"all","title":"All","inputSchema":{"type":"object"},"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},
+    "execution":{"taskSupport":"optional"},"icons":[{"src":"a:i"}],"_meta":{"a/b":1}}],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
+> {"id":2,"method":"tools/call","params":{"name":"all","_meta":{"progressToken":1}}}
+< {"method":"notifications/progress","params":{"progressToken":1,"progress":1,"message":"half"}}
+< {"method":"notifications/message","params":{"level":"info","data":"log"}}
+< {"method":"notifications/tasks/status","params":{"taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":null}}
+< {"method":"notifications/elicitation/complete","params":{"elicitationId":"e"}}
+< {"method":"notifications/tools/list_changed"}
+< {"method":"notifications/resources/updated","params":{"uri":"a:b"}}
+< {"method":"notifications/vendor","params":{"own":true}}
+< {"id":"p","method":"ping"}
+> {"id":"p","result":{}}
+< {"id":"f","method":"elicitation/create","params":{"mode":"form","message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}},
+    "task":{"ttl":1},"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
+> {"id":"f","result":{"action":"accept","content":{"name":"Ada"}}}
+< {"id":"c","method":"elicitation/create","params":{"message":"Which?","requestedSchema":{"type":"object","properties":{"some":{"type":"array","items":{"enum":["a"]}}}}}}
+> {"id":"c","result":{"action":"decline"}}
+< {"id":"u","method":"elicitation/create","params":{"mode":"url","message":"Log in","url":"https://a.b","elicitationId":"e"}}
+> {"id":"u","result":{"action":"accept"}}
+< {"id":"s","method":"sampling/createMessage","params":{"maxTokens":9,"tools":[{"name":"t","inputSchema":{"type":"object"}}],"toolChoice":{"mode":"auto"},
+    "messages":[{"role":"user","content":[{"type":"text","text":"one"},{"type":"audio","data":"AA==","mimeType":"audio/wav"},{"type":"tool_use","id":"1","name":"t","input":{}}]}]}}
+> {"id":"s","result":{"role":"assistant","model":"m","content":{"type":"text","text":"ok"}}}
+< {"id":"r","method":"roots/list"}
+> {"id":"r","result":{"roots":[]}}
+< {"id":"g","method":"tasks/get","params":{"taskId":"t"}}
+> {"id":"g","error":{"code":-32602,"message":"no task"}}
+< {"id":2,"result":{"content":[{"type":"text","text":"t","_meta":{"a/b":1},"annotations":{"lastModified":"x"}},{"type":"audio","data":"AA==","mimeType":"audio/wav"},
+    {"type":"resource_link","uri":"a:b","name":"b","icons":[{"src":"a:i"}]}],"structuredContent":{"a":1}}}
+> {"id":3,"method":"tools/call","params":{"name":"login"}}
+< {"id":3,"error":{"code":-32042,"message":"log in first","data":{"elicitations":[{"mode":"url","message":"Log in","url":"https://a.b","elicitationId":"e"}]}}}
+> {"id":4,"method":"tools/call","params":{"name":"login"}}
+< {"id":4,"result":{"content":[{"type":"text","text":"logged in"}]}}
+> {"id":5,"method":"resources/read","params":{"uri":"a:none"}}
+< {"id":5,"error":{"code":-32002,"message":"no such resource","data":{"uri":"a:none"}}}
+> {"id":6,"method":"prompts/get","params":{"name":"p"}}
+< {"id":6,"result":{"messages":[{"role":"user","content":{"type":"audio","data":"AA==","mimeType":"audio/wav"}}]}}
+> {"id":7,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"b"}}}
+< {"id":7,"result":{"completion":{"values":["b"]},"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
+> {"id":8,"method":"resources/list"}
+< {"id":8,"result":{"resources":[{"uri":"a:b","name":"b","title":"B","icons":[{"src":"a:i"}],"annotations":{"lastModified":"x"}}]}}
+> {"id":9,"method":"prompts/list"}
+< {"id":9,"result":{"prompts":[{"name":"p","title":"P","arguments":[{"name":"a","title":"A"}],"icons":[{"src":"a:i"}]}]}}
+> {"id":10,"method":"resources/templates/list"}
+< {"id":10,"result":{"resourceTemplates":[{"uriTemplate":"a:{b}","name":"b","title":"B"}]}}
+> {"id":11,"method":"resources/read","params":{"uri":"a:b"}}
+< {"id":11,"result":{"contents":[{"uri":"a:b","text":"x","_meta":{"a/b":1}}]}}
+"#;
+
+/// The same of 2026-07-28; `META` is what every request has.
+const IN_2026: &str = r#"
+> {"id":0,"method":"server/discover","params":{META}}
+< {"id":0,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{},"prompts":{},"extensions":{"io.modelcontextprotocol/tasks":{}}},
+    "ttlMs":5,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1","icons":[{"src":"a:i"}]}}}}
+> {"id":1,"method":"tools/list","params":{META}}
+< {"id":1,"result":{"resultType":"complete","ttlMs":5,"cacheScope":"public","tools":[{"name":"all","title":"All","inputSchema":{"type":"object"},"outputSchema":{"type":"array"}}],
+    "_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}
+> {"id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:b"],"taskIds":["t"]},META}}
+< {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:b"]},"_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}
+> {"id":2,"method":"tools/call","params":{"name":"all",META}}
+< {"method":"notifications/progress","params":{"progressToken":1,"progress":1,"message":"half"}}
+< {"method":"notifications/message","params":{"level":"info","data":"log"}}
+< {"method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}
+< {"method":"notifications/resources/updated","params":{"uri":"a:b","_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}
+< {"method":"notifications/tasks","params":{"taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttlMs":null,"_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}
+< {"id":2,"result":{"resultType":"input_required","requestState":"s","inputRequests":{
+    "form":{"method":"elicitation/create","params":{"mode":"form","message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}},
+    "url":{"method":"elicitation/create","params":{"mode":"url","message":"Log in","url":"https://a.b"}},
+    "model":{"method":"sampling/createMessage","params":{"maxTokens":9,"messages":[{"role":"user","content":[{"type":"text","text":"one"},{"type":"text","text":"two"}]}]}},
+    "roots":{"method":"roots/list"}}}}
+> {"id":3,"method":"tools/call","params":{"name":"all","requestState":"s","inputResponses":{"form":{"action":"decline"}},META}}
+< {"id":3,"result":{"resultType":"complete","content":[{"type":"resource_link","uri":"a:b","name":"b"}],"structuredContent":[1],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}
+> {"id":4,"method":"tools/call","params":{"name":"needs",META}}
+< {"id":4,"error":{"code":-32021,"message":"needs sampling","data":{"requiredCapabilities":{"sampling":{}}}}}
+> {"id":5,"method":"resources/read","params":{"uri":"a:none",META}}
+< {"id":5,"error":{"code":-32602,"message":"no such resource","data":{"uri":"a:none"}}}
+> {"id":6,"method":"resources/read","params":{"uri":"a:b",META}}
+< {"id":6,"result":{"resultType":"complete","ttlMs":5,"cacheScope":"public","contents":[{"uri":"a:b","text":"x","_meta":{"a/b":1}}]}}
+"#;
+
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"progressToken":1}"#;
+
+/// Everything that a client of a version hears when it asks what was once asked, a line each. Panics where something is not of
+/// that version.
+async fn heard(journal: &str, revision: Revision) -> String {
+    let replay = replay(&[journal.to_owned()], Options::default());
+    let mut client = Judge { peer: Peer::of(&replay), revision, heard: String::new(), id: 100 };
+    client.begin().await;
+    for line in journal.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let is_asked = line["type"] == "request" && line["from"] == "client";
+        let opens = ["initialize", "server/discover", "subscriptions/listen"];
+        let method = line["method"].as_str().unwrap_or_default();
+        if !is_asked || opens.contains(&method) || line["params"].get("requestState").is_some() {
+            continue;
+        }
+        client.ask(method, line["params"].clone()).await;
+    }
+    client.heard
+}
+
+/// A client that can be asked everything, wants to know everything, and judges everything.
+struct Judge {
+    peer: Peer,
+    revision: Revision,
+    heard: String,
+    id: i64,
+}
+
+impl Judge {
+    async fn begin(&mut self) {
+        match self.revision.era() {
+            Era::Legacy => {
+                let hello = json!({"protocolVersion": self.revision.as_str(), "capabilities": capabilities(), "clientInfo": {"name": "j", "version": "1"}});
+                self.ask("initialize", hello).await;
+                self.peer.say(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+                self.ask("resources/subscribe", json!({"uri": "a:b"})).await;
+            }
+            Era::Modern => {
+                self.ask("server/discover", json!({})).await;
+                let wanted = json!({"toolsListChanged": true, "resourceSubscriptions": ["a:b"], "taskIds": ["t"]});
+                let listen = self.request("subscriptions/listen", json!({"notifications": wanted}));
+                self.peer.say(listen).await;
+                let acknowledged = self.peer.hear().await;
+                self.judge(&acknowledged, None).await;
+            }
+        }
+    }
+
+    fn request(&mut self, method: &str, mut params: Value) -> Value {
+        self.id += 1;
+        if params.is_null() {
+            params = json!({});
+        }
+        params["_meta"] = json!({"progressToken": "mine"});
+        if self.revision.era() == Era::Modern {
+            params["_meta"] = json!({"progressToken": "mine", "io.modelcontextprotocol/protocolVersion": self.revision.as_str(),
+                "io.modelcontextprotocol/clientCapabilities": capabilities(), "io.modelcontextprotocol/logLevel": "debug"});
+        }
+        json!({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params})
+    }
+
+    /// Asks, answers whatever is asked meanwhile, and comes back as often as it is sent away.
+    async fn ask(&mut self, method: &str, params: Value) {
+        let mut more = json!({});
+        for _ in 0..8 {
+            let mut params = params.clone();
+            if let (Some(params), Some(more)) = (params.as_object_mut(), more.as_object()) {
+                params.extend(more.clone());
+            }
+            let request = self.request(method, params);
+            self.heard += &format!("> {method}\n");
+            self.peer.say(request.clone()).await;
+            let request = Message::parse(request.to_string()).as_request().unwrap().clone();
+            let result = loop {
+                let message = self.peer.hear().await;
+                if let Some(result) = self.judge(&message, Some(&request)).await {
+                    break result;
+                }
+            };
+            if result["resultType"] != "input_required" {
+                return;
+            }
+            let asked = result["inputRequests"].as_object().into_iter().flatten();
+            let answers: Value =
+                asked.map(|(name, it)| (name.clone(), answer(it["method"].as_str().unwrap()))).collect();
+            more = json!({"requestState": result["requestState"], "inputResponses": answers});
+        }
+        panic!("{method} is sent away again and again:\n{}", self.heard);
+    }
+
+    /// Notes and judges a message; the result, where it answers the request.
+    async fn judge(&mut self, message: &Message, request: Option<&Request>) -> Option<Value> {
+        let said: Value = serde_json::from_slice(message.raw()).unwrap();
+        let mut shown = said.clone();
+        for key in ["jsonrpc", "id"] {
+            shown.as_object_mut().unwrap().shift_remove(key);
+        }
+        if shown["result"].get("requestState").is_some() {
+            shown["result"]["requestState"] = "[STATE]".into();
+        }
+        self.heard += &format!("< {shown}\n");
+        let findings = match message.body() {
+            Body::Notification(notification) => check_notification(notification, Side::Server, self.revision),
+            Body::Request(asked) => {
+                let answer = answer(asked.method.as_str());
+                self.peer.say(json!({"jsonrpc": "2.0", "id": said["id"], "result": answer})).await;
+                check_request(asked, Side::Server, self.revision)
+            }
+            Body::Response(response) => check_response(response, request.unwrap(), Side::Client, self.revision),
+            other => panic!("{other:?}"),
+        };
+        let findings: Vec<_> = findings.iter().filter(|it| !it.message.contains("notifications/vendor")).collect();
+        assert!(findings.is_empty(), "{}: {findings:#?}\n{}", self.revision, self.heard);
+        said.get("method").is_none().then(|| said.get("result").cloned().unwrap_or_default())
+    }
+}
+
+fn capabilities() -> Value {
+    json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}})
+}
+
+fn answer(method: &str) -> Value {
+    match method {
+        "elicitation/create" => json!({"action": "accept", "content": {}}),
+        "sampling/createMessage" => {
+            json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "ok"}})
+        }
+        "roots/list" => json!({"roots": []}),
+        _ => json!({}),
+    }
+}
+
+async fn in_all_versions(name: &str, transcript: &str) {
+    let journal = session(name, &transcript.replace("META", META));
+    for revision in Revision::ALL {
+        insta::assert_snapshot!(format!("{name}_in_{revision}"), heard(&journal, revision).await);
+    }
+}
+
+#[tokio::test]
+async fn everything_of_2025_11_25_is_said_as_each_version_has_it() {
+    in_all_versions("2025-11-25", IN_2025).await;
+}
+
+#[tokio::test]
+async fn everything_of_2026_07_28_is_said_as_each_version_has_it() {
+    in_all_versions("2026-07-28", IN_2026).await;
+}
