@@ -52,6 +52,7 @@ struct Wishes {
     on_progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
     on_log: Option<Arc<dyn Fn(LogMessage) + Send + Sync>>,
     progress: bool,
+    rounds: Option<usize>,
 }
 
 impl Call {
@@ -95,6 +96,11 @@ impl Call {
         self.wish(|wishes| wishes.headers.push((name.into(), value.into())))
     }
 
+    /// Comes back to a server that wants to know more no more often than this, and then takes `input_required` for an answer.
+    pub fn rounds(self, rounds: usize) -> Call {
+        self.wish(|wishes| wishes.rounds = Some(rounds))
+    }
+
     /// Sends the request and returns while the server works on it. Rounds of `input_required` are not followed.
     pub async fn start(self) -> Result<InFlight, ClientError> {
         Ok(InFlight { running: self.begin()?.started().await? })
@@ -104,14 +110,17 @@ impl Call {
         if self.client.revision().era() == Era::Legacy {
             return self.once().await;
         }
+        let wanted = self.wishes.as_ref().and_then(|wishes| wishes.rounds);
+        let mut round = 0;
         for _ in 0..ROUNDS {
             let response = self.once().await?;
             if response.error_code() == Some(code::HEADER_MISMATCH) && self.learn_schema().await {
                 continue;
             }
-            if !response.is_input_required() {
+            if !response.is_input_required() || wanted.is_some_and(|wanted| round >= wanted) {
                 return Ok(response);
             }
+            round += 1;
             // Boxed, because it is large and rare.
             match Box::pin(self.fulfilled(&response)).await {
                 Some((inputs, state)) => {

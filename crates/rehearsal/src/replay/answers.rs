@@ -22,6 +22,7 @@ use super::progress::{Progress, Taken};
 use super::replay::{Shared, is_selected};
 use super::tape::request;
 use super::tasks::TaskAnswer;
+use super::unmatched::name;
 use crate::mock::{Answers, Forwards};
 
 /// How many recordings are looked at for a list.
@@ -327,6 +328,10 @@ impl Shared {
         if let [recorded] = rounds.as_mut_slice() {
             self.tell_what_pings_heard(recorded)?;
         }
+        // A client of the handshake era is asked first, and then told that nobody knows what comes next.
+        let is_open = rounds.last().is_some_and(|last| last.is_round());
+        let will_end = is_open && asked.terms.era() == Era::Legacy;
+        let (method, name) = (asked.method.clone(), name(&asked).map(str::to_owned));
         let info = &self.opening.info;
         if let [recorded] = rounds.as_slice()
             && step == 0
@@ -337,6 +342,10 @@ impl Shared {
         let play = RecordedPlay::new(rounds, asked, key, Arc::clone(info), self.options.pace);
         let mut play = Box::new(play.from_step(step));
         let act = play.next(world);
+        let has_ended = matches!(&act, Act::Reply(answer) if answer.provenance == Provenance::Nobody);
+        if will_end || has_ended {
+            self.ledger().unmatched(method.as_str(), name);
+        }
         Ok(Begun::Plays(Performance::Recording(play), act))
     }
 }

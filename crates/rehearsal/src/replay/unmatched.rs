@@ -140,6 +140,6 @@ impl Shared {
 }
 
 /// What a request is about.
-fn name(asked: &Asked) -> Option<&str> {
+pub(super) fn name(asked: &Asked) -> Option<&str> {
     asked.params.get("name").or_else(|| asked.params.get("uri")).and_then(Value::as_str)
 }

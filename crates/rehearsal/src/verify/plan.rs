@@ -33,6 +33,8 @@ pub(super) enum Step {
         answered: Box<Call>,
         /// What it asked in between, and what it was told.
         questions: Vec<Recorded>,
+        /// How often the client came back, where it stopped before the server was done although nothing was asked.
+        rounds: Option<usize>,
     },
     /// Nothing, because that cannot be found out.
     Skipped {
@@ -62,6 +64,20 @@ struct Round {
     open: Map<String, Value>,
     /// The last answer, for where no next request comes.
     last: Call,
+    /// How often the client came back before it.
+    count: usize,
+}
+
+impl Round {
+    /// Its questions got these replies, or none.
+    fn close(&mut self, replies: Option<&Map<String, Value>>) {
+        let Placed { seq, item, .. } = self.last.request;
+        let answered = std::mem::take(&mut self.open).into_iter().filter_map(|(name, question)| {
+            let reply = replies.and_then(|replies| replies.get(&name)).cloned();
+            Recorded::of_round(Place { seq, item, name: Some(name) }, &question, reply)
+        });
+        self.questions.extend(answered);
+    }
 }
 
 impl Plan {
@@ -92,18 +108,12 @@ impl Plan {
         let state = params.get("requestState").map(Value::to_string);
         let returns = params.get("inputResponses").is_some() || state.is_some();
         let before = if returns { self.rounds.get_mut(&(key, state)).and_then(Vec::pop) } else { None };
-        let (first, mut questions) = match before {
-            Some(Round { asked, mut questions, open, last }) => {
-                let replies = params.get("inputResponses").and_then(Value::as_object);
-                let answered = open.iter().filter_map(|(name, question)| {
-                    let reply = replies.and_then(|replies| replies.get(name)).cloned();
-                    let Placed { seq, item, .. } = last.request;
-                    Recorded::of_round(Place { seq, item, name: Some(name.clone()) }, question, reply)
-                });
-                questions.extend(answered);
-                (asked, questions)
+        let (first, mut questions, count) = match before {
+            Some(mut round) => {
+                round.close(params.get("inputResponses").and_then(Value::as_object));
+                (round.asked, round.questions, round.count + 1)
             }
-            None => (call.clone(), Vec::new()),
+            None => (call.clone(), Vec::new(), 0),
         };
         questions.append(&mut asked);
         if let Some(open) = input_requests(&reply) {
@@ -111,19 +121,23 @@ impl Plan {
                 Reply::Result(result) => result.field("requestState").map(|state| state.as_str().to_owned()),
                 Reply::Error(_) => None,
             };
-            let round = Round { asked: first, questions, open, last: call };
+            let round = Round { asked: first, questions, open, last: call, count };
             self.rounds.entry((key, state)).or_default().push(round);
             return None;
         }
-        Some(Step::Request { asked: Box::new(first), answered: Box::new(call), questions })
+        Some(Step::Request { asked: Box::new(first), answered: Box::new(call), questions, rounds: None })
     }
 
     /// What never came together before the session was over.
     pub(super) fn finish(&mut self) -> Vec<Step> {
         let rounds = std::mem::take(&mut self.rounds).into_values().flatten();
         let mut steps: Vec<(u64, Step)> = rounds
-            .map(|Round { asked, questions, last, .. }| {
-                (asked.request.seq, Step::Request { asked: Box::new(asked), answered: Box::new(last), questions })
+            .map(|mut round| {
+                let rounds = round.open.is_empty().then_some(round.count);
+                round.close(None);
+                let Round { asked, questions, last, .. } = round;
+                let seq = asked.request.seq;
+                (seq, Step::Request { asked: Box::new(asked), answered: Box::new(last), questions, rounds })
             })
             .collect();
         let lists = std::mem::take(&mut self.pages).into_iter().filter(|(_, pages)| !pages.is_empty());
@@ -138,6 +152,7 @@ impl Plan {
                 asked: Box::new(call.clone()),
                 answered: Box::new(call),
                 questions: Vec::new(),
+                rounds: None,
             });
         };
         let goes_on = result.field("nextCursor").is_some_and(|cursor| !cursor.is_null());
@@ -195,7 +210,7 @@ pub(super) fn called(message: &Message) -> String {
 }
 
 /// The questions of a round of 2026-07-28; `None` where the answer is no such round.
-fn input_requests(reply: &Reply) -> Option<Map<String, Value>> {
+pub(super) fn input_requests(reply: &Reply) -> Option<Map<String, Value>> {
     let Reply::Result(result) = reply else { return None };
     result.field("resultType").and_then(|kind| kind.text()).filter(|kind| kind == "input_required")?;
     let asked = result.field("inputRequests").and_then(|asked| asked.value().ok());

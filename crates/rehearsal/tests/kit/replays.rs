@@ -30,7 +30,7 @@ fn replay(sessions: &[String], options: Options) -> Replay {
     Replay::open(&Input::File(trace), options).unwrap()
 }
 
-fn client(replay: &Replay) -> ClientBuilder {
+pub(crate) fn client(replay: &Replay) -> ClientBuilder {
     let (ours, theirs) = memory::pair();
     let server = replay.server(|_, _| {});
     tokio::spawn(async move { server.serve(theirs).await });

@@ -1,5 +1,7 @@
 //! Recordings written as people read them: `>` is what a client said, `<` what its server did.
 
+use std::path::PathBuf;
+
 use rehearsal::core::answer::Answer;
 use rehearsal::core::exchange::Channel;
 use rehearsal::core::message::Message;
@@ -8,9 +10,13 @@ use rehearsal::store::Input;
 use rehearsal::wire::{Connection, Event, Outgoing, memory};
 use serde_json::{Value, json};
 
+/// What every request of 2026-07-28 has; `META` in a transcript.
+const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{},"roots":{}},"progressToken":1}"#;
+
 /// The journal of a session in which this was said. Lines without a mark go on with the one before.
 pub(crate) fn session(id: &str, transcript: &str) -> String {
     let mut said: Vec<(&str, String)> = Vec::new();
+    let transcript = transcript.replace("META", META);
     for line in transcript.lines().map(str::trim).filter(|line| !line.is_empty()) {
         match (line.strip_prefix("> "), line.strip_prefix("< ")) {
             (Some(text), _) => said.push(("client", text.to_owned())),
@@ -35,10 +41,16 @@ pub(crate) fn session(id: &str, transcript: &str) -> String {
 
 /// A replay of these sessions.
 pub(crate) fn replay(sessions: &[String], options: Options) -> Replay {
+    let (_directory, journal) = journal(sessions);
+    Replay::open(&Input::File(journal), options).unwrap()
+}
+
+/// A journal of these sessions, in a folder of its own.
+pub(crate) fn journal(sessions: &[String]) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
-    let trace = directory.path().join("trace.journal");
-    std::fs::write(&trace, sessions.concat()).unwrap();
-    Replay::open(&Input::File(trace), options).unwrap()
+    let journal = directory.path().join("trace.journal");
+    std::fs::write(&journal, sessions.concat()).unwrap();
+    (directory, journal)
 }
 
 /// A client that says what it is told to, and hears everything.

@@ -10,6 +10,7 @@ use super::adapt::{adapted, adapted_notification};
 use super::recorded::Recorded;
 use super::score::{Step, score};
 use super::task::wanted_task;
+use super::unmatched::Unmatched;
 use crate::answer::{Act, Answer, Asked, Change, Provenance, Question, World};
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code, meta};
@@ -155,6 +156,7 @@ impl RecordedPlay {
                 Step::CloseStream => None,
                 Step::Ask(questions) => self.ask(at, questions, world),
                 Step::Reply(round) => Some(Act::Reply(self.reply(round))),
+                Step::Ends => Some(Act::Reply(self.ended())),
                 Step::KeepSilent => Some(Act::KeepSilent),
                 Step::Unanswered => Some(Act::Reply(self.error("this was never answered when it was recorded"))),
             };
@@ -179,6 +181,7 @@ impl RecordedPlay {
                 | Step::Ask(_)
                 | Step::Turn(_)
                 | Step::Reply(_)
+                | Step::Ends
                 | Step::KeepSilent
                 | Step::Unanswered => None,
             };
@@ -293,9 +296,6 @@ impl RecordedPlay {
 
     fn reply(&self, round: usize) -> Answer {
         let Some(recorded) = self.rounds.get(round) else { return self.error("the recording ends here") };
-        if recorded.is_round() && self.asked.terms.era() == Era::Legacy {
-            return self.error("the client never came back with what the server wanted to know");
-        }
         match recorded.reply() {
             Some(reply) => {
                 let to = self.asked.terms.revision;
@@ -303,6 +303,13 @@ impl RecordedPlay {
             }
             None => self.error("the recorded answer cannot be understood"),
         }
+    }
+
+    /// Nobody knows what the server would have said.
+    fn ended(&self) -> Answer {
+        let place = self.rounds.last().map_or_else(|| self.place(), |round| Arc::clone(&round.place));
+        let refusal = Unmatched::Ended { place: place.to_string() }.refusal(&self.asked.method, &self.asked.params);
+        Answer { remarks: self.remarks.iter().cloned().chain(refusal.remarks).collect(), ..refusal }
     }
 
     fn error(&self, why: &str) -> Answer {

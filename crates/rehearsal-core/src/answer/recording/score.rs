@@ -26,6 +26,8 @@ pub(super) enum Step {
     Ask(Vec<Question>),
     /// The server answered; which round.
     Reply(usize),
+    /// The client never came back with what the server wanted to know.
+    Ends,
     /// The server never answered, because the client gave up.
     KeepSilent,
     /// The server never answered.
@@ -36,7 +38,7 @@ impl Step {
     /// Whether the client may hear an answer now, or be sent away with a question.
     pub(super) fn ends(&self) -> bool {
         match self {
-            Step::Ask(_) | Step::Reply(_) | Step::Unanswered => true,
+            Step::Ask(_) | Step::Reply(_) | Step::Ends | Step::Unanswered => true,
             Step::Wait(_) | Step::Turn(_) | Step::Notify { .. } | Step::CloseStream | Step::KeepSilent => false,
         }
     }
@@ -119,8 +121,15 @@ impl Writing {
             return self.steps.push(if gave_up { Step::KeepSilent } else { Step::Unanswered });
         };
         self.take_time(response, round.after);
-        let questions = if goes_on && round.is_round() { asked_for(&response.message) } else { None };
-        self.steps.push(questions.map_or(Step::Reply(number), Step::Ask));
+        match asked_for(&response.message).filter(|_| round.is_round()) {
+            None => self.steps.push(Step::Reply(number)),
+            Some(questions) => {
+                self.steps.push(Step::Ask(questions));
+                if !goes_on {
+                    self.steps.push(Step::Ends);
+                }
+            }
+        }
     }
 
     fn take_time(&mut self, message: &Placed, after: Option<u64>) {

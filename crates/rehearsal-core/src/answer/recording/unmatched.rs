@@ -29,6 +29,11 @@ pub enum Unmatched {
         /// How many there were.
         answers: usize,
     },
+    /// It goes on with what was recorded, and the client that was recorded did not.
+    Ended {
+        /// The last that is known, for people.
+        place: String,
+    },
 }
 
 impl Unmatched {
@@ -54,6 +59,10 @@ impl Unmatched {
             Unmatched::UsedUp { answers } => {
                 let message = format!("all {answers} recorded answers of {what} were given");
                 (message, json!({"recorded": answers}))
+            }
+            Unmatched::Ended { place } => {
+                let message = format!("the recording of {what} ends with a question, which nobody answered: {place}");
+                (message, json!({"recording": place}))
             }
         };
         let error = ErrorReply::new(code::INTERNAL_ERROR, message.clone()).with_data(&data);

@@ -1,0 +1,93 @@
+//! Rounds of `input_required` that the recorded client never came back to.
+
+use rehearsal::client::{Answers, Protocol};
+use rehearsal::core::protocol::Revision;
+use rehearsal::core::report::Verdict;
+use rehearsal::replay::{Options, Replay};
+use rehearsal::store::{BadLines, Input, Recording};
+use rehearsal::verify::Verification;
+use serde_json::{Value, json};
+
+use crate::replays::client;
+use crate::transcript::{journal, replay, session};
+
+/// Two rounds, and then no more.
+const ABANDONED: &str = r#"
+> {"id":1,"method":"tools/call","params":{"name":"book",META}}
+< {"id":1,"result":{"resultType":"input_required","requestState":"1","inputRequests":{"day":{"method":"elicitation/create","params":{"message":"Which day?","requestedSchema":{"type":"object","properties":{}}}}}}}
+> {"id":2,"method":"tools/call","params":{"name":"book","requestState":"1","inputResponses":{"day":{"action":"accept","content":{}}},META}}
+< {"id":2,"result":{"resultType":"input_required","requestState":"2","inputRequests":{"hour":{"method":"elicitation/create","params":{"message":"Which hour?","requestedSchema":{"type":"object","properties":{}}}}}}}
+"#;
+
+/// A server that says "come back" and nothing else, to a client that did not.
+const ONLY_STATE: &str = r#"
+> {"id":1,"method":"tools/call","params":{"name":"wait",META}}
+< {"id":1,"result":{"resultType":"input_required","requestState":"1"}}
+"#;
+
+const REFUSAL: &str = "the recording of tools/call book ends with a question, which nobody answered: session a, call 2";
+
+async fn error(replay: &Replay, protocol: Protocol, tool: &str) -> (i64, String, Value) {
+    let answers = Answers::new().elicitation_accept(json!({}));
+    let client = client(replay).protocol(protocol).answering(|_| answers).connect().await.unwrap();
+    let response = client.call_tool(tool, json!({})).await.unwrap();
+    let error = response.error().unwrap_or_else(|| panic!("{response:?}"));
+    (error.code, error.message.clone(), error.data.as_ref().unwrap().value().unwrap())
+}
+
+#[tokio::test]
+async fn whoever_goes_on_where_the_recorded_client_did_not_is_told_that_the_recording_ends() {
+    for protocol in [Protocol::Modern, Protocol::Legacy(Revision::V2025_11_25), Protocol::Legacy(Revision::V2025_06_18)]
+    {
+        let replay = replay(&[session("a", ABANDONED)], Options::default());
+        let told = error(&replay, protocol, "book").await;
+        assert_eq!(told, (-32603, REFUSAL.to_owned(), json!({"recording": "session a, call 2"})), "{protocol:?}");
+        let ledger = replay.ledger().unwrap();
+        assert_eq!((ledger.matched, ledger.unmatched, ledger.unused), (1, 1, 0), "{protocol:?}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_comes_back_with_state_alone_is_told_so_too() {
+    for protocol in [Protocol::Modern, Protocol::Legacy(Revision::V2025_11_25)] {
+        let replay = replay(&[session("a", ONLY_STATE)], Options::default());
+        let (_, message, data) = error(&replay, protocol, "wait").await;
+        assert!(message.contains("ends"), "{message}");
+        assert_eq!(data, json!({"recording": "session a, call 1"}), "{protocol:?}");
+    }
+}
+
+/// What is found when a recording is sent to a replay of another.
+async fn verified(recorded: &str, live: &str, protocol: Protocol) -> Vec<(Verdict, String)> {
+    let replay = replay(&[session("b", live)], Options::default());
+    let (_directory, path) = journal(&[session("a", recorded)]);
+    let recording = Recording::open(&Input::File(path)).unwrap();
+    let mut verification = Verification::new("abandoned", protocol);
+    for moment in recording.timeline(BadLines::Refuse) {
+        let mut server = || Ok::<_, std::convert::Infallible>(client(&replay));
+        verification.moment(moment.unwrap(), &mut server).await.unwrap();
+    }
+    let (report, _) = verification.finish();
+    let shown = |case: &rehearsal::core::report::Case| {
+        let findings: Vec<_> = case.findings.iter().map(|finding| finding.message.clone()).collect();
+        (case.verdict(), findings.join("; "))
+    };
+    report.cases.iter().map(shown).collect()
+}
+
+#[tokio::test]
+async fn verify_stops_where_the_recorded_client_did() {
+    for recorded in [ABANDONED, ONLY_STATE] {
+        let as_recorded = verified(recorded, recorded, Protocol::Auto).await;
+        assert_eq!(as_recorded, [(Verdict::Passed, String::new())]);
+        let elsewhere = verified(recorded, recorded, Protocol::Legacy(Revision::V2025_11_25)).await;
+        assert_eq!(elsewhere, [(Verdict::Skipped, String::new())]);
+    }
+    let asks_otherwise = ABANDONED.replace("Which hour?", "Which minute?");
+    let changed = verified(ABANDONED, &asks_otherwise, Protocol::Auto).await;
+    assert_eq!(changed, [(Verdict::Failed, "changed: what the server asks with elicitation/create".to_owned())]);
+    let answers = ONLY_STATE
+        .replace(r#""resultType":"input_required","requestState":"1""#, r#""resultType":"complete","content":[]"#);
+    let [(verdict, _)] = &verified(ONLY_STATE, &answers, Protocol::Auto).await[..] else { panic!("one case") };
+    assert_eq!(*verdict, Verdict::Failed);
+}
