@@ -4,6 +4,7 @@
 //! files, and [`replay`] makes a server of them again.
 
 pub mod client;
+pub mod config;
 pub mod generate;
 pub mod mock;
 #[cfg(feature = "oauth")]

@@ -16,12 +16,12 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use super::answers::Answers;
-use super::config::{ServerEntry, read_config};
 use super::conversation::Tap;
 use super::error::ClientError;
 use super::handshake;
 use super::session::Client;
 use super::target::{Endpoint, HttpTransport, Protocol, Target};
+use crate::config::{ServerEntry, read_config};
 
 /// Set for every server that a client starts, so that a server can tell a test from real life.
 const TEST_MODE: (&str, &str) = ("REHEARSAL_TEST_MODE", "1");

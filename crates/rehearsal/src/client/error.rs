@@ -11,7 +11,7 @@ use rehearsal_wire::container::EngineError;
 use rehearsal_wire::stdio::SpawnError;
 use rehearsal_wire::{Ending, SendError};
 
-use super::config::ConfigError;
+use crate::config::ConfigError;
 
 /// Why a server could not be driven.
 ///

@@ -23,7 +23,6 @@
 mod answers;
 mod builder;
 mod call;
-mod config;
 mod conversation;
 mod error;
 mod handshake;
@@ -41,7 +40,6 @@ mod target;
 pub use answers::{Answer, Answers, Asked};
 pub use builder::ClientBuilder;
 pub use call::{Call, InFlight};
-pub use config::{ConfigError, ServerEntry, read_config};
 pub use error::{ClientError, Evidence, NoiseOn};
 pub use response::{LogMessage, Progress, Response};
 pub use session::Client;

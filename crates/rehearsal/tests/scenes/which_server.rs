@@ -106,3 +106,19 @@ error: the server exited with status 1 before it answered initialize
     hello from home
 ");
 }
+
+#[test]
+fn the_files_of_all_clients_are_read_as_wrap_reads_them() {
+    let settings = "{ // settings.json\n  \"mcp\": {\"servers\": {\"tiny\": {\"command\": \"tiny-server\",},},},\n}\n";
+    let opencode = r#"{"mcp":{"tiny":{"type":"local","command":["tiny-server"],"enabled":true}}}"#;
+    let stage = Stage::new().file("settings.json", settings).file("opencode.json", opencode);
+    for file in ["settings.json", "opencode.json"] {
+        let said = stage.play(&format!("rehearse call add a=1 b=2 --config {file} --server tiny"));
+        assert_eq!(said, "exit: 0\n----- stdout -----\n3\n", "{file}");
+    }
+    rehearse!(stage, "rehearse list --config settings.json --server tinny", @r#"
+    exit: 2
+    ----- stderr -----
+    error: settings.json has no server "tinny"; did you mean "tiny"?
+    "#);
+}

@@ -85,8 +85,7 @@ fn one_server_is_wrapped_in_a_file_with_comments() {
     rehearse!(stage, "rehearse wrap mcp.json --server bar", @r#"
     exit: 2
     ----- stderr -----
-    error: mcp.json has no server "bar"
-    hint: did you mean "bare"?
+    error: mcp.json has no server "bar"; did you mean "bare"?
     "#);
     rehearse!(stage, "rehearse wrap mcp.json --server remote", @"
     exit: 2
@@ -174,7 +173,7 @@ fn a_file_that_cannot_be_wrapped_is_explained_and_left_alone() {
     rehearse!(stage, "rehearse wrap none.json", @"
     exit: 2
     ----- stderr -----
-    error: none.json: no object `mcpServers` or `servers`
+    error: none.json: no servers: none of `mcpServers`, `servers`, `mcp.servers`, `context_servers`, `amp.mcpServers` or `mcp`
     ");
     rehearse!(stage, "rehearse wrap absent.json", @"
     exit: 2

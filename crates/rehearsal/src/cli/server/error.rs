@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rehearsal::client::ConfigError;
+use rehearsal::config::ConfigError;
 use rehearsal::oauth::StoreError;
 use rehearsal::wire::http::client::ConnectError;
 

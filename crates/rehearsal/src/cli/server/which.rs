@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use rehearsal::Client;
-use rehearsal::client::{ClientBuilder, ServerEntry, read_config};
+use rehearsal::client::ClientBuilder;
+use rehearsal::config::{ServerEntry, read_config};
 
 use super::container::ContainerOptions;
 use super::error::ServerError;
@@ -25,7 +26,7 @@ pub(super) struct Which {
     #[arg(long, value_name = "URL", help_heading = WHICH, value_hint = clap::ValueHint::Url)]
     url: Option<String>,
 
-    /// Look a server up in a file of `mcpServers`, such as .mcp.json ...
+    /// Look a server up in the file of a client, such as .mcp.json ...
     #[arg(long, value_name = "FILE", requires = "server", help_heading = WHICH, value_hint = clap::ValueHint::FilePath)]
     config: Option<PathBuf>,
 

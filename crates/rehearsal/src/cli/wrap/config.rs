@@ -4,18 +4,17 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::document::{Kind, Node};
+use rehearsal::config::{ConfigFile, Kind, Node, Server};
+
 use super::error::WrapError;
 
 /// What `rehearse wrap` keeps the file in as it was.
 const BACKUP: &str = ".rehearsal-backup";
 
-/// A configuration as it was read.
+/// A configuration that is to be edited.
 #[derive(Debug)]
 pub(super) struct Config {
-    pub(super) path: PathBuf,
-    pub(super) text: String,
-    root: Node,
+    pub(super) file: ConfigFile,
 }
 
 /// What stands before the command of a server that is wrapped.
@@ -42,70 +41,40 @@ pub(super) enum Reached {
 
 impl Config {
     pub(super) fn read(path: &Path) -> Result<Config, WrapError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|cause| WrapError::Unreadable { path: path.to_owned(), cause })?;
-        Config::parse(path, text)
+        Ok(Config { file: ConfigFile::read(path)? })
     }
 
     pub(super) fn parse(path: &Path, text: String) -> Result<Config, WrapError> {
-        let root = Node::parse(&text).map_err(|bad| {
-            let before = &text[..bad.at];
-            let start = before.rfind('\n').map_or(0, |end| end + 1);
-            WrapError::NotJson {
-                path: path.to_owned(),
-                line: before.matches('\n').count() + 1,
-                column: before[start..].chars().count() + 1,
-                expected: bad.expected,
-            }
-        })?;
-        Ok(Config { path: path.to_owned(), text, root })
+        Ok(Config { file: ConfigFile::parse(path, text)? })
     }
 
     /// Where the file is kept as it was.
     pub(super) fn backup(&self) -> PathBuf {
-        let mut path = self.path.clone().into_os_string();
+        let mut path = self.file.path.clone().into_os_string();
         path.push(BACKUP);
         path.into()
     }
 
-    /// The servers by their names, wherever clients keep them:
-    ///
-    /// ```text
-    /// mcpServers              most clients; amp.mcpServers, and projects.PATH.mcpServers beside it in ~/.claude.json
-    /// servers, mcp.servers    VS Code
-    /// context_servers         Zed
-    /// mcp                     opencode, Crush
-    /// ```
-    pub(super) fn servers(&self) -> Result<Vec<(&str, &Node)>, WrapError> {
-        let mcp = self.root.field("mcp");
-        let projects = self.root.field("projects").and_then(Node::fields).unwrap_or_default();
-        let named = ["mcpServers", "servers", "context_servers", "amp.mcpServers"].map(|name| self.root.field(name));
-        let places = named
-            .into_iter()
-            .chain([mcp.map(|mcp| mcp.field("servers").unwrap_or(mcp))])
-            .chain(projects.iter().map(|(_, project)| project.field("mcpServers")));
-        let mut places = places.flatten().filter_map(Node::fields).peekable();
-        if places.peek().is_none() {
-            return Err(WrapError::NoServers { path: self.path.clone() });
-        }
-        Ok(places.flatten().map(|(name, node)| (name.as_str(), node)).collect())
+    pub(super) fn servers(&self) -> Result<Vec<Server<'_>>, WrapError> {
+        Ok(self.file.servers()?)
     }
 
     /// The text with some of its servers wrapped.
     pub(super) fn wrapped(&self, prefix: impl Fn(&str) -> Option<Prefix>) -> Result<String, WrapError> {
         let mut edits = Vec::new();
-        for (name, server) in self.servers()? {
-            let Some(prefix) = prefix(name).filter(|_| reached(server) == Reached::Command) else { continue };
+        for server in self.servers()? {
+            let prefix = prefix(server.name).filter(|_| reached(&server) == Reached::Command);
+            let Some(prefix) = prefix else { continue };
             let words: Vec<String> = prefix.words.iter().map(|word| quoted(word)).collect();
             let words = words.join(", ");
-            match Command::of(server) {
+            match Command::of(server.node) {
                 Some(Command::Line(list)) => {
                     let inside = list.span.start + 1;
                     let space = self.separator(inside);
                     edits.push((inside..inside, format!("{}, {words}{space}", quoted(&prefix.program))));
                 }
                 Some(Command::Program { program, arguments }) => {
-                    let words = format!("{words}, {}", &self.text[program.span.clone()]);
+                    let words = format!("{words}, {}", &self.file.text[program.span.clone()]);
                     edits.push((program.span.clone(), quoted(&prefix.program)));
                     edits.push(match arguments {
                         Arguments::List(list) => {
@@ -121,21 +90,21 @@ impl Config {
                 None => {}
             }
         }
-        Ok(edited(&self.text, edits))
+        Ok(edited(&self.file.text, edits))
     }
 
     /// What stands between our words and what came first before.
     fn separator(&self, inside: usize) -> &'static str {
-        let on_its_own_line = self.text[inside..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
+        let on_its_own_line = self.file.text[inside..].trim_start_matches([' ', '\t', '\r']).starts_with('\n');
         if on_its_own_line { "," } else { ", " }
     }
 
     /// The text with all of its servers unwrapped.
     pub(super) fn unwrapped(&self) -> Result<String, WrapError> {
         let mut edits = Vec::new();
-        for (_, server) in self.servers()? {
-            let Reached::Wrapped(prefix) = reached(server) else { continue };
-            match Command::of(server) {
+        for server in self.servers()? {
+            let Reached::Wrapped(prefix) = reached(&server) else { continue };
+            match Command::of(server.node) {
                 Some(Command::Line(list)) => {
                     // Our own name is the first word.
                     let (ours, theirs) = list.elements().unwrap_or_default().split_at(prefix.words.len() + 1);
@@ -147,7 +116,7 @@ impl Config {
                 Some(Command::Program { program, arguments: Arguments::List(list) }) => {
                     let elements = list.elements().unwrap_or_default();
                     let Some(original) = elements.get(prefix.words.len()) else { continue };
-                    edits.push((program.span.clone(), self.text[original.span.clone()].to_owned()));
+                    edits.push((program.span.clone(), self.file.text[original.span.clone()].to_owned()));
                     let end = match elements.get(prefix.words.len() + 1) {
                         Some(next) => self.after_comma(original.span.end..next.span.start),
                         None => original.span.end,
@@ -157,28 +126,28 @@ impl Config {
                 Some(Command::Program { arguments: Arguments::Null(_) | Arguments::Absent, .. }) | None => {}
             }
         }
-        Ok(edited(&self.text, edits))
+        Ok(edited(&self.file.text, edits))
     }
 
     /// Where what was put before an element ends: after the comma, and the space behind it where we put one.
     fn after_comma(&self, between: Range<usize>) -> usize {
-        let Some(comma) = self.text[between.clone()].find(',') else { return between.end };
+        let Some(comma) = self.file.text[between.clone()].find(',') else { return between.end };
         let after = between.start + comma + 1;
-        after + usize::from(self.text[after..].starts_with(' '))
+        after + usize::from(self.file.text[after..].starts_with(' '))
     }
 
     /// Writes another text in place of this one, in one step, with the same permissions.
     pub(super) fn replace(&self, text: &str) -> Result<(), WrapError> {
         let write = || {
             // What a link points at is replaced, not the link.
-            let path = std::fs::canonicalize(&self.path)?;
+            let path = std::fs::canonicalize(&self.file.path)?;
             let directory = path.parent().unwrap_or(Path::new("/"));
             let mut file = tempfile::NamedTempFile::new_in(directory)?;
             file.write_all(text.as_bytes())?;
             file.as_file().set_permissions(std::fs::metadata(&path)?.permissions())?;
             file.persist(&path).map_err(|error| error.error).map(drop)
         };
-        write().map_err(|cause| WrapError::Unwritable { path: self.path.clone(), cause })
+        write().map_err(|cause| WrapError::Unwritable { path: self.file.path.clone(), cause })
     }
 }
 
@@ -210,7 +179,7 @@ impl Command<'_> {
                 Some(Command::Program { program: command, arguments })
             }
             Kind::Array(words) => words.first().and_then(Node::text).map(|_| Command::Line(command)),
-            Kind::Object(_) | Kind::Null | Kind::Other => None,
+            Kind::Object(_) | Kind::Null | Kind::Other(_) => None,
         }
     }
 
@@ -232,12 +201,11 @@ impl Command<'_> {
 }
 
 /// How a server is reached.
-pub(super) fn reached(server: &Node) -> Reached {
-    if let Some(command) = Command::of(server) {
+pub(super) fn reached(server: &Server<'_>) -> Reached {
+    if let Some(command) = Command::of(server.node) {
         return command.prefix().map_or(Reached::Command, Reached::Wrapped);
     }
-    let url = ["url", "serverUrl", "httpUrl"].into_iter().find_map(|name| server.field(name)?.text());
-    url.map_or(Reached::Unknown, |url| Reached::Url(url.to_owned()))
+    server.url().map_or(Reached::Unknown, |url| Reached::Url(url.to_owned()))
 }
 
 fn quoted(text: &str) -> String {
@@ -312,28 +280,5 @@ mod tests {
         ] {
             assert_eq!(config(&wrapped(text)).unwrapped().unwrap(), text);
         }
-    }
-
-    #[test]
-    fn servers_are_found_wherever_clients_keep_them() {
-        let table = [
-            (r#"{"mcpServers":{},"servers":{"a":{}},"context_servers":{"b":{}}}"#, "a b"),
-            (r#"{"amp.mcpServers":{"a":{}},"other":{"x":{}}}"#, "a"),
-            (r#"{"mcp":{"inputs":[],"servers":{"a":{}}}}"#, "a"),
-            (r#"{"mcp":{"a":{}}}"#, "a"),
-            (r#"{"mcpServers":{"a":{}},"projects":{"/p":{"mcpServers":{"b":{}}},"/q":{}}}"#, "a b"),
-        ];
-        for (text, expected) in table {
-            let config = config(text);
-            let names: Vec<&str> = config.servers().unwrap().into_iter().map(|(name, _)| name).collect();
-            assert_eq!(names.join(" "), expected);
-        }
-        assert!(config(r#"{"mcpServers":[]}"#).servers().is_err());
-    }
-
-    #[test]
-    fn a_place_that_is_no_json_is_told() {
-        let error = Config::parse(Path::new("x.json"), "{\n  \"ä\" 1}".to_owned()).unwrap_err();
-        assert_eq!(error.to_string(), "x.json:2:7: not JSON: expected `:`");
     }
 }

@@ -9,7 +9,6 @@
 //! stay.
 
 mod config;
-mod document;
 mod error;
 mod unwrap;
 #[expect(clippy::module_inception, reason = "the verb is the same in the CLI, the module, and the function")]

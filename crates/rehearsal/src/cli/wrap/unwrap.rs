@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use clap::Args;
+use rehearsal::config::Server;
 
 use super::config::{Config, Prefix, Reached, reached};
 use super::error::WrapError;
@@ -31,7 +32,7 @@ impl Unwrap {
     pub(in crate::cli) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let config = Config::read(&self.file)?;
         let backup = config.backup();
-        let prefixes: HashMap<&str, Prefix> = config.servers()?.into_iter().filter_map(wrapped).collect();
+        let prefixes: HashMap<&str, Prefix> = config.servers()?.iter().filter_map(wrapped).collect();
         if prefixes.is_empty() {
             return Err(WrapError::NotWrapped { path: self.file.clone() }.into());
         }
@@ -40,7 +41,7 @@ impl Unwrap {
             let again = Config::parse(&self.file, original.clone());
             again
                 .and_then(|again| again.wrapped(|name| prefixes.get(name).cloned()))
-                .is_ok_and(|text| text == config.text)
+                .is_ok_and(|text| text == config.file.text)
         });
         let (file, count) = (self.file.display(), prefixes.len());
         let servers = format!("{count} server{}", if count == 1 { "" } else { "s" });
@@ -66,9 +67,9 @@ impl Unwrap {
     }
 }
 
-fn wrapped<'a>((name, server): (&'a str, &'a super::document::Node)) -> Option<(&'a str, Prefix)> {
+fn wrapped<'a>(server: &Server<'a>) -> Option<(&'a str, Prefix)> {
     match reached(server) {
-        Reached::Wrapped(prefix) => Some((name, prefix)),
+        Reached::Wrapped(prefix) => Some((server.name, prefix)),
         Reached::Command | Reached::Url(_) | Reached::Unknown => None,
     }
 }

@@ -45,22 +45,21 @@ impl Wrap {
         let config = Config::read(&self.file)?;
         let servers = config.servers()?;
         for name in &self.server {
-            if !servers.iter().any(|(known, _)| known == name) {
-                let known = servers.iter().map(|(known, _)| (*known).to_owned()).collect();
-                return Err(WrapError::NoServer { path: self.file.clone(), name: name.clone(), known }.into());
-            }
+            config.file.server(name).map_err(WrapError::from)?;
         }
         let trace = self.trace()?;
         let wanted = |name: &str| self.server.is_empty() || self.server.iter().any(|server| server == name);
         let text = config.wrapped(|name| wanted(name).then(|| prefix(context, name, &trace)))?;
-        let any_wrapped = servers.iter().any(|(_, server)| matches!(reached(server), Reached::Wrapped(_)));
-        if text != config.text {
+        let any_wrapped = servers.iter().any(|server| matches!(reached(server), Reached::Wrapped(_)));
+        if text != config.file.text {
             keep(&config, any_wrapped)?;
             config.replace(&text)?;
         }
         let mut done = false;
-        for (name, server) in servers.into_iter().filter(|(name, _)| wanted(name)) {
-            let said = match reached(server) {
+        for server in servers.into_iter().filter(|server| wanted(server.name)) {
+            let (name, reached) = (server.name, reached(&server));
+            done |= matches!(reached, Reached::Command | Reached::Wrapped(_));
+            let said = match reached {
                 Reached::Command => format!("{name}: wrapped; recorded in {}", trace.display()),
                 Reached::Wrapped(_) => format!("{name}: was wrapped already"),
                 Reached::Url(url) => {
@@ -68,7 +67,6 @@ impl Wrap {
                 }
                 Reached::Unknown => format!("{name}: NOT wrapped, it has neither `command` nor `url`"),
             };
-            done |= matches!(reached(server), Reached::Command | Reached::Wrapped(_));
             context.talk.say(said);
         }
         match done {
@@ -105,12 +103,12 @@ fn prefix(context: &Context, name: &str, trace: &Path) -> Prefix {
 fn keep(config: &Config, any_wrapped: bool) -> Result<(), WrapError> {
     let backup = config.backup();
     match std::fs::read(&backup) {
-        Ok(kept) if any_wrapped || kept == config.text.as_bytes() => Ok(()),
-        Ok(_) => Err(WrapError::StaleBackup { path: config.path.clone(), backup }),
+        Ok(kept) if any_wrapped || kept == config.file.text.as_bytes() => Ok(()),
+        Ok(_) => Err(WrapError::StaleBackup { path: config.file.path.clone(), backup }),
         // Somebody removed it; what is there now is not how it was.
         Err(_) if any_wrapped => Ok(()),
         // With its permissions: a configuration may have secrets in it.
-        Err(_) => match std::fs::copy(&config.path, &backup) {
+        Err(_) => match std::fs::copy(&config.file.path, &backup) {
             Ok(_) => Ok(()),
             Err(cause) => Err(WrapError::Unwritable { path: backup, cause }),
         },

@@ -2,28 +2,39 @@
 
 use std::ops::Range;
 
+use serde_json::Value;
+
 /// A value and where it stands.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) span: Range<usize>,
-    pub(super) kind: Kind,
+pub struct Node {
+    /// Where, in bytes.
+    pub span: Range<usize>,
+    /// What.
+    pub kind: Kind,
 }
 
+/// What a value is.
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// The fields of an object, in their order.
     Object(Vec<(String, Node)>),
+    /// The elements of a list.
     Array(Vec<Node>),
+    /// A string.
     Text(String),
+    /// `null`.
     Null,
     /// A number, `true` or `false`.
-    Other,
+    Other(Value),
 }
 
 /// What is wrong with a text, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct BadText {
-    pub(super) at: usize,
-    pub(super) expected: &'static str,
+pub struct BadText {
+    /// Where, in bytes.
+    pub at: usize,
+    /// What should stand there.
+    pub expected: &'static str,
 }
 
 /// How deep a configuration may be.
@@ -31,7 +42,7 @@ const DEPTH: usize = 128;
 
 impl Node {
     /// Reads a text. Comments and a comma after the last element are taken, since editors write them.
-    pub(super) fn parse(text: &str) -> Result<Node, BadText> {
+    pub fn parse(text: &str) -> Result<Node, BadText> {
         let mut reader = Reader { text, at: if text.starts_with('\u{feff}') { 3 } else { 0 } };
         let node = reader.value(0)?;
         reader.white()?;
@@ -42,23 +53,34 @@ impl Node {
     }
 
     /// A field of an object.
-    pub(super) fn field(&self, name: &str) -> Option<&Node> {
+    pub fn field(&self, name: &str) -> Option<&Node> {
         self.fields()?.iter().rfind(|(key, _)| key == name).map(|(_, node)| node)
     }
 
     /// The fields of an object.
-    pub(super) fn fields(&self) -> Option<&[(String, Node)]> {
+    pub fn fields(&self) -> Option<&[(String, Node)]> {
         if let Kind::Object(fields) = &self.kind { Some(fields) } else { None }
     }
 
     /// The elements of a list.
-    pub(super) fn elements(&self) -> Option<&[Node]> {
+    pub fn elements(&self) -> Option<&[Node]> {
         if let Kind::Array(elements) = &self.kind { Some(elements) } else { None }
     }
 
     /// The text of a string.
-    pub(super) fn text(&self) -> Option<&str> {
+    pub fn text(&self) -> Option<&str> {
         if let Kind::Text(text) = &self.kind { Some(text) } else { None }
+    }
+
+    /// The value without its places; of two fields with one name the last counts.
+    pub fn value(&self) -> Value {
+        match &self.kind {
+            Kind::Object(fields) => fields.iter().map(|(key, node)| (key.clone(), node.value())).collect(),
+            Kind::Array(elements) => elements.iter().map(Node::value).collect(),
+            Kind::Text(text) => text.as_str().into(),
+            Kind::Null => Value::Null,
+            Kind::Other(value) => value.clone(),
+        }
     }
 }
 
@@ -173,10 +195,10 @@ impl Reader<'_> {
     fn other(&mut self) -> Result<Kind, BadText> {
         let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '+' | '.');
         let length = self.rest().find(|c| !word(c)).unwrap_or(self.rest().len());
-        let read = serde_json::from_str::<serde_json::Value>(&self.rest()[..length]);
+        let read = serde_json::from_str(&self.rest()[..length]);
         let kind = match read {
-            Ok(serde_json::Value::Null) => Kind::Null,
-            Ok(_) => Kind::Other,
+            Ok(Value::Null) => Kind::Null,
+            Ok(value) => Kind::Other(value),
             Err(_) => return Err(self.bad("a value")),
         };
         self.at += length;

@@ -1,9 +1,13 @@
-//! Servers by name, from the usual `{"mcpServers": {…}}` file.
+//! What an entry of a file of servers says.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use rehearsal_core::json::Path as Place;
 use serde_json::{Map, Value};
+
+use super::error::ConfigError;
+use super::file::{ConfigFile, URLS};
 
 /// One entry of an `.mcp.json`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,93 +34,15 @@ pub enum ServerEntry {
     },
 }
 
-/// What is wrong with a config file.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// It cannot be read.
-    #[error("cannot read {}: {cause}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        cause: std::io::Error,
-    },
-    /// It is not JSON.
-    #[error("{}:{line}:{column}: not JSON: {what}", path.display())]
-    NotJson {
-        /// The file.
-        path: PathBuf,
-        /// Where.
-        line: usize,
-        /// Where.
-        column: usize,
-        /// What is wrong.
-        what: String,
-    },
-    /// It is JSON, but something else.
-    #[error("{}: {at}: {what}", path.display())]
-    Shape {
-        /// The file.
-        path: PathBuf,
-        /// The place inside.
-        at: String,
-        /// What is wrong, with a hint.
-        what: String,
-    },
-    /// There is no such server in it.
-    #[error("{} has no server {name:?}; {}", path.display(), known(.names, .name))]
-    NoServer {
-        /// The file.
-        path: PathBuf,
-        /// What was looked for.
-        name: String,
-        /// What is there.
-        names: Vec<String>,
-    },
-    /// It uses a variable that is not set.
-    #[error("{}: {at}: the variable {variable} is not set; set it, or write ${{{variable}:-default}}", path.display())]
-    NoVariable {
-        /// The file.
-        path: PathBuf,
-        /// The place inside.
-        at: String,
-        /// The variable.
-        variable: String,
-    },
-}
-
-fn known(names: &[String], name: &str) -> String {
-    match rehearsal_core::suggest::closest(name, names.iter().map(String::as_str)) {
-        Some(close) => format!("did you mean {close:?}?"),
-        None if names.is_empty() => "it has none at all".to_owned(),
-        None => format!("it has {}", names.join(", ")),
-    }
-}
-
 /// Reads the entry `name` of the file at `path`; `variable` gives the environment for `${NAME}` and `${NAME:-default}`.
 pub fn read_config(
     path: &Path,
     name: &str,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<ServerEntry, ConfigError> {
-    let text = std::fs::read_to_string(path).map_err(|cause| ConfigError::Unreadable { path: path.into(), cause })?;
-    let file: Value = serde_json::from_str(&text).map_err(|error| ConfigError::NotJson {
-        path: path.into(),
-        line: error.line(),
-        column: error.column(),
-        what: error.to_string(),
-    })?;
-    let reader = Reader { path, variable: &variable };
-    // VS Code calls it `servers`; everybody else `mcpServers`.
-    let servers = file.get("mcpServers").or_else(|| file.get("servers")).and_then(Value::as_object);
-    let servers = servers.ok_or_else(|| reader.shape("$", "no object `mcpServers`"))?;
-    let entry = servers.get(name).ok_or_else(|| ConfigError::NoServer {
-        path: path.into(),
-        name: name.into(),
-        names: servers.keys().cloned().collect(),
-    })?;
-    reader.entry(&format!("$.mcpServers.{name}"), entry)
+    let file = ConfigFile::read(path)?;
+    let server = file.server(name)?;
+    Reader { path, variable: &variable }.entry(&server.at, &server.node.value())
 }
 
 struct Reader<'a> {
@@ -125,53 +51,74 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn shape(&self, at: &str, what: &str) -> ConfigError {
-        ConfigError::Shape { path: self.path.into(), at: at.into(), what: what.into() }
+    fn shape(&self, at: &Place, what: impl Into<String>) -> ConfigError {
+        ConfigError::Shape { path: self.path.into(), at: at.to_string(), what: what.into() }
     }
 
-    fn entry(&self, at: &str, entry: &Value) -> Result<ServerEntry, ConfigError> {
+    fn entry(&self, at: &Place, entry: &Value) -> Result<ServerEntry, ConfigError> {
         let entry = entry.as_object().ok_or_else(|| self.shape(at, "a server must be an object"))?;
-        match (self.text(at, entry, "command")?, self.text(at, entry, "url")?) {
-            (Some(command), None) => Ok(ServerEntry::Command {
-                command,
-                arguments: self.list(at, entry, "args")?,
-                environment: self.map(at, entry, "env")?,
-                working_dir: self.text(at, entry, "cwd")?.map(PathBuf::from),
-            }),
-            (None, Some(url)) => {
+        // What is `null` is as good as absent.
+        let given = |key: &&str| entry.get(*key).is_some_and(|value| !value.is_null());
+        match (given(&"command"), URLS.into_iter().find(given)) {
+            (true, None) => {
+                let (command, arguments) = self.command(at, entry)?;
+                // opencode has another word for it.
+                let environment = if given(&"environment") { "environment" } else { "env" };
+                Ok(ServerEntry::Command {
+                    command,
+                    arguments,
+                    environment: self.map(at, entry, environment)?,
+                    working_dir: self.text(at, entry, "cwd")?.map(PathBuf::from),
+                })
+            }
+            (false, Some(key)) => {
+                let url = self.text(at, entry, key)?.unwrap_or_default();
                 let sse = self.text(at, entry, "type")?.as_deref() == Some("sse");
                 Ok(ServerEntry::Url { url, headers: self.map(at, entry, "headers")?, sse })
             }
-            (None, None) => {
+            (false, None) => {
                 let meant = |key: &str| rehearsal_core::suggest::closest(key, ["command", "url"]);
                 let hint = entry.keys().find_map(|key| Some(format!("; `{key}` should be `{}`", meant(key)?)));
-                Err(self.shape(at, &format!("neither `command` nor `url`{}", hint.unwrap_or_default())))
+                Err(self.shape(at, format!("neither `command` nor `url`{}", hint.unwrap_or_default())))
             }
-            (Some(_), Some(_)) => Err(self.shape(at, "both `command` and `url`; which one is meant?")),
+            (true, Some(key)) => Err(self.shape(at, format!("both `command` and `{key}`; which one is meant?"))),
         }
     }
 
-    fn text(&self, at: &str, entry: &Map<String, Value>, key: &str) -> Result<Option<String>, ConfigError> {
-        let at = format!("{at}.{key}");
-        entry.get(key).map(|value| self.string(&at, value)).transpose()
+    /// `"command": "npx", "args": ["-y", "x"]`, or `"command": ["npx", "-y", "x"]`.
+    fn command(&self, at: &Place, entry: &Map<String, Value>) -> Result<(String, Vec<String>), ConfigError> {
+        if !matches!(entry.get("command"), Some(Value::Array(_))) {
+            let program = self.text(at, entry, "command")?.unwrap_or_default();
+            return Ok((program, self.list(at, entry, "args")?));
+        }
+        let mut words = self.list(at, entry, "command")?;
+        match words.is_empty() {
+            true => Err(self.shape(&at.join("command"), "must have a program in it")),
+            false => Ok((words.remove(0), [words, self.list(at, entry, "args")?].concat())),
+        }
     }
 
-    fn list(&self, at: &str, entry: &Map<String, Value>, key: &str) -> Result<Vec<String>, ConfigError> {
-        let Some(value) = entry.get(key) else { return Ok(Vec::new()) };
-        let at = format!("{at}.{key}");
+    fn text(&self, at: &Place, entry: &Map<String, Value>, key: &str) -> Result<Option<String>, ConfigError> {
+        let value = entry.get(key).filter(|value| !value.is_null());
+        value.map(|value| self.string(&at.join(key), value)).transpose()
+    }
+
+    fn list(&self, at: &Place, entry: &Map<String, Value>, key: &str) -> Result<Vec<String>, ConfigError> {
+        let Some(value) = entry.get(key).filter(|value| !value.is_null()) else { return Ok(Vec::new()) };
+        let at = at.join(key);
         let list = value.as_array().ok_or_else(|| self.shape(&at, "must be a list of strings"))?;
-        list.iter().enumerate().map(|(index, value)| self.string(&format!("{at}[{index}]"), value)).collect()
+        list.iter().enumerate().map(|(index, value)| self.string(&at.join(index), value)).collect()
     }
 
-    fn map(&self, at: &str, entry: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String>, ConfigError> {
-        let Some(value) = entry.get(key) else { return Ok(BTreeMap::new()) };
-        let at = format!("{at}.{key}");
+    fn map(&self, at: &Place, entry: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String>, ConfigError> {
+        let Some(value) = entry.get(key).filter(|value| !value.is_null()) else { return Ok(BTreeMap::new()) };
+        let at = at.join(key);
         let map = value.as_object().ok_or_else(|| self.shape(&at, "must be an object of strings"))?;
-        let pair = |(key, value): (&String, &Value)| Ok((key.clone(), self.string(&format!("{at}.{key}"), value)?));
+        let pair = |(key, value): (&String, &Value)| Ok((key.clone(), self.string(&at.join(key.as_str()), value)?));
         map.iter().map(pair).collect()
     }
 
-    fn string(&self, at: &str, value: &Value) -> Result<String, ConfigError> {
+    fn string(&self, at: &Place, value: &Value) -> Result<String, ConfigError> {
         match value {
             Value::String(text) => self.expanded(at, text),
             // People write ports and switches without quotes.
@@ -180,16 +127,18 @@ impl Reader<'_> {
         }
     }
 
-    fn expanded(&self, at: &str, text: &str) -> Result<String, ConfigError> {
+    /// Fills in `${NAME}`, `${NAME:-default}` and, as VS Code and Cursor write it, `${env:NAME}`.
+    fn expanded(&self, at: &Place, text: &str) -> Result<String, ConfigError> {
         let mut done = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
             let Some((inside, after)) = after.split_once('}') else { break };
             let (variable, default) = inside.split_once(":-").map_or((inside, None), |(name, text)| (name, Some(text)));
+            let variable = variable.strip_prefix("env:").unwrap_or(variable);
             let value = (self.variable)(variable).or_else(|| default.map(str::to_owned));
             let value = value.ok_or_else(|| ConfigError::NoVariable {
                 path: self.path.into(),
-                at: at.into(),
+                at: at.to_string(),
                 variable: variable.into(),
             })?;
             done.push_str(before);
@@ -227,10 +176,39 @@ mod tests {
     }
 
     #[test]
+    fn every_clients_way_to_write_an_entry_is_read() {
+        let table = [
+            (r#"{"servers": {"a": {"command": "npx", "args": ["x", "${env:TOKEN}"], /* so */ },}}"#, "npx x secret"),
+            (r#"{"context_servers": {"a": {"command": "x", "args": null, "env": null}}}"#, "x"),
+            (
+                r#"{"mcp": {"a": {"type": "local", "command": ["npx", "-y", "x"], "environment": {"K": "v"}}}}"#,
+                "npx -y x K=v",
+            ),
+            (r#"{"mcp": {"servers": {"a": {"command": "x"}}}}"#, "x"),
+            (r#"{"mcpServers": {"a": {"serverUrl": "http://x"}}}"#, "http://x"),
+            (r#"{"amp.mcpServers": {"a": {"httpUrl": "http://y", "type": "sse"}}}"#, "http://y"),
+        ];
+        for (text, expected) in table {
+            let found = match read(text, "a").unwrap() {
+                ServerEntry::Url { url, .. } => url,
+                ServerEntry::Command { command, arguments, environment, .. } => {
+                    let environment = environment.iter().map(|(key, value)| format!("{key}={value}"));
+                    [command].into_iter().chain(arguments).chain(environment).collect::<Vec<_>>().join(" ")
+                }
+            };
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_said_with_its_place() {
         let table = [
-            ("{", ".mcp.json:1:1: not JSON: EOF while parsing an object at line 1 column 1"),
-            ("{}", ".mcp.json: $: no object `mcpServers`"),
+            ("{", ".mcp.json:1:2: not JSON: expected a key in quotes or `}`"),
+            (
+                "{}",
+                ".mcp.json: no servers: none of `mcpServers`, `servers`, `mcp.servers`, `context_servers`, `amp.mcpServers` or `mcp`",
+            ),
+            (r#"{"mcp":{"local":{"command":[]}}}"#, ".mcp.json: $.mcp.local.command: must have a program in it"),
             (r#"{"mcpServers":{}}"#, ".mcp.json has no server \"local\"; it has none at all"),
             (r#"{"mcpServers":{"locale":{}}}"#, ".mcp.json has no server \"local\"; did you mean \"locale\"?"),
             (r#"{"mcpServers":{"local":{}}}"#, ".mcp.json: $.mcpServers.local: neither `command` nor `url`"),

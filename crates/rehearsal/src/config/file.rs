@@ -1,0 +1,148 @@
+//! A file of servers, and where in it they are.
+
+use std::path::{Path, PathBuf};
+
+use rehearsal_core::json::Path as Place;
+
+use super::document::Node;
+use super::error::ConfigError;
+
+/// The places in which clients keep servers, for people.
+pub(super) const PLACES: &str = "`mcpServers`, `servers`, `mcp.servers`, `context_servers`, `amp.mcpServers` or `mcp`";
+/// The keys under which a URL stands.
+pub(super) const URLS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
+
+/// A file of servers as it was read.
+#[derive(Debug)]
+pub struct ConfigFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What stands in it.
+    pub text: String,
+    root: Node,
+}
+
+/// A server in a file.
+#[derive(Clone, Debug)]
+pub struct Server<'a> {
+    /// What it is called there.
+    pub name: &'a str,
+    /// Where it stands, from the top of the file.
+    pub at: Place,
+    /// What is said of it.
+    pub node: &'a Node,
+}
+
+impl Server<'_> {
+    /// The URL that it is reached at, as it is written.
+    pub fn url(&self) -> Option<&str> {
+        URLS.into_iter().find_map(|name| self.node.field(name)?.text())
+    }
+}
+
+impl ConfigFile {
+    /// Reads a file. Comments and commas after the last element are taken, since editors write them.
+    pub fn read(path: &Path) -> Result<ConfigFile, ConfigError> {
+        let text =
+            std::fs::read_to_string(path).map_err(|cause| ConfigError::Unreadable { path: path.into(), cause })?;
+        ConfigFile::parse(path, text)
+    }
+
+    /// Reads the text of the file at `path`.
+    pub fn parse(path: &Path, text: String) -> Result<ConfigFile, ConfigError> {
+        let root = Node::parse(&text).map_err(|bad| {
+            let before = &text[..bad.at];
+            let start = before.rfind('\n').map_or(0, |end| end + 1);
+            ConfigError::NotJson {
+                path: path.to_owned(),
+                line: before.matches('\n').count() + 1,
+                column: before[start..].chars().count() + 1,
+                expected: bad.expected,
+            }
+        })?;
+        Ok(ConfigFile { path: path.to_owned(), text, root })
+    }
+
+    /// The servers, wherever clients keep them:
+    ///
+    /// ```text
+    /// mcpServers              most clients; amp.mcpServers, and projects.PATH.mcpServers beside it in ~/.claude.json
+    /// servers, mcp.servers    VS Code
+    /// context_servers         Zed
+    /// mcp                     opencode, Crush
+    /// ```
+    pub fn servers(&self) -> Result<Vec<Server<'_>>, ConfigError> {
+        let root = Place::root();
+        let mut places = Vec::new();
+        for name in ["mcpServers", "servers", "context_servers", "amp.mcpServers"] {
+            places.push((root.join(name), self.root.field(name)));
+        }
+        if let Some(mcp) = self.root.field("mcp") {
+            let at = root.join("mcp");
+            places.push(match mcp.field("servers") {
+                Some(servers) => (at.join("servers"), Some(servers)),
+                None => (at, Some(mcp)),
+            });
+        }
+        for (name, project) in self.root.field("projects").and_then(Node::fields).unwrap_or_default() {
+            places.push((root.join("projects").join(name.as_str()).join("mcpServers"), project.field("mcpServers")));
+        }
+        let mut places = places.into_iter().filter_map(|(at, node)| Some((at, node?.fields()?))).peekable();
+        if places.peek().is_none() {
+            return Err(ConfigError::NoServers { path: self.path.clone() });
+        }
+        let servers = places.flat_map(|(at, fields)| {
+            fields.iter().map(move |(name, node)| Server { name, at: at.join(name.as_str()), node })
+        });
+        Ok(servers.collect())
+    }
+
+    /// The server with this name; where several have it, the first.
+    pub fn server(&self, name: &str) -> Result<Server<'_>, ConfigError> {
+        let servers = self.servers()?;
+        servers.iter().find(|server| server.name == name).cloned().ok_or_else(|| ConfigError::NoServer {
+            path: self.path.clone(),
+            name: name.into(),
+            names: servers.iter().map(|server| server.name.to_owned()).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> ConfigFile {
+        ConfigFile::parse(Path::new(".mcp.json"), text.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn servers_are_found_wherever_clients_keep_them() {
+        let table = [
+            (
+                r#"{"mcpServers":{},"servers":{"a":{}},"context_servers":{"b":{}}}"#,
+                "a $.servers.a, b $.context_servers.b",
+            ),
+            (r#"{"amp.mcpServers":{"a":{}},"other":{"x":{}}}"#, r#"a $["amp.mcpServers"].a"#),
+            (r#"{"mcp":{"inputs":[],"servers":{"a":{}}}}"#, "a $.mcp.servers.a"),
+            (r#"{"mcp":{"a":{}}}"#, "a $.mcp.a"),
+            (
+                r#"{"mcpServers":{"a":{}},"projects":{"/p":{"mcpServers":{"b":{}}},"/q":{}}}"#,
+                r#"a $.mcpServers.a, b $.projects["/p"].mcpServers.b"#,
+            ),
+        ];
+        for (text, expected) in table {
+            let file = file(text);
+            let servers = file.servers().unwrap();
+            let found: Vec<String> = servers.iter().map(|server| format!("{} {}", server.name, server.at)).collect();
+            assert_eq!(found.join(", "), expected);
+        }
+        assert!(file(r#"{"mcpServers":[]}"#).servers().is_err());
+    }
+
+    #[test]
+    fn a_place_that_is_no_json_is_told() {
+        let error = ConfigFile::parse(Path::new("x.json"), "{\n  \"ä\" 1}".to_owned()).unwrap_err();
+        assert_eq!(error.to_string(), "x.json:2:7: not JSON: expected `:`");
+    }
+}

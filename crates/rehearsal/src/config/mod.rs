@@ -1,0 +1,17 @@
+//! The files in which clients keep their servers: `.mcp.json` and its relatives.
+//!
+//! ```text
+//! text ──► Node, with places ──► ConfigFile ──► Server, Server, … ──► ServerEntry   what to start or to reach
+//! ```
+//!
+//! Whoever starts a server from such a file and whoever edits one finds the same servers in it.
+
+mod document;
+mod entry;
+mod error;
+mod file;
+
+pub use document::{BadText, Kind, Node};
+pub use entry::{ServerEntry, read_config};
+pub use error::ConfigError;
+pub use file::{ConfigFile, Server};
