@@ -5,10 +5,15 @@
 use serde_json::Value;
 
 use super::content::string;
+use crate::json::excerpt;
+use crate::message::Method;
+
+/// How much of an element is shown that cannot be used.
+const SHOWN: usize = 200;
 
 /// Why an element of a list could not be used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{what} without a text `{key}`: {found}")]
+#[error("{what} without a text `{key}`: {}", excerpt(found, SHOWN))]
 pub struct Unnamed {
     /// What was listed, such as `a tool`.
     pub what: &'static str,
@@ -83,11 +88,18 @@ pub struct PromptArgument {
 
 /// An element of one of the lists that servers give.
 pub trait Listed: Sized {
+    /// The method that lists them.
+    const METHOD: Method;
     /// The key of the list in the result.
     const KEY: &'static str;
 
     /// Reads one element.
     fn read(raw: Value) -> Result<Self, Unnamed>;
+
+    /// The schema of its arguments, where it has one, beside its name.
+    fn schema(&self) -> Option<(&str, &Value)> {
+        None
+    }
 }
 
 fn named(raw: &Value, what: &'static str, key: &'static str) -> Result<String, Unnamed> {
@@ -95,6 +107,7 @@ fn named(raw: &Value, what: &'static str, key: &'static str) -> Result<String, U
 }
 
 impl Listed for Tool {
+    const METHOD: Method = Method::TOOLS_LIST;
     const KEY: &'static str = "tools";
 
     fn read(raw: Value) -> Result<Tool, Unnamed> {
@@ -107,9 +120,14 @@ impl Listed for Tool {
             raw,
         })
     }
+
+    fn schema(&self) -> Option<(&str, &Value)> {
+        Some((&self.name, &self.input_schema))
+    }
 }
 
 impl Listed for Resource {
+    const METHOD: Method = Method::RESOURCES_LIST;
     const KEY: &'static str = "resources";
 
     fn read(raw: Value) -> Result<Resource, Unnamed> {
@@ -123,6 +141,7 @@ impl Listed for Resource {
 }
 
 impl Listed for ResourceTemplate {
+    const METHOD: Method = Method::RESOURCE_TEMPLATES_LIST;
     const KEY: &'static str = "resourceTemplates";
 
     fn read(raw: Value) -> Result<ResourceTemplate, Unnamed> {
@@ -135,6 +154,7 @@ impl Listed for ResourceTemplate {
 }
 
 impl Listed for Prompt {
+    const METHOD: Method = Method::PROMPTS_LIST;
     const KEY: &'static str = "prompts";
 
     fn read(raw: Value) -> Result<Prompt, Unnamed> {

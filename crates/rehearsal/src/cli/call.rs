@@ -2,6 +2,7 @@
 
 use clap::Args;
 use rehearsal::Client;
+use rehearsal::core::protocol::Tool;
 
 use super::arguments::{Arguments, ArgumentsError, Given, Signature, Taker};
 use super::context::Context;
@@ -58,8 +59,12 @@ impl Call {
         let arguments = match given {
             Given::Exactly(arguments) => Arguments::Written(arguments),
             Given::Checked { rest, assignments } => {
-                let tools = client.list_tools().await?;
-                let tool = Signature::named(Taker::Tool, &self.tool, tools.iter().map(Signature::of_tool))?;
+                let tools = client.listing::<Tool>().await?;
+                let tool = Signature::named(Taker::Tool, &self.tool, tools.items.iter().map(Signature::of_tool));
+                if tool.is_err() {
+                    tools.unusable.iter().for_each(|unusable| context.talk.error(unusable));
+                }
+                let tool = tool?;
                 Arguments::Typed(tool.typed(rest, assignments)?)
             }
         };

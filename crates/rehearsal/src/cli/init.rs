@@ -10,7 +10,7 @@ use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::generate::{GenerateError, put};
-use super::list::fetch_everything;
+use super::list::{fetch_everything, told_unusable};
 use super::output::to_stdout;
 use super::server::{ServerError, ServerOptions};
 use crate::print::Lists;
@@ -84,7 +84,9 @@ impl Init {
 
     /// Writes a mock of the server.
     pub(super) async fn run(&self, client: &Client, context: &Context) -> Result<Exit, Failure> {
-        let Lists { tools, resources, templates, prompts } = fetch_everything(client).await?;
+        let lists = fetch_everything(client).await?;
+        let exit = told_unusable(&lists, context);
+        let Lists { tools, resources, templates, prompts, .. } = lists;
         let surface = Surface {
             tools: tools.unwrap_or_default(),
             resources: resources.unwrap_or_default(),
@@ -107,7 +109,7 @@ impl Init {
                 drafted.remarks.iter().for_each(|remark| context.talk.say(remark));
                 let what = if counts.is_empty() { "nothing is offered".to_owned() } else { counts.join(", ") };
                 self.write(&drafted.text, &what, context)?;
-                Ok(Exit::Ok)
+                Ok(exit)
             }
             // What a server lists can always be written; that it was not is no fault of the user.
             Err(errors) => {

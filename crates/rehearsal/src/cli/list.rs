@@ -43,7 +43,8 @@ pub(super) struct List {
 
 const MORE: &str = "\
 Without --tools and the like everything is listed that the server declares. An argument in
-brackets may be left out. The tables go to stdout; who the server is goes to stderr.
+brackets may be left out. The tables go to stdout; who the server is goes to stderr. What cannot
+be used, such as a tool without a name, is told with its place, and the status is 1.
 
 Examples:
   rehearse list -- npx -y @modelcontextprotocol/server-everything
@@ -56,12 +57,12 @@ impl List {
         let lists = self.fetch(client).await?;
         if self.server.shown_as() == ShownAs::Json {
             to_stdout(|out| lists.json(out))?;
-            return Ok(Exit::Ok);
+            return Ok(told_unusable(&lists, context));
         }
         context.talk.say(introduction(client));
         let screen = &context.stdout;
         to_stdout(|out| if self.long { lists.details(screen, out) } else { lists.tables(screen, out) })?;
-        let Lists { tools, resources, templates, prompts } = &lists;
+        let Lists { tools, resources, templates, prompts, .. } = &lists;
         if tools.is_none() && resources.is_none() && templates.is_none() && prompts.is_none() {
             context.talk.say("it declares neither tools nor resources nor prompts");
             context.talk.hint("`--tools` asks for its tools all the same");
@@ -69,7 +70,7 @@ impl List {
         for what in lists.empty() {
             context.talk.say(format_args!("it has no {what}"));
         }
-        Ok(Exit::Ok)
+        Ok(told_unusable(&lists, context))
     }
 
     async fn fetch(&self, client: &Client) -> Result<Lists, ClientError> {
@@ -79,19 +80,25 @@ impl List {
         }
         let mut lists = Lists::default();
         if self.tools {
-            lists.tools = Some(client.list_tools().await?);
+            lists.tools = lists.sorted(client.listing().await?);
         }
         if self.resources {
-            lists.resources = Some(client.list_resources().await?);
+            lists.resources = lists.sorted(client.listing().await?);
         }
         if self.templates {
-            lists.templates = Some(client.list_resource_templates().await?);
+            lists.templates = lists.sorted(client.listing().await?);
         }
         if self.prompts {
-            lists.prompts = Some(client.list_prompts().await?);
+            lists.prompts = lists.sorted(client.listing().await?);
         }
         Ok(lists)
     }
+}
+
+/// Says what is listed and cannot be used, each with its place.
+pub(super) fn told_unusable(lists: &Lists, context: &Context) -> Exit {
+    lists.unusable.iter().for_each(|unusable| context.talk.error(unusable));
+    if lists.unusable.is_empty() { Exit::Ok } else { Exit::ChecksFailed }
 }
 
 /// All lists that a server declares.
@@ -99,19 +106,19 @@ pub(super) async fn fetch_everything(client: &Client) -> Result<Lists, ClientErr
     let declared = |capability: &str| client.server_capabilities().get(capability).is_some_and(|it| !it.is_null());
     let mut lists = Lists::default();
     if declared("tools") {
-        lists.tools = Some(client.list_tools().await?);
+        lists.tools = lists.sorted(client.listing().await?);
     }
     if declared("resources") {
-        lists.resources = Some(client.list_resources().await?);
-        match client.list_resource_templates().await {
-            Ok(templates) => lists.templates = Some(templates).filter(|list| !list.is_empty()),
+        lists.resources = lists.sorted(client.listing().await?);
+        match client.listing().await {
+            Ok(templates) => lists.templates = lists.sorted(templates).filter(|list| !list.is_empty()),
             // Templates have no capability of their own, so a server with resources need not know them.
             Err(error) if is_unknown_method(&error) => {}
             Err(error) => return Err(error),
         }
     }
     if declared("prompts") {
-        lists.prompts = Some(client.list_prompts().await?);
+        lists.prompts = lists.sorted(client.listing().await?);
     }
     Ok(lists)
 }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use rehearsal::Client;
+use rehearsal::core::protocol::Prompt as Listed;
 
 use super::arguments::{Arguments, ArgumentsError, Given, Signature, Taker};
 use super::context::Context;
@@ -54,8 +55,13 @@ impl Prompt {
         let arguments = match given {
             Given::Exactly(arguments) => Arguments::Written(arguments),
             Given::Checked { rest, assignments } => {
-                let prompts = client.list_prompts().await?;
-                let prompt = Signature::named(Taker::Prompt, &self.name, prompts.iter().map(Signature::of_prompt))?;
+                let prompts = client.listing::<Listed>().await?;
+                let prompt =
+                    Signature::named(Taker::Prompt, &self.name, prompts.items.iter().map(Signature::of_prompt));
+                if prompt.is_err() {
+                    prompts.unusable.iter().for_each(|unusable| context.talk.error(unusable));
+                }
+                let prompt = prompt?;
                 Arguments::Typed(prompt.typed(rest, assignments)?)
             }
         };

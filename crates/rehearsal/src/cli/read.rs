@@ -3,8 +3,8 @@
 use clap::Args;
 use rehearsal::Client;
 use rehearsal::client::Response;
-use rehearsal::core::protocol::Content;
 use rehearsal::core::protocol::content::ResourceContents;
+use rehearsal::core::protocol::{Content, Resource, ResourceTemplate};
 use rehearsal::core::suggest::closest;
 use serde_json::Value;
 
@@ -59,11 +59,11 @@ impl Read {
 
     /// Says which resource may be meant. What is listed need not be all that can be read, so this comes afterwards.
     async fn suggest(&self, client: &Client, context: &Context) {
-        let resources = client.list_resources().await.unwrap_or_default();
+        let resources = client.listing::<Resource>().await.map(|listing| listing.items).unwrap_or_default();
         if resources.iter().any(|resource| resource.uri == self.uri) {
             return;
         }
-        let templates = client.list_resource_templates().await.unwrap_or_default();
+        let templates = client.listing::<ResourceTemplate>().await.map(|listing| listing.items).unwrap_or_default();
         let by_name = resources.iter().find(|resource| resource.name.as_ref() == Some(&self.uri));
         let uris = resources.iter().map(|resource| resource.uri.as_str());
         let known = uris.chain(templates.iter().map(|template| template.uri_template.as_str()));

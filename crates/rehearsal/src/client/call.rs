@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Message, Method, Reply, RequestId};
-use rehearsal_core::protocol::{Era, code, header, meta};
+use rehearsal_core::protocol::{Era, Tool, code, header, meta};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
@@ -261,7 +261,7 @@ impl Call {
             return false;
         }
         // Boxed, because listing makes calls of its own.
-        let listed = Box::pin(self.client.list_tools()).await;
+        let listed = Box::pin(self.client.listing::<Tool>()).await;
         listed.is_ok() && known(&self.client)
     }
 

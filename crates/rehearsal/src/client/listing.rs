@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 
+use rehearsal_core::json::Path;
 use rehearsal_core::message::Method;
-use rehearsal_core::protocol::tool::Listed;
+use rehearsal_core::protocol::header::BadAnnotation;
+use rehearsal_core::protocol::tool::{Listed, Unnamed};
 use rehearsal_core::protocol::{Prompt, Resource, ResourceTemplate, Tool, header};
 use serde_json::{Value, json};
 
@@ -15,52 +17,123 @@ use super::session::Client;
 /// How many pages a list may have.
 const PAGES: usize = 10_000;
 
+/// A list of a server's, all pages of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listing<T> {
+    /// What can be used.
+    pub items: Vec<T>,
+    /// What cannot.
+    pub unusable: Vec<Unusable>,
+}
+
+/// An element of a list that cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{method}{}: {at}: {why}", page_shown(*.page))]
+pub struct Unusable {
+    /// The list.
+    pub method: Method,
+    /// The page that it is on, from 1.
+    pub page: usize,
+    /// The place in the result.
+    pub at: Path,
+    /// What is wrong with it.
+    pub why: WhyUnusable,
+}
+
+/// What is wrong with an element of a list.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum WhyUnusable {
+    /// There is nothing to call it by.
+    #[error(transparent)]
+    Unnamed(#[from] Unnamed),
+    /// It repeats arguments in headers in a way that it must not.
+    #[error("the tool {tool:?} must not be used: {cause}")]
+    BadHeader {
+        /// The tool.
+        tool: String,
+        /// What is wrong with its annotations.
+        #[source]
+        cause: BadAnnotation,
+    },
+}
+
+/// Nothing for the first page, which most lists have no other than.
+fn page_shown(page: usize) -> String {
+    if page == 1 { String::new() } else { format!(", page {page}") }
+}
+
+impl<T: Listed> Listing<T> {
+    /// What was listed, if all of it has a name.
+    fn sound(self) -> Result<Vec<T>, ClientError> {
+        let unnamed = self.unusable.iter().find(|bad| matches!(bad.why, WhyUnusable::Unnamed(_)));
+        match unnamed {
+            Some(Unusable { at, why, .. }) => {
+                Err(ClientError::BadResult { method: T::METHOD, what: format!("{at}: {why}") })
+            }
+            None => Ok(self.items),
+        }
+    }
+}
+
 impl Client {
-    /// All tools.
+    /// All tools; an element without a name is an error.
     ///
     /// Over HTTP in 2026-07-28 a tool whose `x-mcp-header` annotations are invalid must not be used, so it is left out.
     pub async fn list_tools(&self) -> Result<Vec<Tool>, ClientError> {
-        let mut tools: Vec<Tool> = self.list(Method::TOOLS_LIST).await?;
-        if self.revision().has_request_headers() {
-            tools.retain(|tool| header::annotations(&tool.input_schema).is_ok());
-            let mut schemas = self.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner);
-            schemas.clear();
-            schemas.extend(tools.iter().map(|tool| (tool.name.clone(), Arc::new(tool.input_schema.clone()))));
-        }
-        Ok(tools)
+        self.listing().await?.sound()
     }
 
     /// All resources.
     pub async fn list_resources(&self) -> Result<Vec<Resource>, ClientError> {
-        self.list(Method::RESOURCES_LIST).await
+        self.listing().await?.sound()
     }
 
     /// All resource templates.
     pub async fn list_resource_templates(&self) -> Result<Vec<ResourceTemplate>, ClientError> {
-        self.list(Method::RESOURCE_TEMPLATES_LIST).await
+        self.listing().await?.sound()
     }
 
     /// All prompts.
     pub async fn list_prompts(&self) -> Result<Vec<Prompt>, ClientError> {
-        self.list(Method::PROMPTS_LIST).await
+        self.listing().await?.sound()
     }
 
-    async fn list<T: Listed>(&self, method: Method) -> Result<Vec<T>, ClientError> {
-        let bad = |what: String| ClientError::BadResult { method: method.clone(), what };
-        let mut found = Vec::new();
+    /// All of a list that can be used, and beside it what is wrong with the rest.
+    ///
+    /// ```no_run
+    /// # async fn example(client: rehearsal::Client) -> Result<(), rehearsal::client::ClientError> {
+    /// use rehearsal::core::protocol::Tool;
+    ///
+    /// let listing = client.listing::<Tool>().await?;
+    /// listing.unusable.iter().for_each(|bad| eprintln!("{bad}"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn listing<T: Listed>(&self) -> Result<Listing<T>, ClientError> {
+        let bad = |what: String| ClientError::BadResult { method: T::METHOD, what };
+        let mut listing = Listing { items: Vec::new(), unusable: Vec::new() };
         let mut cursor: Option<Value> = None;
         let mut seen = HashSet::new();
-        for _ in 0..PAGES {
+        for page in 1..=PAGES {
             let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({"cursor": cursor}));
-            let mut page = self.request(method.clone(), params).await?.into_result()?;
-            let Some(Value::Array(items)) = page.get_mut(T::KEY).map(Value::take) else {
+            let mut result = self.request(T::METHOD, params).await?.into_result()?;
+            let Some(Value::Array(items)) = result.get_mut(T::KEY).map(Value::take) else {
                 return Err(bad(format!("no list `{}`", T::KEY)));
             };
-            for item in items {
-                found.push(T::read(item).map_err(|error| bad(error.to_string()))?);
+            for (index, item) in items.into_iter().enumerate() {
+                match self.usable(item) {
+                    Ok(item) => listing.items.push(item),
+                    Err(why) => {
+                        let at = Path::root().join(T::KEY).join(index);
+                        listing.unusable.push(Unusable { method: T::METHOD, page, at, why });
+                    }
+                }
             }
-            match page.get("nextCursor") {
-                None | Some(Value::Null) => return Ok(found),
+            match result.get("nextCursor") {
+                None | Some(Value::Null) => {
+                    self.remember(&listing.items);
+                    return Ok(listing);
+                }
                 Some(next) if !seen.insert(next.to_string()) => {
                     return Err(bad(format!("the cursor {next} came twice, so the list would never end")));
                 }
@@ -68,6 +141,27 @@ impl Client {
             }
         }
         Err(bad(format!("more than {PAGES} pages")))
+    }
+
+    fn usable<T: Listed>(&self, item: Value) -> Result<T, WhyUnusable> {
+        let item = T::read(item)?;
+        match item.schema().filter(|_| self.revision().has_request_headers()) {
+            Some((tool, schema)) => match header::annotations(schema) {
+                Ok(_) => Ok(item),
+                Err(cause) => Err(WhyUnusable::BadHeader { tool: tool.to_owned(), cause }),
+            },
+            None => Ok(item),
+        }
+    }
+
+    /// Keeps the schemas of tools: what headers repeat of a call's arguments stands in them.
+    fn remember<T: Listed>(&self, items: &[T]) {
+        if T::METHOD == Method::TOOLS_LIST && self.revision().has_request_headers() {
+            let mut schemas = self.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+            schemas.clear();
+            let all = items.iter().filter_map(Listed::schema);
+            schemas.extend(all.map(|(name, schema)| (name.to_owned(), Arc::new(schema.clone()))));
+        }
     }
 }
 

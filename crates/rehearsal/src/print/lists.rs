@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use rehearsal::client::{Listing, Unusable};
 use rehearsal::core::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 use serde_json::{Map, Value};
 
@@ -23,9 +24,17 @@ pub(crate) struct Lists {
     pub(crate) templates: Option<Vec<ResourceTemplate>>,
     /// The prompts.
     pub(crate) prompts: Option<Vec<Prompt>>,
+    /// What is listed and cannot be used.
+    pub(crate) unusable: Vec<Unusable>,
 }
 
 impl Lists {
+    /// What can be used of a list; the rest is put aside.
+    pub(crate) fn sorted<T>(&mut self, listing: Listing<T>) -> Option<Vec<T>> {
+        self.unusable.extend(listing.unusable);
+        Some(listing.items)
+    }
+
     /// Prints one object of the lists exactly as the server gave them: `{"tools":[…],"prompts":[…]}`.
     pub(crate) fn json(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut lists = Map::new();

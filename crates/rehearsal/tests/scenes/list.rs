@@ -162,3 +162,93 @@ greet   who        Says hello
 tiny-server [VERSION], protocol 2026-07-28
 ");
 }
+
+/// A server of which some of what it lists cannot be used.
+const HALF_BROKEN: &str = r#"
+while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{},"prompts":{}},"serverInfo":{"name":"half"}}' ;;
+    *'"tools/list"'*cursor*) result='{"tools":[{"name":"three","inputSchema":"none"},null]}' ;;
+    *'"tools/list"'*) result='{"tools":[{"title":"one"},{"name":"two","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}}},{"name":3}],"nextCursor":"c"}' ;;
+    *'"resources/list"'*) result='{"resources":[{"name":"a"},{"uri":"file:///b"}]}' ;;
+    *'"resources/templates/list"'*) result='{"resourceTemplates":[{"uriTemplate":["x"]}]}' ;;
+    *'"prompts/list"'*) result='{"prompts":[{"description":"p"},{"name":"q"}]}' ;;
+    *'"resources/read"'*) result='{"contents":[{"uri":"file:///b","text":"b"}]}' ;;
+    *'"tools/call"'*) result='{"content":[{"type":"text","text":"called"}]}' ;;
+    *'"prompts/get"'*) result='{"messages":[{"role":"user","content":{"type":"text","text":"got"}}]}' ;;
+    *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+#[test]
+fn what_cannot_be_used_does_not_hide_what_can() {
+    let stage = Stage::new().file("half", HALF_BROKEN);
+    rehearse!(stage, "rehearse list --protocol legacy -- sh half", @r#"
+    exit: 1
+    ----- stdout -----
+    TOOL   ARGUMENTS
+    two    [n=integer]
+    three
+
+    RESOURCE
+    file:///b
+
+    PROMPT
+    q
+    ----- stderr -----
+    half, protocol 2025-11-25
+    error: tools/list: $.tools[0]: a tool without a text `name`: {"title":"one"}
+    error: tools/list: $.tools[2]: a tool without a text `name`: {"name":3}
+    error: tools/list, page 2: $.tools[1]: a tool without a text `name`: null
+    error: resources/list: $.resources[0]: a resource without a text `uri`: {"name":"a"}
+    error: resources/templates/list: $.resourceTemplates[0]: a resource template without a text `uriTemplate`: {"uriTemplate":["x"]}
+    error: prompts/list: $.prompts[0]: a prompt without a text `name`: {"description":"p"}
+    "#);
+    rehearse!(stage, "rehearse list --json --protocol legacy -- sh half", @r#"
+    exit: 1
+    ----- stdout -----
+    {"tools":[{"name":"two","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}}},{"name":"three","inputSchema":"none"}],"resources":[{"uri":"file:///b"}],"prompts":[{"name":"q"}]}
+    ----- stderr -----
+    error: tools/list: $.tools[0]: a tool without a text `name`: {"title":"one"}
+    error: tools/list: $.tools[2]: a tool without a text `name`: {"name":3}
+    error: tools/list, page 2: $.tools[1]: a tool without a text `name`: null
+    error: resources/list: $.resources[0]: a resource without a text `uri`: {"name":"a"}
+    error: resources/templates/list: $.resourceTemplates[0]: a resource template without a text `uriTemplate`: {"uriTemplate":["x"]}
+    error: prompts/list: $.prompts[0]: a prompt without a text `name`: {"description":"p"}
+    "#);
+    rehearse!(stage, "rehearse call two n=7 --protocol legacy -- sh half", @"
+    exit: 0
+    ----- stdout -----
+    called
+    ");
+    rehearse!(stage, "rehearse prompt q --protocol legacy -- sh half", @"
+    exit: 0
+    ----- stdout -----
+    user:
+    got
+    ");
+    rehearse!(stage, "rehearse call one --protocol legacy -- sh half", @r#"
+    exit: 2
+    ----- stderr -----
+    error: tools/list: $.tools[0]: a tool without a text `name`: {"title":"one"}
+    error: tools/list: $.tools[2]: a tool without a text `name`: {"name":3}
+    error: tools/list, page 2: $.tools[1]: a tool without a text `name`: null
+    error: the server has no tool `one`
+    hint: it has `two`, `three`
+    "#);
+    rehearse!(stage, "rehearse init -o half.mock.yaml --protocol legacy -- sh half", @r#"
+    exit: 1
+    ----- stderr -----
+    error: tools/list: $.tools[0]: a tool without a text `name`: {"title":"one"}
+    error: tools/list: $.tools[2]: a tool without a text `name`: {"name":3}
+    error: tools/list, page 2: $.tools[1]: a tool without a text `name`: null
+    error: resources/list: $.resources[0]: a resource without a text `uri`: {"name":"a"}
+    error: resources/templates/list: $.resourceTemplates[0]: a resource template without a text `uriTemplate`: {"uriTemplate":["x"]}
+    error: prompts/list: $.prompts[0]: a prompt without a text `name`: {"description":"p"}
+    wrote half.mock.yaml: 2 tools, 1 resource, 1 prompt
+    hint: `rehearse mock half.mock.yaml` serves it
+    "#);
+}
