@@ -134,7 +134,16 @@ impl Shared {
         let key = RequestKey::of(&view);
         match RecordedPlay::resumed(&asked, key, world) {
             Ok(None) => {}
-            Ok(Some((number, step))) => return self.play(number, asked, key, world, step),
+            Ok(Some((number, step))) => {
+                // Whoever was elsewhere asks again, and hears what was recorded next.
+                if self.tape.recorded(number)?.sends_elsewhere()
+                    && let Some(Taken::Fresh(next)) = self.take(key, &asked, Repeat::Error)?
+                {
+                    self.ledger().matched += 1;
+                    return self.play(next, asked, key, world, 0);
+                }
+                return self.play(number, asked, key, world, step);
+            }
             Err(error) => return Ok(Begun::Answered(Answer::protocol(Reply::Error(error)))),
         }
         let is_list = asked.method.as_str().ends_with("/list");

@@ -54,6 +54,10 @@ const IN_2025: &str = r#"
 < {"id":6,"result":{"messages":[{"role":"user","content":{"type":"audio","data":"AA==","mimeType":"audio/wav"}}]}}
 > {"id":7,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"b"}}}
 < {"id":7,"result":{"completion":{"values":["b"]},"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
+> {"id":12,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":"c"}}}
+< {"id":"k","method":"roots/list"}
+> {"id":"k","result":{"roots":[]}}
+< {"id":12,"result":{"completion":{"values":["c"]}}}
 > {"id":8,"method":"resources/list"}
 < {"id":8,"result":{"resources":[{"uri":"a:b","name":"b","title":"B","icons":[{"src":"a:i"}],"annotations":{"lastModified":"x"}}]}}
 > {"id":9,"method":"prompts/list"}

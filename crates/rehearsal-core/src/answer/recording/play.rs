@@ -114,7 +114,8 @@ impl RecordedPlay {
 
     /// The whole play at once, where it is nothing but an answer.
     pub fn at_once(recorded: &Recorded, asked: &Asked, info: &Value, pace: Pace) -> Option<Answer> {
-        let reply = recorded.reply().filter(|_| recorded.is_plain() && pace == Pace::None && !recorded.is_round())?;
+        let is_round = recorded.is_round() || asked.terms.era() == Era::Modern && recorded.sends_elsewhere();
+        let reply = recorded.reply().filter(|_| recorded.is_plain() && pace == Pace::None && !is_round)?;
         let reply = adapted(reply, &asked.method, recorded.revision, asked.terms.revision, info);
         let provenance = Provenance::Recording { place: Arc::clone(&recorded.place) };
         Some(Answer { provenance, ..Answer::protocol(reply) })
@@ -156,6 +157,7 @@ impl RecordedPlay {
                 Step::CloseStream => None,
                 Step::Ask(questions) => self.ask(at, questions, world),
                 Step::Reply(round) => Some(Act::Reply(self.reply(round))),
+                Step::Visit(round, questions) => Some(Act::Reply(self.visit(at, round, questions, world))),
                 Step::Ends => Some(Act::Reply(self.ended())),
                 Step::KeepSilent => Some(Act::KeepSilent),
                 Step::Unanswered => Some(Act::Reply(self.error("this was never answered when it was recorded"))),
@@ -181,6 +183,7 @@ impl RecordedPlay {
                 | Step::Ask(_)
                 | Step::Turn(_)
                 | Step::Reply(_)
+                | Step::Visit(..)
                 | Step::Ends
                 | Step::KeepSilent
                 | Step::Unanswered => None,
@@ -252,8 +255,13 @@ impl RecordedPlay {
     fn askable(&mut self, questions: Vec<Question>) -> Vec<Question> {
         let mut askable = Vec::new();
         let (is_modern, from) = (self.asked.terms.era() == Era::Modern, self.from());
+        let asks = [Method::TOOLS_CALL, Method::PROMPTS_GET, Method::RESOURCES_READ].contains(&self.asked.method);
         for question in questions.into_iter().filter(|question| !(is_modern && question.method == Method::PING)) {
-            match question.adapted(&self.asked.terms, from) {
+            let can_be_asked = match is_modern && !asks {
+                true => Err(format!("{} asks nothing since {}", self.asked.method, Revision::V2026_07_28)),
+                false => question.adapted(&self.asked.terms, from),
+            };
+            match can_be_asked {
                 Ok(question) => askable.push(question),
                 Err(why) => {
                     let place = self.place();
@@ -281,6 +289,19 @@ impl RecordedPlay {
             return None;
         }
         Some(Act::Reply(self.round(at, &missing, world)))
+    }
+
+    /// Sends the client elsewhere: since 2026-07-28 by a question, after which it comes back to the next recording.
+    fn visit(&mut self, at: usize, round: usize, questions: Vec<Question>, world: &World<'_>) -> Answer {
+        let questions = match self.asked.terms.era() {
+            Era::Modern => self.askable(questions),
+            Era::Legacy => Vec::new(),
+        };
+        if questions.is_empty() {
+            return self.reply(round);
+        }
+        let missing: Vec<_> = questions.into_iter().filter(|it| !self.offered.contains_key(&it.name)).collect();
+        if missing.is_empty() { self.ended() } else { self.round(at, &missing, world) }
     }
 
     fn resumed_at(&self, world: &World<'_>) -> Option<usize> {

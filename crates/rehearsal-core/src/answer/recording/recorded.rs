@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::message::Reply;
-use crate::protocol::Revision;
+use serde_json::Value;
+
+use crate::answer::Question;
+use crate::message::{Method, Reply};
+use crate::protocol::{Revision, code};
 use crate::trace::{Call, Fate, Inside};
 
 /// An exchange as it was recorded.
@@ -51,6 +54,26 @@ impl Recorded {
     /// Whether the client has to answer something before it goes on, in 2026-07-28.
     pub fn is_round(&self) -> bool {
         Fate::of(&self.call) == Fate::InputRequired
+    }
+
+    /// Where the client has to go before it asks again, where that is the answer; since 2026-07-28 that is a question.
+    pub(super) fn visits(&self) -> Option<Vec<Question>> {
+        let Some(Reply::Error(error)) = self.reply() else { return None };
+        if error.code != code::URL_ELICITATION_REQUIRED {
+            return None;
+        }
+        let data = error.data.as_ref()?.value().ok()?;
+        let visit = |(at, params): (usize, &Value)| {
+            let name = params.get("elicitationId").and_then(Value::as_str);
+            let name = name.map_or_else(|| format!("question-{}", at + 1), str::to_owned);
+            Question { name, method: Method::ELICITATION, params: params.clone() }
+        };
+        Some(data.get("elicitations")?.as_array()?.iter().enumerate().map(visit).collect())
+    }
+
+    /// Whether the client has to go somewhere before it asks again.
+    pub fn sends_elsewhere(&self) -> bool {
+        self.visits().is_some()
     }
 
     /// What was answered, if that was understood.

@@ -26,6 +26,8 @@ pub(super) enum Step {
     Ask(Vec<Question>),
     /// The server answered; which round.
     Reply(usize),
+    /// The server refused until the client has been elsewhere, as 2025-11-25 does; which round, and where.
+    Visit(usize, Vec<Question>),
     /// The client never came back with what the server wanted to know.
     Ends,
     /// The server never answered, because the client gave up.
@@ -38,7 +40,7 @@ impl Step {
     /// Whether the client may hear an answer now, or be sent away with a question.
     pub(super) fn ends(&self) -> bool {
         match self {
-            Step::Ask(_) | Step::Reply(_) | Step::Ends | Step::Unanswered => true,
+            Step::Ask(_) | Step::Reply(_) | Step::Visit(..) | Step::Ends | Step::Unanswered => true,
             Step::Wait(_) | Step::Turn(_) | Step::Notify { .. } | Step::CloseStream | Step::KeepSilent => false,
         }
     }
@@ -122,7 +124,10 @@ impl Writing {
         };
         self.take_time(response, round.after);
         match asked_for(&response.message).filter(|_| round.is_round()) {
-            None => self.steps.push(Step::Reply(number)),
+            None => self.steps.push(match round.visits() {
+                Some(visits) => Step::Visit(number, visits),
+                None => Step::Reply(number),
+            }),
             Some(questions) => {
                 self.steps.push(Step::Ask(questions));
                 if !goes_on {
