@@ -9,6 +9,8 @@ use super::text::{Place, flow, is_short, key_text, literal_block, scalar};
 const WIDTH: usize = 120;
 /// How long a list or an object on one line may be.
 const ON_ONE_LINE: usize = 88;
+/// How long a key before a colon may be, in bytes. YAML looks no further than 1024 characters for the colon.
+const SIMPLE_KEY: usize = 1000;
 
 /// What stands in a file.
 #[derive(Clone, Debug)]
@@ -90,7 +92,7 @@ impl Page {
                 self.comment(&key.comment, depth);
                 self.indent(depth);
             }
-            self.key(&key.name);
+            self.key(&key.name, depth);
             self.node(&key.node, depth);
         }
     }
@@ -100,13 +102,27 @@ impl Page {
             if at > 0 || begun == Begun::No {
                 self.indent(depth);
             }
-            self.key(name);
+            self.key(name, depth);
             self.value(value, depth);
         }
     }
 
-    fn key(&mut self, name: &str) {
-        self.text.push_str(&key_text(name));
+    /// `name:`, or for one that is too long for that
+    ///
+    /// ```text
+    /// ? "a very long name"
+    /// :
+    /// ```
+    fn key(&mut self, name: &str, depth: usize) {
+        let name = key_text(name);
+        if name.len() > SIMPLE_KEY {
+            self.text.push_str("? ");
+            self.text.push_str(&name);
+            self.text.push('\n');
+            self.indent(depth);
+        } else {
+            self.text.push_str(&name);
+        }
         self.text.push(':');
     }
 
@@ -251,6 +267,21 @@ mod tests {
           - when: { "a b": "x: y" }
             text: "{{ a }}"
         "#);
+    }
+
+    #[test]
+    fn a_key_of_any_length_is_read_again() {
+        let long = "x".repeat(5000);
+        let marks = ["", "a", "\n", "\"", "'", ": ", " #", "- ", "? ", "-", "?", ":", "😀", "&a", "*", "{", "[", "%"];
+        for mark in marks {
+            for key in [format!("{mark}{long}"), format!("{long}{mark}"), mark.repeat(600), mark.to_owned()] {
+                let value = json!({key.clone(): {key.clone(): [{key.clone(): 1, "b": key}, [{key.clone(): "a\nb"}]]}});
+                let keys = [Key::new(&key, value.clone()), Key::new("same", json!([value, value]))];
+                let written = written(&keys);
+                let again: Value = read("m.yaml", &written).unwrap_or_else(|error| panic!("{error}\n{written}"));
+                assert_eq!(again, json!({key: value, "same": [value, value]}), "{written}");
+            }
+        }
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
