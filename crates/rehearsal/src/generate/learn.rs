@@ -5,7 +5,7 @@
 //!                   ──► calls ──► rounds joined, volatile parts taken out ──► distinct requests, answers in order
 //! ```
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
@@ -14,7 +14,8 @@ use rehearsal_core::protocol::meta;
 use rehearsal_core::trace::{Call, Inside, Likeness, Moment, RequestKey, What};
 use serde_json::{Map, Value};
 
-use super::learned::{Answered, Before, Learned, Question, Request, Said};
+use super::fate::{Account, Fate, beside, ended};
+use super::learned::{Answered, Before, Learned, Listed, Question, Request, Said};
 
 /// How many bytes of answers are taken in. What is generated is for people to edit.
 const LIMIT: usize = 64 << 20;
@@ -31,9 +32,20 @@ pub struct Learner {
     /// Where a request stands among those that were learned.
     known: HashMap<RequestKey, usize>,
     /// Rounds of 2026-07-28 that the client has to come back for, by request and state.
-    rounds: HashMap<(RequestKey, Option<String>), Vec<Vec<Before>>>,
+    rounds: HashMap<(RequestKey, Option<String>), Vec<Round>>,
     bytes: usize,
-    left_out: BTreeMap<String, usize>,
+    /// Of every recorded thing.
+    account: Account,
+    /// Of what else is to be told.
+    more: Account,
+}
+
+/// What came before an answer so far.
+#[derive(Debug, Default)]
+struct Round {
+    before: Vec<Before>,
+    /// How many recorded things it is made of.
+    things: usize,
 }
 
 impl Learner {
@@ -50,50 +62,106 @@ impl Learner {
                 }
             }
             Moment::Call { call, inside } if call.asker == Side::Client => self.call(&call, &inside)?,
-            Moment::Call { call, .. } => self.leave_out(&call, "which the server asked outside of any call"),
-            Moment::Entry(_) | Moment::Finish { .. } => {}
+            Moment::Call { call, inside } => {
+                self.beside(&inside, call.request.message.method());
+                self.account.enter(beside(&Inside::Call(call), None), 1);
+            }
+            Moment::Entry(entry) => self.account.enter(beside(&Inside::Entry(entry), None), 1),
+            Moment::Finish { end, .. } => {
+                if let Some(end) = end {
+                    self.more.enter(ended(&end), 1);
+                }
+            }
         }
         Ok(())
     }
 
-    fn leave_out(&mut self, call: &Call, why: &str) {
-        let method = call.request.message.method().map_or("something", |method| method.as_str());
-        *self.left_out.entry(format!("{method}, {why}")).or_default() += 1;
+    /// Things that come before no answer of a rule.
+    fn beside(&mut self, inside: &[Inside], during: Option<&Method>) {
+        inside.iter().for_each(|thing| self.account.enter(beside(thing, during), 1));
     }
 
     fn call(&mut self, call: &Call, inside: &[Inside]) -> Result<(), TooLarge> {
-        let Some(method) = call.request.message.method().cloned() else { return Ok(()) };
-        let Some(reply) = reply(call) else {
-            self.leave_out(call, "without an answer that could be understood");
-            return Ok(());
-        };
         self.bytes += call.response.as_ref().map_or(0, |response| response.message.raw().len());
         if self.bytes > LIMIT {
             return Err(TooLarge);
         }
-        let value = match &reply {
-            Reply::Result(result) => result.value().unwrap_or_default(),
-            Reply::Error(_) => Value::Null,
+        let Some(method) = call.request.message.method().cloned() else {
+            self.beside(inside, None);
+            self.account.enter(Fate::left_out("something that was asked"), 1);
+            return Ok(());
         };
+        match self.answer(call, &method, inside) {
+            // What comes before it was entered with it.
+            Ok(()) => {}
+            Err(fate) => {
+                self.beside(inside, Some(&method));
+                self.account.enter(fate, 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns from a call and what comes before its answer; `Err` where nothing comes before it that could be used.
+    fn answer(&mut self, call: &Call, method: &Method, inside: &[Inside]) -> Result<(), Fate> {
+        let left_out = |why: &str| Fate::left_out(format!("{method}, {why}"));
+        let Some(reply) = reply(call) else {
+            // A subscription is answered when it ends, if ever.
+            let listens = *method == Method::SUBSCRIPTIONS_LISTEN && call.response.is_none();
+            return Err(if listens { Fate::Used } else { left_out("without an answer that could be understood") });
+        };
+        let value = match &reply {
+            Reply::Result(result) => {
+                result.value().map_err(|_| left_out("whose result has too large a number, or too many levels"))?
+            }
+            Reply::Error(error) => {
+                let data = error.data.as_ref().map(RawJson::value).transpose();
+                data.map_err(|_| left_out("whose error has too large a number, or too many levels"))?;
+                Value::Null
+            }
+        };
+        let refused = matches!(reply, Reply::Error(_));
         match method.as_str() {
+            "tools/call"
+            | "prompts/get"
+            | "resources/read"
+            | "completion/complete"
+            | "resources/subscribe"
+            | "resources/unsubscribe" => return self.answered(call, method, reply, value, inside),
+            "initialize"
+            | "server/discover"
+            | "tools/list"
+            | "prompts/list"
+            | "resources/list"
+            | "resources/templates/list"
+            | "ping"
+            | "logging/setLevel"
+            | "subscriptions/listen"
+                if refused =>
+            {
+                return Err(left_out("which was refused"));
+            }
             "initialize" => self.introduced(&value, value.get("serverInfo")),
             "server/discover" => {
                 self.introduced(&value, value.get("_meta").and_then(|meta| meta.get(meta::SERVER_INFO)));
             }
-            "tools/list" => self.learned.tools.take(&value, "tools", "name"),
-            "prompts/list" => self.learned.prompts.take(&value, "prompts", "name"),
-            "resources/list" => self.learned.resources.take(&value, "resources", "uri"),
+            "tools/list" => self.listed(|learned| &mut learned.tools, &value, "tools", "name"),
+            "prompts/list" => self.listed(|learned| &mut learned.prompts, &value, "prompts", "name"),
+            "resources/list" => self.listed(|learned| &mut learned.resources, &value, "resources", "uri"),
             "resources/templates/list" => {
-                self.learned.resource_templates.take(&value, "resourceTemplates", "uriTemplate");
-            }
-            "tools/call" | "prompts/get" | "resources/read" | "completion/complete" => {
-                self.answered(call, method, reply, value, inside);
+                self.listed(|learned| &mut learned.resource_templates, &value, "resourceTemplates", "uriTemplate");
             }
             // What every server does by itself.
-            "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" | "subscriptions/listen" => {}
-            _ => self.leave_out(call, "which is no question about tools, prompts or resources"),
+            "ping" | "logging/setLevel" | "subscriptions/listen" => {}
+            _ => return Err(left_out("which is no question about tools, prompts or resources")),
         }
-        Ok(())
+        Err(Fate::Used)
+    }
+
+    fn listed(&mut self, of: impl Fn(&mut Learned) -> &mut Listed, page: &Value, list: &str, key: &str) {
+        for words in of(&mut self.learned).take(page, list, key) {
+            self.more.enter(Fate::LeftOut(words), 1);
+        }
     }
 
     fn introduced(&mut self, result: &Value, info: Option<&Value>) {
@@ -108,56 +176,93 @@ impl Learner {
         }
     }
 
-    fn answered(&mut self, call: &Call, method: Method, reply: Reply, value: Value, inside: &[Inside]) {
-        let params = call.request.message.params().and_then(|params| params.value().ok()).unwrap_or_default();
+    fn answered(
+        &mut self,
+        call: &Call,
+        method: &Method,
+        reply: Reply,
+        value: Value,
+        inside: &[Inside],
+    ) -> Result<(), Fate> {
+        let left_out = |why: &str| Fate::left_out(format!("{method}, {why}"));
+        let params = call.request.message.params().map(RawJson::value).transpose();
+        let params = params.map_err(|_| left_out("whose params have too large a number, or too many levels"))?;
+        let params = params.unwrap_or_default();
+        let subject = match method.as_str() {
+            "tools/call" | "prompts/get" => params.get("name"),
+            "completion/complete" => params.get("ref"),
+            _ => params.get("uri"),
+        };
+        subject.filter(|subject| !subject.is_null()).ok_or_else(|| left_out("which does not say of what"))?;
+        let said = match (reply, value) {
+            (Reply::Error(error), _) => Some(Said::Error(error)),
+            (Reply::Result(_), Value::Object(result)) if is_task(&result) => {
+                return Err(left_out("which a task answers"));
+            }
+            (Reply::Result(_), Value::Object(result)) if asks(&result) => None,
+            (Reply::Result(_), Value::Object(result)) => Some(Said::Result(without_envelope(result))),
+            (Reply::Result(_), _) => return Err(left_out("whose result is no object")),
+        };
         let state = params.get("requestState").map(Value::to_string);
         let returns = params.get("inputResponses").is_some() || state.is_some();
-        let mut view = Likeness::default().view(&method, Some(&params));
+        let mut view = Likeness::default().view(method, Some(&params));
         let key = RequestKey::of(&view);
-        let mut before = match returns {
+        let mut round = match returns {
             true => self.rounds.get_mut(&(key, state)).and_then(Vec::pop).unwrap_or_default(),
-            false => Vec::new(),
+            false => Round::default(),
         };
-        before.extend(inside.iter().filter_map(said_before));
-        let said = match reply {
-            Reply::Error(error) => Said::Error(error),
-            Reply::Result(_) => match value {
-                Value::Object(result) if result.get("resultType").is_some_and(|kind| kind == "input_required") => {
-                    let questions = asked(&result);
-                    before.push(if questions.is_empty() { Before::SentAway } else { Before::Asked(questions) });
-                    let state = result.get("requestState").map(Value::to_string);
-                    self.rounds.entry((key, state)).or_default().push(before);
-                    return;
+        round.things += 1;
+        for thing in inside {
+            match said_before(thing, method) {
+                Ok(before) => {
+                    round.before.push(before);
+                    round.things += 1;
                 }
-                Value::Object(result) if is_task(&result) => {
-                    self.leave_out(call, "which a task answers");
-                    return;
-                }
-                Value::Object(result) => Said::Result(without_envelope(result)),
-                _ => {
-                    self.leave_out(call, "whose result is no object");
-                    return;
-                }
-            },
+                Err(fate) => self.account.enter(fate, 1),
+            }
+        }
+        let Some(said) = said else {
+            self.asked_again(call, key, round);
+            return Ok(());
         };
+        let Round { mut before, things } = round;
+        self.account.enter(Fate::Used, things);
         name_questions(&mut before);
         let requests = &mut self.learned.requests;
         let at = *self.known.entry(key).or_insert_with(|| {
-            requests.push(Request { method, params: view["params"].take(), answers: Vec::new() });
+            let params = view.get_mut("params").map(Value::take).unwrap_or_default();
+            requests.push(Request { method: method.clone(), params, answers: Vec::new() });
             requests.len() - 1
         });
         requests[at].answers.push(Answered { before, said });
+        Ok(())
+    }
+
+    /// The client has to come back with answers for what this result asks.
+    fn asked_again(&mut self, call: &Call, key: RequestKey, mut round: Round) {
+        let result = match reply(call) {
+            Some(Reply::Result(result)) => result.value().unwrap_or_default(),
+            Some(Reply::Error(_)) | None => Value::Null,
+        };
+        let questions = asked(&result);
+        round.before.push(if questions.is_empty() { Before::SentAway } else { Before::Asked(questions) });
+        let state = result.get("requestState").map(Value::to_string);
+        self.rounds.entry((key, state)).or_default().push(round);
     }
 
     /// What was learned.
     pub fn finish(mut self) -> Learned {
-        let unfinished: usize = self.rounds.values().map(Vec::len).sum();
-        if unfinished > 0 {
-            *self.left_out.entry("a call whose rounds of questions never ended".to_owned()).or_default() += unfinished;
-        }
-        let words = |(what, count): (String, usize)| if count == 1 { what } else { format!("{count} × {what}") };
-        self.learned.left_out = self.left_out.into_iter().map(words).collect();
+        self.close();
+        self.learned.left_out = self.account.words();
+        self.learned.left_out.extend(self.more.words());
         self.learned
+    }
+
+    /// Enters what never ended.
+    fn close(&mut self) {
+        for round in std::mem::take(&mut self.rounds).into_values().flatten() {
+            self.account.enter(Fate::left_out("a call whose rounds of questions never ended"), round.things);
+        }
     }
 }
 
@@ -188,8 +293,13 @@ fn is_task(result: &Map<String, Value>) -> bool {
         || (result.get("task").is_some_and(Value::is_object) && !result.contains_key("content"))
 }
 
+/// Whether the answer is that the client has to come back.
+fn asks(result: &Map<String, Value>) -> bool {
+    result.get("resultType").is_some_and(|kind| kind == "input_required")
+}
+
 /// The questions of a round of 2026-07-28.
-fn asked(result: &Map<String, Value>) -> Vec<Question> {
+fn asked(result: &Value) -> Vec<Question> {
     let requests = result.get("inputRequests").and_then(Value::as_object);
     let question = |(name, asked): (&String, &Value)| {
         let method = asked.get("method")?.as_str()?.into();
@@ -198,37 +308,27 @@ fn asked(result: &Map<String, Value>) -> Vec<Question> {
     requests.into_iter().flatten().filter_map(question).collect()
 }
 
-/// What a server said while it worked.
-fn said_before(inside: &Inside) -> Option<Before> {
-    let params = |params: Option<&RawJson>| {
-        let mut params = params.and_then(|params| params.value().ok()).unwrap_or_default();
-        if let Some(object) = params.as_object_mut() {
-            object.shift_remove(meta::PROGRESS_TOKEN);
-            if let Some(Value::Object(about)) = object.get_mut("_meta") {
-                // The stream or task that it belongs to is another one next time.
-                about.retain(|key, _| !key.starts_with("io.modelcontextprotocol/"));
-                if about.is_empty() {
-                    object.shift_remove("_meta");
-                }
-            }
-        }
-        params
-    };
+/// What a server said while it worked on an answer to `during`; `Err` where that is nothing that could be said again.
+fn said_before(inside: &Inside, during: &Method) -> Result<Before, Fate> {
+    let unreadable =
+        |method: &Method| Fate::left_out(format!("{method}, whose params have too large a number, or too many levels"));
     match inside {
-        Inside::Call(call) if call.asker == Side::Server => {
-            let method = call.request.message.method()?.clone();
-            if method == Method::PING {
-                return None;
+        Inside::Call(call) if call.asker == Side::Server => match call.request.message.method() {
+            Some(method) if *method != Method::PING => {
+                let params = stable(call.request.message.params()).ok_or_else(|| unreadable(method))?;
+                Ok(Before::Asked(vec![Question { name: String::new(), method: method.clone(), params }]))
             }
-            let params = params(call.request.message.params());
-            Some(Before::Asked(vec![Question { name: String::new(), method, params }]))
-        }
+            Some(_) | None => Err(beside(inside, Some(during))),
+        },
         Inside::Entry(entry) => match &entry.what {
             What::Message { from: Side::Server, message, .. } => match message.body() {
                 Body::Notification(told) => {
-                    Some(Before::Told { method: told.method.clone(), params: params(told.params.as_ref()) })
+                    let params = stable(told.params.as_ref()).ok_or_else(|| unreadable(&told.method))?;
+                    Ok(Before::Told { method: told.method.clone(), params })
                 }
-                Body::Request(_) | Body::Response(_) | Body::Batch(_) | Body::Garbled(_) => None,
+                Body::Request(_) | Body::Response(_) | Body::Batch(_) | Body::Garbled(_) => {
+                    Err(beside(inside, Some(during)))
+                }
             },
             What::Message { .. }
             | What::Http { .. }
@@ -236,10 +336,25 @@ fn said_before(inside: &Inside) -> Option<Before> {
             | What::ChannelEnded { .. }
             | What::Stderr { .. }
             | What::Piece { .. }
-            | What::Ended(_) => None,
+            | What::Ended(_) => Err(beside(inside, Some(during))),
         },
-        Inside::Call(_) => None,
+        Inside::Call(_) => Err(beside(inside, Some(during))),
     }
+}
+
+/// Params without what is another one next time: the token, and the stream or task that it belongs to.
+fn stable(params: Option<&RawJson>) -> Option<Value> {
+    let mut params = params.map(RawJson::value).transpose().ok()?.unwrap_or_default();
+    if let Some(object) = params.as_object_mut() {
+        object.shift_remove(meta::PROGRESS_TOKEN);
+        if let Some(Value::Object(about)) = object.get_mut("_meta") {
+            about.retain(|key, _| !key.starts_with("io.modelcontextprotocol/"));
+            if about.is_empty() {
+                object.shift_remove("_meta");
+            }
+        }
+    }
+    Some(params)
 }
 
 /// Before 2026-07-28 questions have no names; they get some. A name that a later round uses again is another question: it
@@ -267,6 +382,37 @@ fn name_questions(before: &mut [Before]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::{BadLines, Input, Recording};
+    use rehearsal_core::trace::Part;
+    use std::path::{Path, PathBuf};
+
+    /// Every recording that is kept here.
+    fn fixtures() -> Vec<PathBuf> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces");
+        let files = [folder.clone(), folder.join("python")].into_iter().flat_map(|it| it.read_dir().unwrap());
+        let files = files.map(|entry| entry.unwrap().path());
+        files.filter(|path| path.is_file() && path.extension().is_some_and(|it| it != "md")).collect()
+    }
+
+    #[test]
+    fn whatever_was_recorded_is_used_or_told_to_be_left_out() {
+        let mut said = 0;
+        for path in fixtures() {
+            let recording = Recording::open(&Input::from(path.clone())).unwrap();
+            let counts = recording.parts(BadLines::Skip).flatten().map(|part| match part {
+                Part::Call(_) | Part::Entry(_) => 1,
+                Part::Start(_) | Part::Finish { .. } => 0,
+            });
+            let recorded: usize = counts.sum();
+            let mut learner = Learner::default();
+            recording.timeline(BadLines::Skip).flatten().for_each(|moment| learner.moment(moment).unwrap());
+            learner.close();
+            let Account { used, left_out } = &learner.account;
+            assert_eq!(used + left_out.values().sum::<usize>(), recorded, "{}: {left_out:?}", path.display());
+            said += recorded;
+        }
+        assert!(said > 100, "{said}");
+    }
 
     #[test]
     fn every_question_of_an_answer_has_a_name_of_its_own() {

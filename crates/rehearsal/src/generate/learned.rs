@@ -38,7 +38,7 @@ pub struct Listed {
 /// A request that was made once or more often.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// `tools/call`, `prompts/get`, `resources/read` or `completion/complete`.
+    /// `tools/call`, `prompts/get`, `resources/read`, `completion/complete`, `resources/subscribe` or `resources/unsubscribe`.
     pub method: Method,
     /// With what, without what belongs to one conversation only.
     pub params: Value,
@@ -115,16 +115,25 @@ impl Learned {
 }
 
 impl Listed {
-    /// Takes in a page of a list; what has the same key is replaced.
-    pub(super) fn take(&mut self, page: &Value, list: &str, key: &str) {
+    /// Takes in a page of a list; what has the same key is replaced. What is lost by that is given back, in words.
+    pub(super) fn take(&mut self, page: &Value, list: &str, key: &str) -> Vec<String> {
         self.was_asked = true;
+        let mut lost = Vec::new();
         for item in page.get(list).and_then(Value::as_array).into_iter().flatten() {
-            let Some(name) = item.get(key).and_then(Value::as_str) else { continue };
+            let Some(name) = item.get(key).and_then(Value::as_str) else {
+                lost.push(format!("what is in `{list}` without a {key}"));
+                continue;
+            };
             match self.items.iter_mut().find(|known| known.get(key).and_then(Value::as_str) == Some(name)) {
-                Some(known) => known.clone_from(item),
+                Some(known) if known == item => {}
+                Some(known) => {
+                    lost.push(format!("how {name} was listed before it changed"));
+                    known.clone_from(item);
+                }
                 None => self.items.push(item.clone()),
             }
         }
+        lost
     }
 
     /// The item with this value at a key.
@@ -136,7 +145,7 @@ impl Listed {
 impl Request {
     /// The tool, prompt or resource that it is about.
     pub fn subject(&self) -> Option<&str> {
-        let key = if self.method == Method::RESOURCES_READ { "uri" } else { "name" };
+        let key = if self.method.as_str().starts_with("resources/") { "uri" } else { "name" };
         self.params.get(key)?.as_str()
     }
 

@@ -9,6 +9,7 @@ use rehearsal_core::script::mock::Validate;
 use rehearsal_core::script::mock::write::{Draft, DraftAnswer, Offer, Says};
 use serde_json::{Map, Value, json};
 
+use super::beyond::beyond_rules;
 use super::generated::Generated;
 use super::learned::{Answered, Learned, Request, Said};
 use super::mock_answer::answer;
@@ -51,11 +52,12 @@ impl Writer<'_> {
             ..Draft::default()
         };
         draft.capabilities = self.capabilities(&draft);
+        self.left_out.extend(beyond_rules(self.learned, &draft));
         draft
     }
 
     /// What does not follow from what is offered; `null` takes away what would follow.
-    fn capabilities(&self, draft: &Draft) -> Map<String, Value> {
+    fn capabilities(&mut self, draft: &Draft) -> Map<String, Value> {
         let mut all = Map::new();
         if self.learned.capabilities.is_empty() {
             return all;
@@ -67,8 +69,10 @@ impl Writer<'_> {
             ("prompts", !draft.prompts.is_empty(), &["listChanged"]),
         ];
         for (key, value) in &self.learned.capabilities {
-            // The extension of tasks comes with tasks, which a mock from a recording has none of.
-            if key != "tasks" && key != "extensions" && !offered.iter().any(|(name, is, _)| name == key && *is) {
+            if key == "tasks" || key == "extensions" {
+                // The extension of tasks comes with tasks, which a mock from a recording has none of.
+                self.left_out.push(format!("the capability `{key}`"));
+            } else if !offered.iter().any(|(name, is, _)| name == key && *is) {
                 all.insert(key.clone(), value.clone());
             }
         }

@@ -4,6 +4,8 @@
 //! Recording ──► Learned (who the server is, what it offers, what it answers) ──► mock file, Rust, Python
 //! ```
 
+mod beyond;
+mod fate;
 mod generated;
 mod learn;
 mod learned;
