@@ -1,10 +1,13 @@
 //! A recording as one Python file on the official package `mcp`.
 
+use std::collections::BTreeSet;
+
 use minijinja::context;
+use rehearsal_core::message::Method;
 use serde_json::{Map, Value, json};
 
 use super::generated::{Generated, TemplateError};
-use super::learned::Learned;
+use super::learned::{Before, Learned};
 use super::recorded::{Recorded, plain_words, rendered};
 
 const TEMPLATE: &str = include_str!("templates/server.py.jinja");
@@ -14,8 +17,10 @@ const WIDTH: usize = 88;
 
 /// Writes the server that answers like the recording; `source` is what to call the recording.
 pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, TemplateError> {
-    let Recorded { responses, speaks, left_out } = Recorded::of(learned);
-    let list = |items: &[Value]| (!items.is_empty()).then(|| literal(&Value::from(items.to_vec())));
+    let recorded = Recorded::of(learned);
+    let mut left_out = recorded.left_out.clone();
+    left_out.extend(untold(learned));
+    let list = |items: &[Value]| literal(&Value::from(items.to_vec()));
     let text = |key: &str| learned.server.get(key).and_then(Value::as_str).map(|text| literal(&text.into()));
     let tools = with_unlisted(
         &learned.tools.items,
@@ -24,26 +29,50 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
         |name| json!({"name": name, "inputSchema": {"type": "object"}}),
     );
     let prompts = with_unlisted(&learned.prompts.items, learned, "prompts/get", |name| json!({"name": name}));
-    let responses = Value::Object(responses);
+    let (resources, templates) = (&learned.resources.items, &learned.resource_templates.items);
+    let asked_for_resources = ["resources/read", "resources/subscribe", "resources/unsubscribe"];
+    let responses = Value::Object(recorded.responses.clone());
     let context = context! {
         source => plain_words(source),
         name => literal(&learned.name().into()),
         version => literal(&learned.version().into()),
         title => text("title"),
+        description => text("description"),
+        website_url => text("websiteUrl"),
+        icons => learned.server.get("icons").filter(|icons| icons.is_array()).map(literal),
         instructions => learned.instructions.as_deref().map(|text| literal(&text.into())),
-        tools => list(&tools),
-        resources => list(&learned.resources.items),
-        resource_templates => list(&learned.resource_templates.items),
-        prompts => list(&prompts),
-        has_resources => !learned.resources.items.is_empty()
-            || !learned.resource_templates.items.is_empty()
-            || responses.get("resources/read").is_some(),
-        completes => responses.get("completion/complete").is_some(),
-        speaks => speaks,
-        logs => learned.capabilities.contains_key("logging"),
+        capabilities => recorded.capabilities.clone().map(|all| literal(&all.into())),
+        tools => (!tools.is_empty() || recorded.has("tools", &["tools/call"])).then(|| list(&tools)),
+        resources => list(resources),
+        resource_templates => list(templates),
+        prompts => (!prompts.is_empty() || recorded.has("prompts", &["prompts/get"])).then(|| list(&prompts)),
+        has_resources => !resources.is_empty()
+            || !templates.is_empty()
+            || recorded.has("resources", &asked_for_resources),
+        subscribes => recorded.responses.contains_key("resources/subscribe") || subscribes(learned),
+        tells_changes => recorded.tells_changes(),
+        completes => recorded.has("completions", &["completion/complete"]),
+        speaks => recorded.speaks,
+        logs => recorded.has("logging", &[]),
         responses => literal(&responses),
     };
     Ok(Generated { files: vec![(file_name(learned), rendered(TEMPLATE, &context)?)], left_out })
+}
+
+/// Whether the server declared that its resources can be subscribed to.
+pub(super) fn subscribes(learned: &Learned) -> bool {
+    learned.capabilities.get("resources").and_then(|it| it.get("subscribe")).is_some_and(|it| *it == true)
+}
+
+/// What the server told that the package has no type for, in words.
+fn untold(learned: &Learned) -> BTreeSet<String> {
+    let answers = learned.requests.iter().flat_map(|request| &request.answers);
+    let told = answers.flat_map(|answer| &answer.before).filter_map(|before| match before {
+        Before::Told { method, .. } => Some(method.as_str()),
+        Before::Asked(_) | Before::SentAway => None,
+    });
+    let unknown = told.filter(|method| !Method::KNOWN.contains(method));
+    unknown.map(|method| format!("{method}, which the package mcp does not know")).collect()
 }
 
 fn file_name(learned: &Learned) -> String {
@@ -85,7 +114,7 @@ pub(super) fn module_name(name: &str) -> String {
 fn literal(value: &Value) -> String {
     let mut out = String::new();
     // The name in front of it, about.
-    write(value, 0, 16, &mut out);
+    write(value, 0, 32, &mut out);
     out
 }
 

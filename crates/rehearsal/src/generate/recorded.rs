@@ -11,6 +11,8 @@ use super::learned::{Answered, Before, Learned, Question, Said};
 pub(super) struct Recorded {
     /// By method: a list of `params` and their `responses`, each a `result` or an `error` and what comes `before` it.
     pub(super) responses: Map<String, Value>,
+    /// What the server declares, as far as the program can do it; `None` where it never said.
+    pub(super) capabilities: Option<Map<String, Value>>,
     /// Whether something comes before some answer.
     pub(super) speaks: bool,
     /// What is not in it, in words.
@@ -44,8 +46,35 @@ impl Recorded {
                 list.push(json!({"params": params, "responses": answers}));
             }
         }
-        Recorded { responses, speaks, left_out }
+        let capabilities = declared(learned, &mut left_out);
+        Recorded { responses, capabilities, speaks, left_out }
     }
+
+    /// Whether the server declares something, or was asked for it and answered.
+    pub(super) fn has(&self, capability: &str, methods: &[&str]) -> bool {
+        let declares = self.capabilities.as_ref().is_some_and(|all| all.contains_key(capability));
+        declares || methods.iter().any(|method| self.responses.contains_key(*method))
+    }
+
+    /// Whether it declares that it tells of changes.
+    pub(super) fn tells_changes(&self) -> bool {
+        let all = self.capabilities.iter().flat_map(Map::values).filter_map(Value::as_object);
+        all.flatten().any(|(key, value)| ["listChanged", "subscribe"].contains(&key.as_str()) && *value == true)
+    }
+}
+
+/// What was declared, without what an SDK does not know; it would refuse the rest with it.
+fn declared(learned: &Learned, left_out: &mut Vec<String>) -> Option<Map<String, Value>> {
+    let known = ["tools", "resources", "prompts", "completions", "logging", "experimental"];
+    let mut all = Map::new();
+    for (key, value) in &learned.capabilities {
+        if known.contains(&key.as_str()) && value.is_object() {
+            all.insert(key.clone(), value.clone());
+        } else {
+            left_out.push(format!("the capability `{key}`"));
+        }
+    }
+    (!learned.capabilities.is_empty()).then_some(all)
 }
 
 /// What is asked that only clients of this server understand.

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::generated::{Generated, TemplateError};
 use super::learned::Learned;
-use super::python::{module_name, with_unlisted};
+use super::python::{module_name, subscribes, with_unlisted};
 use super::recorded::{Recorded, plain_words, rendered};
 
 const BEFORE: &str = include_str!("templates/before.rs.jinja");
@@ -16,7 +16,7 @@ const RECORDED: &str = include_str!("templates/recorded.rs.jinja");
 
 /// Writes the project that answers like the recording; `source` is what to call the recording.
 pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, TemplateError> {
-    let Recorded { responses, left_out, .. } = Recorded::of(learned);
+    let recorded = Recorded::of(learned);
     let tools = with_unlisted(
         &learned.tools.items,
         learned,
@@ -28,23 +28,38 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
     let context = context! {
         source => plain_words(source),
         package => format!("{}-mock", module_name(learned.name()).replace('_', "-")),
-        tools => !tools.is_empty(),
-        prompts => !prompts.is_empty(),
-        has_resources => !resources.is_empty() || !templates.is_empty() || responses.contains_key("resources/read"),
-        completes => responses.contains_key("completion/complete"),
-        logs => learned.capabilities.contains_key("logging"),
+        subscribes => recorded.responses.contains_key("resources/subscribe") || subscribes(learned),
+        logs => recorded.has("logging", &[]),
+        tells_changes => recorded.tells_changes(),
     };
-    let title = learned.server.get("title").filter(|title| title.is_string());
-    let recorded = json!({
-        "server": {"name": learned.name(), "version": learned.version(), "title": title},
+    let mut capabilities = recorded.capabilities.clone().unwrap_or_default();
+    let asked_for_resources = ["resources/read", "resources/subscribe", "resources/unsubscribe"];
+    let has_resources = !resources.is_empty() || !templates.is_empty();
+    // Where nobody ever asked what it declares.
+    for (capability, is) in [
+        ("tools", !tools.is_empty() || recorded.has("tools", &["tools/call"])),
+        ("resources", has_resources || recorded.has("resources", &asked_for_resources)),
+        ("prompts", !prompts.is_empty() || recorded.has("prompts", &["prompts/get"])),
+        ("completions", recorded.has("completions", &["completion/complete"])),
+    ] {
+        if recorded.capabilities.is_none() && is {
+            capabilities.insert(capability.to_owned(), json!({}));
+        }
+    }
+    let mut server = learned.server.clone();
+    server.insert("name".to_owned(), learned.name().into());
+    server.insert("version".to_owned(), learned.version().into());
+    let data = json!({
+        "server": server,
+        "capabilities": capabilities,
         "instructions": learned.instructions,
         "tools": tools,
         "resources": resources,
         "resourceTemplates": templates,
         "prompts": prompts,
-        "responses": responses,
+        "responses": recorded.responses,
     });
-    let mut files = vec![("src/recorded.json".to_owned(), format!("{recorded:#}\n"))];
+    let mut files = vec![("src/recorded.json".to_owned(), format!("{data:#}\n"))];
     for (name, template) in [
         ("Cargo.toml", CARGO),
         ("src/before.rs", BEFORE),
@@ -55,5 +70,5 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
         files.push((name.to_owned(), rendered(template, &context)?));
     }
     files.sort();
-    Ok(Generated { files, left_out })
+    Ok(Generated { files, left_out: recorded.left_out })
 }

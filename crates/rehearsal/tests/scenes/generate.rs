@@ -143,6 +143,7 @@ fn a_recording_becomes_a_python_file() {
     import mcp_types as types
     from mcp.server.lowlevel import Server
     from mcp.server.stdio import stdio_server
+    from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
     from mcp.shared.exceptions import MCPError
 
     # Sampling, roots and logging are deprecated since 2026-07-28, and were recorded.
@@ -150,6 +151,12 @@ fn a_recording_becomes_a_python_file() {
 
     SERVER_NAME = "weather"
     SERVER_VERSION = "1.0"
+
+    # What the server declares.
+    CAPABILITIES: dict[str, Any] = {
+        "tools": {"listChanged": True},
+        "prompts": {"listChanged": True},
+    }
 
     # What the server lists.
     TOOLS: list[dict[str, Any]] = [
@@ -245,6 +252,8 @@ fn a_recording_becomes_a_python_file() {
                 version=SERVER_VERSION,
                 on_list_tools=self.handle_list_tools,
                 on_call_tool=self.handle_call_tool,
+                # Since 2026-07-28 clients listen for changes; nothing changes here by itself.
+                on_subscriptions_listen=ListenHandler(InMemorySubscriptionBus()),
                 on_list_prompts=self.handle_list_prompts,
                 on_get_prompt=self.handle_get_prompt,
             )
@@ -340,7 +349,7 @@ fn a_recording_becomes_a_python_file() {
                         if self._can_be_asked(context, question["method"])
                     }
                     if is_stateless:
-                        answers = params.input_responses or {}
+                        answers = getattr(params, "input_responses", None) or {}
                         wanted = {name: questions[name] for name in questions if name not in answers}
                         if wanted:
                             return self._send_away(wanted, response, number)
@@ -397,6 +406,7 @@ fn a_recording_becomes_a_python_file() {
         async def run(self) -> None:
             async with stdio_server() as (read_stream, write_stream):
                 options = self.server.create_initialization_options()
+                options.capabilities = types.ServerCapabilities.model_validate(CAPABILITIES)
                 await self.server.run(read_stream, write_stream, options)
 
 
@@ -500,5 +510,76 @@ fn a_place_that_cannot_be_written_is_told() {
     exit: 2
     ----- stderr -----
     error: cannot write none/a.mock.yaml: No such file or directory (os error 2)
+    ");
+}
+
+#[test]
+fn whatever_is_not_in_what_is_generated_is_told() {
+    let busy = include_str!("../../../../fixtures/traces/busy.journal");
+    let stage = Stage::new().file("busy.journal", busy);
+    rehearse!(stage, "rehearse generate busy.journal --as mock >/dev/null", @"
+    exit: 0
+    ----- stderr -----
+    left out: a line on stderr
+    left out: busy/own, which is no question about tools, prompts or resources
+    left out: logging/setLevel, which was refused
+    left out: notifications/busy/own, told outside of any call
+    left out: notifications/message, told outside of any call
+    left out: notifications/resources/updated, told outside of any call
+    left out: notifications/tools/list_changed, told outside of any call
+    left out: sampling/createMessage, asked outside of any call
+    left out: tools/call, which does not say of what
+    left out: tools/call, whose params have too large a number, or too many levels
+    left out: tools/call, whose result has too large a number, or too many levels
+    left out: tools/call, without an answer that could be understood
+    left out: how dig was listed before it changed
+    left out: that the server ended by itself
+    left out: what is in `tools` without a name
+    left out: the words in which the unknown prompt none was refused
+    left out: the capability `tasks`
+    left out: what was said before resources/subscribe of file:///a was answered
+    left out: what was said before resources/unsubscribe of file:///a was answered
+    left out: what resources/subscribe of file:///no was answered with
+    left out: what completion/complete of `x` of none was answered with
+    ");
+    rehearse!(stage, "rehearse generate busy.journal --as python >/dev/null", @"
+    exit: 0
+    ----- stderr -----
+    left out: a line on stderr
+    left out: busy/own, which is no question about tools, prompts or resources
+    left out: logging/setLevel, which was refused
+    left out: notifications/busy/own, told outside of any call
+    left out: notifications/message, told outside of any call
+    left out: notifications/resources/updated, told outside of any call
+    left out: notifications/tools/list_changed, told outside of any call
+    left out: sampling/createMessage, asked outside of any call
+    left out: tools/call, which does not say of what
+    left out: tools/call, whose params have too large a number, or too many levels
+    left out: tools/call, whose result has too large a number, or too many levels
+    left out: tools/call, without an answer that could be understood
+    left out: how dig was listed before it changed
+    left out: that the server ended by itself
+    left out: what is in `tools` without a name
+    left out: the capability `tasks`
+    ");
+    rehearse!(stage, "rehearse generate busy.journal --as rust -o busy 2>&1 | grep -v ^wrote", @"
+    exit: 0
+    ----- stdout -----
+    left out: a line on stderr
+    left out: busy/own, which is no question about tools, prompts or resources
+    left out: logging/setLevel, which was refused
+    left out: notifications/busy/own, told outside of any call
+    left out: notifications/message, told outside of any call
+    left out: notifications/resources/updated, told outside of any call
+    left out: notifications/tools/list_changed, told outside of any call
+    left out: sampling/createMessage, asked outside of any call
+    left out: tools/call, which does not say of what
+    left out: tools/call, whose params have too large a number, or too many levels
+    left out: tools/call, whose result has too large a number, or too many levels
+    left out: tools/call, without an answer that could be understood
+    left out: how dig was listed before it changed
+    left out: that the server ended by itself
+    left out: what is in `tools` without a name
+    left out: the capability `tasks`
     ");
 }
