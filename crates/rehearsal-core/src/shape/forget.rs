@@ -12,7 +12,7 @@ use crate::report::Severity;
 
 /// Takes out of an object of a type of the table every field that a version does not know, or knows to be something else, however deep
 /// it stands. Keys that no version knows stay.
-pub(crate) fn forget_unknown(type_name: &str, value: &mut Value, revision: Revision) {
+pub fn forget_unknown(type_name: &str, value: &mut Value, revision: Revision) {
     match TABLE.named.get(type_name) {
         Some(Named::Type { body, .. }) => object(body, value, revision),
         Some(Named::Alias(shape)) => inside(shape, value, revision),

@@ -22,8 +22,9 @@ mod table;
 mod versions;
 mod words;
 
-pub(crate) use forget::{forget_in_notification, forget_in_result, forget_unknown, has_code, may_be_said};
+pub(crate) use forget::{forget_in_notification, forget_in_result, has_code, may_be_said};
 
 pub use conversation::{Conversation, Located};
+pub use forget::forget_unknown;
 pub use message::{MAX_FINDINGS, check_notification, check_request, check_response};
 pub use versions::Versions;

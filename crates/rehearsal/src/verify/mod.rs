@@ -15,6 +15,7 @@ mod drift;
 mod listed;
 mod plan;
 mod questions;
+mod spoken;
 mod updates;
 mod verification;
 

@@ -99,6 +99,9 @@ impl Plan {
             Kind::Skipped(reason) => return skipped(call, reason),
             Kind::Compared => {}
         }
+        if call.request.message.params().is_some_and(|params| params.value().is_err()) {
+            return skipped(call, "its params have too large a number, or too many levels");
+        }
         let params = params(&call.request.message);
         if params.get("task").is_some_and(|task| !task.is_null()) {
             return skipped(call, TASK);

@@ -15,6 +15,7 @@ use super::drift::differences;
 use super::listed::Listing;
 use super::plan::{Plan, Step, any_time, called, input_requests, params, reply};
 use super::questions::{self, Questions, Recorded};
+use super::spoken::Spoken;
 use super::updates::Updates;
 use crate::client::{Call as Request, Client, ClientBuilder, ClientError, Protocol};
 
@@ -189,7 +190,7 @@ impl Verification {
                 }
                 let mut request = self.request(&asked, questions, &client);
                 request = rounds.into_iter().fold(request, Request::rounds);
-                self.answered(&asked, &answered, request).await
+                self.answered(&asked, &answered, request, client.revision()).await
             }
         };
         let mut case = Case::ran(name, since.elapsed());
@@ -261,13 +262,14 @@ impl Verification {
             }
         }
         let updated = Reply::Result(RawJson::from_value(&live));
+        let spoken = self.spoken(client.revision());
         let mut findings = Vec::new();
         let view = |value: &Value| {
             let info = if was_modern { &value["_meta"][meta::SERVER_INFO] } else { &value["serverInfo"] };
             let mut view = json!({"serverInfo": {"name": info["name"]}});
             // Each era declares other things.
             if is_modern == was_modern {
-                view["capabilities"] = value["capabilities"].clone();
+                view["capabilities"] = spoken.known("ServerCapabilities", value["capabilities"].clone());
             }
             if let Some(instructions) = value.get("instructions") {
                 view["instructions"] = instructions.clone();
@@ -305,7 +307,7 @@ impl Verification {
             let params = cursor.take().map_or_else(|| json!({}), |cursor: Value| json!({"cursor": cursor}));
             let response = client.request(method.clone(), params).await?;
             if response.error().is_some() {
-                return Ok(self.judged(first, first, &reply_of(&response)?));
+                return Ok(self.judged(first, first, &reply_of(&response)?, client.revision()));
             }
             let page = response.result();
             live.extend(page.get(listing.list).and_then(Value::as_array).into_iter().flatten().cloned());
@@ -322,8 +324,10 @@ impl Verification {
                 recorded.extend(result.get(listing.list).and_then(Value::as_array).into_iter().flatten().cloned());
             }
         }
+        let spoken = self.spoken(client.revision());
         let viewed = |items: &[Value]| {
-            let view = self.viewed(first, json!({listing.list: items}));
+            let all = spoken.shaped(&Reply::Result(RawJson::from_value(&json!({listing.list: items}))), method);
+            let view = self.compare.view(&with_reply(first, &all));
             view["result"][listing.list].as_array().cloned().unwrap_or_default()
         };
         let findings = listing.differences(&viewed(&recorded), &viewed(&live), &place(first));
@@ -334,7 +338,7 @@ impl Verification {
                 object.shift_remove("nextCursor");
                 object.insert(listing.list.to_owned(), if at == 0 { live.clone().into() } else { json!([]) });
             }
-            (page.clone(), Reply::Result(RawJson::from_value(&updated)))
+            (page.clone(), spoken.as_recorded(&Reply::Result(RawJson::from_value(&updated)), method))
         });
         Ok(Found { findings, replies: replies.collect(), ..Found::default() })
     }
@@ -349,9 +353,15 @@ impl Verification {
     }
 
     /// Sends a request again, and compares what comes of it.
-    async fn answered(&self, asked: &Call, answered: &Call, request: Request) -> Result<Found, ClientError> {
+    async fn answered(
+        &self,
+        asked: &Call,
+        answered: &Call,
+        request: Request,
+        revision: Revision,
+    ) -> Result<Found, ClientError> {
         let live = reply_of(&request.await?)?;
-        let mut found = self.judged(asked, answered, &live);
+        let mut found = self.judged(asked, answered, &live, revision);
         let is_open = |reply: &Reply| input_requests(reply).is_some();
         if reply(answered).as_ref().is_some_and(is_open) && is_open(&live) {
             // It still wants to know: what, is compared as questions are, and the state is another one every time.
@@ -363,7 +373,8 @@ impl Verification {
     }
 
     /// Compares a live answer with the recorded one.
-    fn judged(&self, asked: &Call, answered: &Call, live: &Reply) -> Found {
+    fn judged(&self, asked: &Call, answered: &Call, live: &Reply, revision: Revision) -> Found {
+        let spoken = self.spoken(revision);
         // Only the answers are compared: what was asked is what we have sent.
         let without_params = |call: &Call| {
             let mut view = self.compare.view(call);
@@ -375,10 +386,19 @@ impl Verification {
             Part::Call(call) => *call,
             Part::Start(_) | Part::Entry(_) | Part::Finish { .. } => call.clone(),
         };
-        let (before, after) = (clean(answered), clean(&with_reply(answered, live)));
+        let method = asked.request.message.method().cloned().unwrap_or_else(|| "request".into());
+        let shaped = |call: &Call, reply: &Reply| with_reply(call, &spoken.shaped(reply, &method));
+        let recorded = reply(answered).map_or_else(|| answered.clone(), |reply| shaped(answered, &reply));
+        let (before, after) = (clean(&recorded), clean(&shaped(answered, live)));
         let (before, after) = (without_params(&before), without_params(&after));
         let findings = differences(&before, &after, None, Some(&place(asked)));
-        Found { findings, replies: vec![(answered.clone(), live.clone())], ..Found::default() }
+        let updated = spoken.as_recorded(live, &method);
+        Found { findings, replies: vec![(answered.clone(), updated)], ..Found::default() }
+    }
+
+    /// What was spoken when this was recorded, and what is spoken now.
+    fn spoken(&self, live: Revision) -> Spoken {
+        Spoken { recorded: self.plan.revision, live }
     }
 }
 

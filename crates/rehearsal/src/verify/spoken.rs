@@ -1,0 +1,73 @@
+//! Answers of two versions of the protocol in one shape.
+
+use rehearsal_core::answer::adapted;
+use rehearsal_core::message::{Method, Reply};
+use rehearsal_core::protocol::Revision;
+use rehearsal_core::shape::forget_unknown;
+use serde_json::{Value, json};
+
+/// The version in which something was recorded, where that is known, and the one that is spoken now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spoken {
+    pub(super) recorded: Option<Revision>,
+    pub(super) live: Revision,
+}
+
+impl Spoken {
+    /// The older one, where they differ: what only the newer one knows is no difference between two answers.
+    fn older(self) -> Option<Revision> {
+        self.recorded.filter(|recorded| *recorded != self.live).map(|recorded| recorded.min(self.live))
+    }
+
+    /// An answer without what not both versions know. Servers say what is newer in older versions too, so both answers
+    /// have to be shaped, the recorded one and the live one.
+    pub(super) fn shaped(self, reply: &Reply, method: &Method) -> Reply {
+        match self.older() {
+            Some(older) => adapted(reply, method, None, older, &json!({})),
+            None => reply.clone(),
+        }
+    }
+
+    /// What of a value of this type both versions know.
+    pub(super) fn known(self, type_name: &str, mut value: Value) -> Value {
+        if let Some(older) = self.older() {
+            forget_unknown(type_name, &mut value, older);
+        }
+        value
+    }
+
+    /// A live answer as it would have been recorded.
+    pub(super) fn as_recorded(self, live: &Reply, method: &Method) -> Reply {
+        match self.recorded {
+            Some(recorded) => adapted(live, method, Some(self.live), recorded, &json!({})),
+            None => live.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rehearsal_core::json::RawJson;
+
+    fn tools(tool: Value, more: Value) -> Reply {
+        let mut result = json!({"tools": [tool]});
+        result.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        Reply::Result(RawJson::from_value(&result))
+    }
+
+    #[test]
+    fn what_only_one_version_knows_is_no_difference() {
+        let old = json!({"name": "a", "inputSchema": {"type": "object"}});
+        let new = json!({"name": "a", "title": "A", "inputSchema": {"type": "object"}, "icons": []});
+        let modern = json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private"});
+        let spoken = Spoken { recorded: Some(Revision::V2024_11_05), live: Revision::V2026_07_28 };
+        let shaped = |reply: Reply| spoken.shaped(&reply, &Method::TOOLS_LIST);
+        assert_eq!(shaped(tools(old.clone(), json!({}))), shaped(tools(new.clone(), modern.clone())));
+        // A server that says more than its version knows.
+        assert_eq!(shaped(tools(new.clone(), json!({}))), shaped(tools(new.clone(), modern.clone())));
+        assert_eq!(spoken.as_recorded(&tools(new.clone(), modern), &Method::TOOLS_LIST), tools(old, json!({})));
+        let same = Spoken { recorded: Some(Revision::V2024_11_05), live: Revision::V2024_11_05 };
+        assert_eq!(same.shaped(&tools(new.clone(), json!({})), &Method::TOOLS_LIST), tools(new, json!({})));
+    }
+}
