@@ -17,12 +17,14 @@ pub struct Asked {
     pub terms: Terms,
     /// HTTP headers by their names in lower case, an object; empty over stdio.
     pub headers: Value,
+    /// Which conversation it belongs to, among all of this process.
+    pub conversation: u64,
 }
 
 impl Asked {
     /// A request without headers.
     pub fn new(method: Method, params: Value, terms: Terms) -> Asked {
-        Asked { method, params, terms, headers: json!({}) }
+        Asked { method, params, terms, headers: json!({}), conversation: 0 }
     }
 
     /// The refusal of a method that its version does not know.

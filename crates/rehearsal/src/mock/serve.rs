@@ -44,6 +44,7 @@ pub(super) async fn serve(server: Arc<Shared>, connection: Connection) -> Ending
                         tokio::time::sleep(GRAVE).await;
                         session.close();
                         session.abort();
+                        session.server.source().ended(session.number);
                         return Ending::Closed;
                     }
                 },
@@ -61,6 +62,7 @@ pub(super) async fn serve(server: Arc<Shared>, connection: Connection) -> Ending
     // Whoever closes stdin may still read what was asked before; whoever reads nothing is not waited for.
     let _ = tokio::time::timeout(FAREWELL, async { while tasks.join_next().await.is_some() {} }).await;
     session.hang_up().await;
+    session.server.source().ended(session.number);
     ending
 }
 
@@ -156,6 +158,7 @@ fn take_up(
     let terms = Terms::of(&request.method, &params, &memory, source.revisions())?;
     let (era, revision) = (terms.era(), terms.revision);
     let mut asked = Asked::new(request.method.clone(), params, terms);
+    asked.conversation = session.number;
     if let Some(head) = head.filter(|_| source.reads_headers()) {
         asked.headers = headers(head);
     }

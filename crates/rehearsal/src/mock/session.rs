@@ -1,7 +1,7 @@
 //! One conversation: what it remembers, what is in flight, what it asked.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,10 +19,15 @@ use super::server::Shared;
 /// How many requests are worked on at once; more are refused.
 const IN_FLIGHT: usize = 10_000;
 
+/// How many conversations there were. Several servers may answer from one recording, which tells them apart.
+static CONVERSATIONS: AtomicU64 = AtomicU64::new(0);
+
 /// One conversation with one client; over stateless HTTP, with all of them.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) server: Arc<Shared>,
+    /// Which one, among all of this process.
+    pub(super) number: u64,
     sender: Arc<dyn Sender>,
     memory: Mutex<Memory>,
     in_flight: Mutex<HashMap<(Channel, RequestId), InFlight>>,
@@ -57,6 +62,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Session {
     pub(super) fn new(server: Arc<Shared>, sender: Arc<dyn Sender>) -> Session {
         Session {
+            number: CONVERSATIONS.fetch_add(1, Ordering::Relaxed),
             server,
             sender,
             memory: Mutex::default(),

@@ -31,6 +31,9 @@ pub(crate) trait Answers: Debug + Send + Sync {
     /// Begins to answer a request, in any version.
     fn begin(&self, asked: Asked, memory: &mut Memory, world: &World<'_>) -> Begun;
 
+    /// A conversation is over: what is remembered of it can be forgotten.
+    fn ended(&self, conversation: u64);
+
     /// Who is asked about what is [unknown](Begun::Unknown).
     fn forwards(&self) -> Option<Arc<dyn Forwards>>;
 }
@@ -153,6 +156,14 @@ impl Source {
         match self {
             Source::Mock(mock) => mock.begin(asked, memory, state, world),
             Source::Other(other) => other.begin(asked, memory, world),
+        }
+    }
+
+    /// A conversation is over.
+    pub(super) fn ended(&self, conversation: u64) {
+        match self {
+            Source::Mock(_) => {}
+            Source::Other(other) => other.ended(conversation),
         }
     }
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::index::method_key;
 use super::ledger::Ledger;
 use super::options::Repeat;
-use super::progress::{Progress, Taken};
+use super::progress::{Progress, Scope, Taken};
 use super::replay::{Shared, is_selected};
 use super::tape::request;
 use super::tasks::TaskAnswer;
@@ -34,6 +34,10 @@ impl Answers for Shared {
             let why = format!("the recording cannot be read: {error}");
             Begun::Answered(Answer::protocol(Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, why))))
         })
+    }
+
+    fn ended(&self, conversation: u64) {
+        self.progress().ended(conversation);
     }
 
     fn forwards(&self) -> Option<Arc<dyn Forwards>> {
@@ -279,11 +283,12 @@ impl Shared {
         let client = self.client(asked);
         let member = |at| self.tape.index.member(group, at);
         let mut progress = self.progress();
-        let scope = client.map(str::to_owned);
-        let mut taken = progress.take(group, scope, repeat, member, |number| self.suits(client, number))?;
+        let scope =
+            |client: Option<&str>| Scope { conversation: asked.conversation, client: client.map(str::to_owned) };
+        let mut taken = progress.take(group, scope(client), repeat, member, |number| self.suits(client, number))?;
         if taken == Taken::None && client.is_some() {
             // A client that was never recorded hears what the others did.
-            taken = progress.take(group, None, repeat, member, |number| self.suits(None, number))?;
+            taken = progress.take(group, scope(None), repeat, member, |number| self.suits(None, number))?;
         }
         Ok(Some(taken))
     }
@@ -335,7 +340,7 @@ impl Shared {
             rounds = rounds.into_iter().map(Recorded::for_call).collect();
         }
         if let [recorded] = rounds.as_mut_slice() {
-            self.tell_what_pings_heard(recorded)?;
+            self.tell_what_pings_heard(recorded, asked.conversation)?;
         }
         // A client of the handshake era is asked first, and then told that nobody knows what comes next.
         let is_open = rounds.last().is_some_and(|last| last.is_round());

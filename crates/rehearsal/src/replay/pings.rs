@@ -28,11 +28,11 @@ impl Shared {
         let Some(Taken::Fresh(number)) = self.take(key, asked, Repeat::Error)? else { return Ok(None) };
         let recorded = self.tape.recorded(number)?;
         let is_told = !recorded.things.is_empty() && matches!(recorded.reply(), Some(Reply::Result(_)));
-        Ok((is_told && self.progress().tell(number)).then_some((number, key)))
+        Ok((is_told && self.progress().tell(asked.conversation, number)).then_some((number, key)))
     }
 
     /// Puts before the answer of an exchange what was said during the pings before it, unless the client pinged.
-    pub(super) fn tell_what_pings_heard(&self, recorded: &mut Arc<Recorded>) -> io::Result<()> {
+    pub(super) fn tell_what_pings_heard(&self, recorded: &mut Arc<Recorded>, conversation: u64) -> io::Result<()> {
         // Most recordings have none, and no call should pay for them.
         if !self.has_pings {
             return Ok(());
@@ -52,7 +52,7 @@ impl Shared {
                 break;
             }
             let is_told = ping.things.iter().all(|thing| matches!(thing.what, Inside::Entry(_)));
-            if is_told && !ping.things.is_empty() && self.progress().tell(number) {
+            if is_told && !ping.things.is_empty() && self.progress().tell(conversation, number) {
                 heard.push(ping);
             }
         }

@@ -9,11 +9,26 @@ use super::options::Repeat;
 /// Which answers were given.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    cursors: HashMap<(u64, Option<String>), Cursor>,
-    /// A bit for each exchange.
+    conversations: HashMap<u64, Conversation>,
+    /// A bit for each exchange that was given to anybody.
     used: Vec<u64>,
+}
+
+/// What was said in one conversation: each begins anew, as each client that starts a server of its own does. Over
+/// stateless HTTP all clients share one.
+#[derive(Debug, Default)]
+struct Conversation {
+    cursors: HashMap<(u64, Option<String>), Cursor>,
     /// The pings of which everything was said.
     told: HashSet<u32>,
+}
+
+/// To whom answers are given in order.
+#[derive(Clone, Debug)]
+pub(super) struct Scope {
+    pub(super) conversation: u64,
+    /// A name, where that counts.
+    pub(super) client: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -45,12 +60,13 @@ impl Progress {
     pub(super) fn take(
         &mut self,
         group: Group,
-        scope: Option<String>,
+        scope: Scope,
         repeat: Repeat,
         member: impl Fn(u32) -> io::Result<u32>,
         suits: impl Fn(u32) -> io::Result<bool>,
     ) -> io::Result<Taken> {
-        let cursor = self.cursors.entry((group.first, scope)).or_default();
+        let conversation = self.conversations.entry(scope.conversation).or_default();
+        let cursor = conversation.cursors.entry((group.first, scope.client)).or_default();
         while cursor.next < group.count {
             let number = member(cursor.next)?;
             cursor.next += 1;
@@ -60,7 +76,7 @@ impl Progress {
                 if repeat == Repeat::Cycle {
                     cursor.given.push(number);
                 }
-                self.note(number);
+                note(&mut self.used, number);
                 return Ok(Taken::Fresh(number));
             }
         }
@@ -76,24 +92,33 @@ impl Progress {
         })
     }
 
-    /// Whether what was said during a ping is still to be told; from now on it is not.
-    pub(super) fn tell(&mut self, ping: u32) -> bool {
-        self.told.insert(ping)
+    /// Whether what was said during a ping is still to be told in a conversation; from now on it is not.
+    pub(super) fn tell(&mut self, conversation: u64, ping: u32) -> bool {
+        self.conversations.entry(conversation).or_default().told.insert(ping)
+    }
+
+    /// A conversation is over.
+    pub(super) fn ended(&mut self, conversation: u64) {
+        self.conversations.remove(&conversation);
     }
 
     /// Notes that an exchange was given.
     pub(super) fn note(&mut self, number: u32) {
-        let (word, bit) = (number as usize / 64, number % 64);
-        if self.used.len() <= word {
-            self.used.resize(word + 1, 0);
-        }
-        self.used[word] |= 1 << bit;
+        note(&mut self.used, number);
     }
 
     /// Whether an exchange was given.
     pub(super) fn is_used(&self, number: u32) -> bool {
         self.used.get(number as usize / 64).is_some_and(|word| word & (1 << (number % 64)) != 0)
     }
+}
+
+fn note(used: &mut Vec<u64>, number: u32) {
+    let (word, bit) = (number as usize / 64, number % 64);
+    if used.len() <= word {
+        used.resize(word + 1, 0);
+    }
+    used[word] |= 1 << bit;
 }
 
 #[cfg(test)]
@@ -103,7 +128,8 @@ mod tests {
     fn taken(repeat: Repeat, times: usize) -> Vec<Taken> {
         let (mut progress, group) = (Progress::default(), Group { first: 7, count: 3 });
         let suits = |number: u32| Ok(number != 11);
-        (0..times).map(|_| progress.take(group, None, repeat, |at| Ok(10 + at), suits).unwrap()).collect()
+        let scope = || Scope { conversation: 0, client: None };
+        (0..times).map(|_| progress.take(group, scope(), repeat, |at| Ok(10 + at), suits).unwrap()).collect()
     }
 
     #[test]

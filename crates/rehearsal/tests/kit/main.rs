@@ -8,6 +8,7 @@ mod forwards;
 mod listening;
 mod mocks;
 mod recorder;
+mod replayed_clients;
 mod replayed_rounds;
 mod replays;
 mod snapshots;

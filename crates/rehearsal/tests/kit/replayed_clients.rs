@@ -1,0 +1,73 @@
+//! Several clients of one replay.
+
+use rehearsal::Client;
+use rehearsal::client::Protocol;
+use rehearsal::core::protocol::Revision;
+use rehearsal::replay::{Options, Replay};
+use rehearsal::wire::http::server::HttpServer;
+use serde_json::json;
+
+use crate::transcript::{Peer, replay, session};
+
+/// The same call twice, after something that was said while the client pinged.
+const TWICE: &str = r#"
+> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
+> {"id":1,"method":"ping"}
+< {"method":"notifications/tools/list_changed"}
+< {"id":1,"result":{}}
+> {"id":2,"method":"tools/call","params":{"name":"count"}}
+< {"id":2,"result":{"content":[{"type":"text","text":"one"}]}}
+> {"id":3,"method":"tools/call","params":{"name":"count"}}
+< {"id":3,"result":{"content":[{"type":"text","text":"two"}]}}
+"#;
+
+/// Serves a replay over HTTP; its address.
+async fn listening(replay: &Replay) -> String {
+    let mut listener = HttpServer::bind(replay.http_options()).await.unwrap();
+    let (url, server) = (listener.url(), replay.server(|_, _| {}));
+    tokio::spawn(async move {
+        while let Some(connection) = listener.accept().await {
+            let server = server.clone();
+            tokio::spawn(async move { server.serve(connection).await });
+        }
+    });
+    url
+}
+
+async fn count(client: &Client) -> String {
+    let counted = client.call_tool("count", json!({})).await.unwrap().into_result().unwrap();
+    counted["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn each_session_over_http_hears_the_recorded_answers_from_the_first_on() {
+    let replay = replay(&[session("a", TWICE)], Options::default());
+    let url = listening(&replay).await;
+    let connect = |protocol| Client::url(url.clone()).protocol(protocol).connect();
+    let (first, second) = (
+        connect(Protocol::Legacy(Revision::V2025_11_25)).await.unwrap(),
+        connect(Protocol::Legacy(Revision::V2025_06_18)).await.unwrap(),
+    );
+    assert_eq!([count(&first).await, count(&second).await], ["one", "one"]);
+    assert_eq!([count(&first).await, count(&second).await, count(&first).await], ["two", "two", "two"]);
+    // Nobody knows which of them a request without a session comes from.
+    let (first, second) = (connect(Protocol::Modern).await.unwrap(), connect(Protocol::Modern).await.unwrap());
+    assert_eq!([count(&first).await, count(&second).await], ["one", "two"]);
+    assert_eq!(replay.ledger().unwrap().unused, 0);
+}
+
+#[tokio::test]
+async fn what_was_said_during_a_ping_is_told_to_each_client() {
+    let replay = replay(&[session("a", TWICE)], Options::default());
+    for _ in 0..2 {
+        let mut peer = Peer::of(&replay);
+        let hello =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+        peer.say(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})).await;
+        assert_eq!(peer.hear().await.method(), None);
+        peer.say(json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "count"}})).await;
+        assert_eq!(peer.hear().await.method().unwrap(), "notifications/tools/list_changed");
+        assert_eq!(peer.hear().await.method(), None);
+    }
+}
