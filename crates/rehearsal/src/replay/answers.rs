@@ -70,10 +70,13 @@ impl Shared {
             (Era::Modern, "initialize" | "ping") | (Era::Legacy, "server/discover") => {
                 protocol(Reply::Error(asked.no_method()))
             }
-            (Era::Modern, "subscriptions/listen") => Ok(match self.opening.wanted(&asked) {
-                Ok(wanted) => Begun::Listens(wanted, Arc::clone(&self.opening.info)),
-                Err(error) => Begun::Answered(Answer::protocol(Reply::Error(error))),
-            }),
+            (Era::Modern, "subscriptions/listen") => {
+                let opening = self.opening_for(&asked)?;
+                Ok(match opening.wanted(&asked) {
+                    Ok(wanted) => Begun::Listens(wanted, Arc::clone(&opening.info)),
+                    Err(error) => Begun::Answered(Answer::protocol(Reply::Error(error))),
+                })
+            }
             (Era::Legacy, "logging/setLevel") => {
                 let level = asked.params.get("level").and_then(Value::as_str);
                 memory.log_level = level.and_then(LogLevel::named).or(memory.log_level);
@@ -99,17 +102,11 @@ impl Shared {
             Some(Taken::UsedUp(_) | Taken::None) | None => None,
         };
         let recorded = number.map(|number| self.tape.recorded(number)).transpose()?;
-        let mut found = recorded.as_ref().and_then(|recorded| Opening::recorded(&recorded.call));
-        if let (None, Some(client)) = (&found, self.client(&asked)) {
-            // What the server said to clients of its name in the other era.
-            for method in [Method::INITIALIZE, Method::DISCOVER] {
-                let key = self.options.likeness.key(&method, None);
-                if let Some(number) = self.suiting(key, Some(client), 1)?.first() {
-                    found = found.or(Opening::recorded(&self.tape.recorded(*number)?.call));
-                }
-            }
-        }
-        let opening = found.as_ref().unwrap_or(&self.opening);
+        let found = recorded.as_ref().and_then(|recorded| Opening::recorded(&recorded.call));
+        let opening = match found {
+            Some(opening) => Arc::new(opening),
+            None => self.opening_for(&asked)?,
+        };
         let reply = match asked.terms.era() {
             Era::Legacy => opening.initialize(&asked, memory).unwrap_or_else(Reply::Error),
             Era::Modern => opening.discover(&asked),
@@ -120,7 +117,7 @@ impl Shared {
             Some(recorded) => {
                 // What is said after the handshake is said in the version that it settled.
                 let terms = memory.terms().unwrap_or(asked.terms.clone());
-                let info = Arc::clone(&self.opening.info);
+                let info = Arc::clone(&opening.info);
                 let asked = Asked { terms, ..asked };
                 let play = RecordedPlay::new(vec![recorded], asked, key, info, self.options.pace);
                 Ok(Begun::Plays(Performance::Recording(Box::new(play)), Act::Reply(answer)))
@@ -222,7 +219,8 @@ impl Shared {
             return Ok(None);
         }
         let Some(recorded) = self.firsts(used.as_ref(), &asked.method)? else { return Ok(None) };
-        if recorded.is_empty() && !self.opening.capabilities.contains_key(capability) {
+        let opening = self.opening_for(asked)?;
+        if recorded.is_empty() && !opening.capabilities.contains_key(capability) {
             return Ok(None);
         }
         let mut elements = Vec::new();
@@ -240,7 +238,7 @@ impl Shared {
             elements.push(element);
         }
         let reply = Reply::Result(RawJson::from_value(&json!({list: elements})));
-        let reply = adapted(&reply, &asked.method, None, asked.terms.revision, &self.opening.info);
+        let reply = adapted(&reply, &asked.method, None, asked.terms.revision, &opening.info);
         let remark = format!("{} was not recorded; it lists what was used", asked.method);
         Ok(Some(Answer { remarks: vec![remark], ..Answer::protocol(reply) }))
     }
@@ -346,7 +344,8 @@ impl Shared {
         let is_open = rounds.last().is_some_and(|last| last.is_round());
         let will_end = is_open && asked.terms.era() == Era::Legacy;
         let (method, name) = (asked.method.clone(), name(&asked).map(str::to_owned));
-        let info = &self.opening.info;
+        let session = rounds.first().map_or(0, |round| round.session);
+        let info = &self.info_of(session, asked.terms.era())?;
         if let [recorded] = rounds.as_slice()
             && step == 0
             && let Some(answer) = RecordedPlay::at_once(recorded, &asked, info, self.options.pace)

@@ -13,6 +13,7 @@ mod forward;
 mod index;
 mod ledger;
 mod line;
+mod openings;
 mod options;
 mod parked;
 mod pings;

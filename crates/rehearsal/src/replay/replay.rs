@@ -9,13 +9,14 @@ use std::time::Duration;
 use rehearsal_core::answer::{Answer, Called, Opening};
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::Revision;
-use rehearsal_core::trace::{Likeness, subject};
+use rehearsal_core::trace::subject;
 use rehearsal_wire::http::server::{Answers as HttpAnswers, Options as HttpOptions};
 use serde_json::Value;
 
 use super::forward::Upstream;
 use super::index::{Existing, Facts, IndexError, method_key};
 use super::ledger::{LISTED, Ledger, LedgerLine};
+use super::openings::{Openings, pooled};
 use super::options::Options;
 use super::progress::Progress;
 use super::tape::{Tape, request};
@@ -37,7 +38,9 @@ pub(super) struct Shared {
     /// Those that are answered from; `None` for all.
     pub(super) selected: Option<Vec<bool>>,
     /// What is said where no handshake was recorded.
-    pub(super) opening: Opening,
+    pub(super) opening: Arc<Opening>,
+    /// What is said to clients of a name, and in a session.
+    pub(super) openings: Openings,
     /// Whether tasks were recorded.
     pub(super) has_tasks: bool,
     /// Whether pings were.
@@ -97,7 +100,7 @@ impl Replay {
         let open = |existing| {
             let tape = Tape::open(recording, path, &options, existing)?;
             let selected = selected(&tape, &options)?;
-            let opening = opening(&tape, selected.as_deref())?;
+            let opening = pooled(&tape, selected.as_deref())?;
             Ok((tape, selected, opening))
         };
         let (tape, selected, opening) = match open(Existing::Use) {
@@ -116,7 +119,8 @@ impl Replay {
             tape,
             options,
             selected,
-            opening,
+            opening: Arc::new(opening),
+            openings: Openings::default(),
             has_tasks,
             has_pings,
             progress: Mutex::default(),
@@ -222,34 +226,4 @@ fn selected(tape: &Tape, options: &Options) -> io::Result<Option<Vec<bool>>> {
 /// Whether a session is one of those.
 pub(super) fn is_selected(selected: Option<&[bool]>, session: u32) -> bool {
     selected.is_none_or(|all| all.get(session as usize).copied().unwrap_or_default())
-}
-
-/// What is said where no handshake was recorded.
-fn opening(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Opening> {
-    for method in [Method::INITIALIZE, Method::DISCOVER] {
-        let Some(group) = tape.index.group(Likeness::default().key(&method, None))? else { continue };
-        let mut looked_at = 0;
-        for number in tape.members(group, group.count) {
-            let number = number?;
-            if !is_selected(selected, tape.index.exchange(number)?.session) {
-                continue;
-            }
-            if let Some(opening) = Opening::recorded(&tape.recorded(number)?.call) {
-                return Ok(opening);
-            }
-            looked_at += 1;
-            if looked_at >= CANDIDATES {
-                break;
-            }
-        }
-    }
-    let mut used = Vec::new();
-    for method in Method::KNOWN {
-        if tape.index.group(method_key(method))?.is_some() {
-            used.push(*method);
-        }
-    }
-    let first = (0..tape.index.sessions()).find(|session| is_selected(selected, *session));
-    let facts = first.map(|session| tape.index.facts(session)).transpose()?.unwrap_or_default();
-    Ok(Opening::inferred(&facts.server_info, used))
 }

@@ -108,8 +108,10 @@ impl Shared {
                 let ended = task.is_ended() || !is_fresh;
                 let outcome = outcome.filter(|_| ended);
                 outcome.iter().for_each(|outcome| self.progress().note(outcome.number));
-                let said = outcome.map(|outcome| self.said(&outcome, asked));
-                Ok(Some(TaskAnswer::Reply(task.shows(said.as_ref(), asked, &self.opening.info), place)))
+                let session = recorded.as_ref().or(outcome.as_ref().map(|it| &it.recorded)).map(|it| it.session);
+                let info = self.info_of(session.unwrap_or_default(), era)?;
+                let said = outcome.map(|outcome| self.said(&outcome, asked)).transpose()?;
+                Ok(Some(TaskAnswer::Reply(task.shows(said.as_ref(), asked, &info), place)))
             }
             // Only their own era has these, so they were recorded in it.
             ("tasks/result" | "tasks/update", _) if is_used_up => Ok(None),
@@ -117,15 +119,15 @@ impl Shared {
                 let Some(outcome) = self.outcome(id, whose)? else { return Ok(None) };
                 let Some((task, place)) = unshown(id, &outcome) else { return Ok(None) };
                 self.note_all("tasks/get", id, Whose::Session(outcome.recorded.session))?;
-                Ok(Some(TaskAnswer::Reply(task.results(&self.said(&outcome, asked)), place)))
+                Ok(Some(TaskAnswer::Reply(task.results(&self.said(&outcome, asked)?), place)))
             }
             // Nothing waits for it: what a task once asked is not asked in the other era.
-            ("tasks/update", Era::Modern) if recorded.is_none() => Ok(self.outcome(id, whose)?.map(|outcome| {
-                let task = unshown(id, &outcome).map(|(task, _)| task.acknowledges(asked, &self.opening.info));
-                let refused =
-                    || Reply::Error(ErrorReply::new(code::INVALID_PARAMS, format!("there is no task {id:?}")));
-                TaskAnswer::Reply(task.unwrap_or_else(refused), Arc::clone(&outcome.recorded.place))
-            })),
+            ("tasks/update", Era::Modern) if recorded.is_none() => {
+                let Some(outcome) = self.outcome(id, whose)? else { return Ok(None) };
+                let Some((task, place)) = unshown(id, &outcome) else { return Ok(None) };
+                let info = self.info_of(outcome.recorded.session, Era::Modern)?;
+                Ok(Some(TaskAnswer::Reply(task.acknowledges(asked, &info), place)))
+            }
             ("tasks/cancel", era) if recorded.as_ref().is_some_and(|recorded| shape(recorded) != era) => {
                 let why = "this was cancelled in another era, and cannot be cancelled like this here";
                 let place = recorded.map_or_else(|| "tasks/cancel".into(), |recorded| Arc::clone(&recorded.place));
@@ -142,7 +144,8 @@ impl Shared {
             Some(shape) if shape == task.shape => Ok(None),
             Some(_) => {
                 let place = Arc::clone(&recorded.place);
-                Ok(Some(TaskAnswer::Reply(task.begins(asked, &self.opening.info), place)))
+                let info = self.info_of(recorded.session, asked.terms.era())?;
+                Ok(Some(TaskAnswer::Reply(task.begins(asked, &info), place)))
             }
             None => {
                 let whose = Whose::Session(recorded.session);
@@ -154,7 +157,9 @@ impl Shared {
                         self.progress().note(outcome.number);
                         TaskAnswer::Play(outcome.number)
                     }
-                    Some(outcome) => TaskAnswer::Reply(self.said(&outcome, asked), Arc::clone(&outcome.recorded.place)),
+                    Some(outcome) => {
+                        TaskAnswer::Reply(self.said(&outcome, asked)?, Arc::clone(&outcome.recorded.place))
+                    }
                     None => {
                         let why = "this call became a task when it was recorded, and what came of it was not recorded";
                         let error = ErrorReply::new(code::INTERNAL_ERROR, why);
@@ -165,8 +170,9 @@ impl Shared {
         }
     }
 
-    fn said(&self, outcome: &Outcome, asked: &Asked) -> Reply {
-        task_outcome(&outcome.reply, outcome.recorded.revision, asked, &self.opening.info)
+    fn said(&self, outcome: &Outcome, asked: &Asked) -> io::Result<Reply> {
+        let info = self.info_of(outcome.recorded.session, asked.terms.era())?;
+        Ok(task_outcome(&outcome.reply, outcome.recorded.revision, asked, &info))
     }
 
     /// What came of a task, from the last `tasks/result` or `tasks/get` that tells.

@@ -3,10 +3,11 @@
 use rehearsal::Client;
 use rehearsal::client::Protocol;
 use rehearsal::core::protocol::Revision;
-use rehearsal::replay::{Options, Replay};
+use rehearsal::replay::{Options, Replay, Sessions};
 use rehearsal::wire::http::server::HttpServer;
 use serde_json::json;
 
+use crate::replays::client;
 use crate::transcript::{Peer, replay, session};
 
 /// The same call twice, after something that was said while the client pinged.
@@ -69,5 +70,52 @@ async fn what_was_said_during_a_ping_is_told_to_each_client() {
         peer.say(json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "count"}})).await;
         assert_eq!(peer.hear().await.method().unwrap(), "notifications/tools/list_changed");
         assert_eq!(peer.hear().await.method(), None);
+    }
+}
+
+/// A session of a client, with a server of this name, that has this tool, or that prompt.
+fn of_client(client: &str, server: &str, ask: &str) -> String {
+    let hello =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": client, "version": "1"}});
+    let said =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": {"name": server, "version": "1"}});
+    let transcript = format!(
+        r#"
+        > {{"id":0,"method":"initialize","params":{hello}}}
+        < {{"id":0,"result":{said}}}
+        > {{"id":1,"method":"{ask}","params":{{"name":"same"}}}}
+        < {{"id":1,"result":{{"content":[],"messages":[]}}}}
+        "#
+    );
+    session(client, &transcript)
+}
+
+#[tokio::test]
+async fn an_answer_names_the_server_that_gave_it() {
+    let sessions = [of_client("desktop", "one", "tools/call"), of_client("phone", "two", "tools/call")];
+    let by_client = Sessions { by_client: true, ..Sessions::default() };
+    let replay = replay(&sessions, Options { sessions: by_client, ..Options::default() });
+    for (name, server) in [("phone", "two"), ("desktop", "one"), ("fridge", "one")] {
+        let client = client(&replay).client_info(name, "1").modern().connect().await.unwrap();
+        let result = client.call_tool("same", json!({})).await.unwrap().into_result().unwrap();
+        assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], server, "{name}");
+        let listed = client.list_tools().await.unwrap();
+        assert_eq!(listed.len(), 1, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_can_do_is_told_from_the_sessions_that_are_answered_from() {
+    let without_handshake = |session: String| {
+        let lines = session.lines().filter(|line| !line.contains("\"id\":0,"));
+        lines.map(|line| format!("{line}\n")).collect::<String>()
+    };
+    let sessions = [of_client("a", "one", "tools/call"), of_client("b", "two", "prompts/get")].map(without_handshake);
+    let chosen = Sessions { id: Some("b".to_owned()), ..Sessions::default() };
+    let all = [(Options::default(), json!({"tools": {}, "prompts": {}}))];
+    let one = (Options { sessions: chosen, ..Options::default() }, json!({"prompts": {}}));
+    for (options, expected) in all.into_iter().chain([one]) {
+        let client = client(&replay(&sessions, options)).connect().await.unwrap();
+        assert_eq!(*client.server_capabilities(), expected);
     }
 }

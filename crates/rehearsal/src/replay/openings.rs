@@ -1,0 +1,149 @@
+//! What servers said about themselves: in all that is answered from, to clients of one name, in one session.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rehearsal_core::answer::{Asked, Opening};
+use rehearsal_core::message::Method;
+use rehearsal_core::protocol::Era;
+use rehearsal_core::trace::Likeness;
+use serde_json::Value;
+
+use super::answers::LOOKED_AT;
+use super::index::method_key;
+use super::replay::{CANDIDATES, Shared, is_selected};
+use super::tape::{Tape, request};
+
+/// How many are kept in memory.
+const KEPT: usize = 1024;
+
+/// The requests that open a conversation.
+const OPENS: [Method; 2] = [Method::INITIALIZE, Method::DISCOVER];
+
+/// What is known already.
+#[derive(Debug, Default)]
+pub(super) struct Openings {
+    of_clients: Mutex<HashMap<String, Arc<Opening>>>,
+    of_sessions: Mutex<HashMap<u32, Arc<Value>>>,
+}
+
+impl Shared {
+    /// What the server says about itself to this client: what it said to clients of its name, where names count.
+    pub(super) fn opening_for(&self, asked: &Asked) -> io::Result<Arc<Opening>> {
+        let Some(client) = self.client(asked) else { return Ok(Arc::clone(&self.opening)) };
+        let kept = || self.openings.of_clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept().get(client) {
+            return Ok(Arc::clone(known));
+        }
+        let opening = self.said_to(client)?.map_or_else(|| Arc::clone(&self.opening), Arc::new);
+        let mut kept = kept();
+        if kept.len() >= KEPT {
+            kept.clear();
+        }
+        kept.insert(client.to_owned(), Arc::clone(&opening));
+        Ok(opening)
+    }
+
+    fn said_to(&self, client: &str) -> io::Result<Option<Opening>> {
+        for method in OPENS {
+            let key = self.options.likeness.key(&method, None);
+            for number in self.suiting(key, Some(client), CANDIDATES as usize)? {
+                if let Some(opening) = Opening::recorded(&self.tape.recorded(number)?.call) {
+                    return Ok(Some(opening));
+                }
+            }
+        }
+        let all = (0..self.tape.index.exchanges()).take(LOOKED_AT as usize);
+        let its = all.filter_map(|number| match self.suits(Some(client), number) {
+            Ok(suits) => suits.then_some(Ok(number)),
+            Err(error) => Some(Err(error)),
+        });
+        let its = its.collect::<io::Result<Vec<u32>>>()?;
+        if its.is_empty() { Ok(None) } else { inferred(&self.tape, &its).map(Some) }
+    }
+
+    /// Who the server of a session said it is, for answers in an era.
+    pub(super) fn info_of(&self, session: u32, era: Era) -> io::Result<Arc<Value>> {
+        // Nobody was told with each answer before 2026-07-28.
+        if era == Era::Legacy || self.tape.index.sessions() == 1 {
+            return Ok(Arc::clone(&self.opening.info));
+        }
+        let kept = || self.openings.of_sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept().get(&session) {
+            return Ok(Arc::clone(known));
+        }
+        let mut info = None;
+        for method in OPENS {
+            let Some(group) = self.tape.index.group(self.options.likeness.key(&method, None))? else { continue };
+            for number in self.tape.members_of_session(group, session, CANDIDATES as usize)? {
+                let opening = Opening::recorded(&self.tape.recorded(number)?.call);
+                info = opening.map(|opening| opening.info).or(info);
+            }
+        }
+        let said = self.tape.facts(session)?;
+        let info = match info {
+            Some(info) => info,
+            None if said.server_info.contains_key("name") => Opening::inferred(&said.server_info, []).info,
+            None => Arc::clone(&self.opening.info),
+        };
+        let mut kept = kept();
+        if kept.len() >= KEPT {
+            kept.clear();
+        }
+        kept.insert(session, Arc::clone(&info));
+        Ok(info)
+    }
+}
+
+/// What the sessions that are answered from say: the first handshake, or what can be told without one.
+pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Opening> {
+    for method in OPENS {
+        let Some(group) = tape.index.group(Likeness::default().key(&method, None))? else { continue };
+        let mut looked_at = 0;
+        for number in tape.members(group, group.count) {
+            let number = number?;
+            if !is_selected(selected, tape.index.exchange(number)?.session) {
+                continue;
+            }
+            if let Some(opening) = Opening::recorded(&tape.recorded(number)?.call) {
+                return Ok(opening);
+            }
+            looked_at += 1;
+            if looked_at >= CANDIDATES {
+                break;
+            }
+        }
+    }
+    if selected.is_some() {
+        let mut chosen = Vec::new();
+        for session in (0..tape.index.sessions()).filter(|session| is_selected(selected, *session)) {
+            chosen.extend(tape.of_session(session)?.take(LOOKED_AT as usize - chosen.len()));
+        }
+        return inferred(tape, &chosen);
+    }
+    // All of them: the index knows what was used.
+    let mut used = Vec::new();
+    for method in Method::KNOWN {
+        if tape.index.group(method_key(method))?.is_some() {
+            used.push(*method);
+        }
+    }
+    let facts = if tape.index.sessions() == 0 { None } else { Some(tape.facts(0)?) };
+    Ok(Opening::inferred(&facts.map(|facts| facts.server_info.clone()).unwrap_or_default(), used))
+}
+
+/// What can be told of a server whose handshake was not recorded, from what it was asked.
+fn inferred(tape: &Tape, numbers: &[u32]) -> io::Result<Opening> {
+    let (mut used, mut server_info) = (Vec::new(), None);
+    for number in numbers {
+        let recorded = tape.recorded(*number)?;
+        if server_info.is_none() {
+            server_info = Some(tape.facts(recorded.session)?.server_info.clone());
+        }
+        if let Some(method) = request(&recorded).method().filter(|method| !used.contains(*method)) {
+            used.push(method.clone());
+        }
+    }
+    Ok(Opening::inferred(&server_info.unwrap_or_default(), used.iter().map(Method::as_str)))
+}
