@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::listing::List;
+use crate::json::to_json;
 use crate::protocol::{Era, Revision, meta};
 use crate::shape::forget_unknown;
 
@@ -40,7 +41,7 @@ pub(super) fn called(result: &mut Value, revision: Revision) {
         && !object.contains_key("content")
     {
         // Clients that know nothing of structured content read it as text.
-        let text = json!([{"type": "text", "text": structured.to_string()}]);
+        let text = json!([{"type": "text", "text": to_json(structured)}]);
         object.insert("content".to_owned(), text);
     }
     if let Some(Value::Array(blocks)) = object.get_mut("content") {

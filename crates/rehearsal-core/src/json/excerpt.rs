@@ -4,6 +4,8 @@ use std::io;
 
 use serde_json::Value;
 
+use super::long::write_json;
+
 /// How many bytes of a value a message shows.
 pub const DEFAULT_EXCERPT: usize = 80;
 
@@ -19,7 +21,7 @@ const LEAD: usize = 16;
 /// A value of any size costs only what is shown of it.
 pub fn excerpt(value: &Value, limit: usize) -> String {
     let mut bounded = Bounded { bytes: Vec::new(), limit };
-    let cut = serde_json::to_writer(&mut bounded, value).is_err();
+    let cut = write_json(&mut bounded, value).is_err();
     let whole = match std::str::from_utf8(&bounded.bytes) {
         Ok(text) => text.len(),
         Err(error) => error.valid_up_to(),

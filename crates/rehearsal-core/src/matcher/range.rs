@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Bound;
 
-use serde_json::Number;
+use serde_json::{Number, Value};
 
-use crate::json::compare;
+use crate::json::{Kind, compare, compare_values};
 
 /// The numbers between two bounds; compared exactly, so `1` and `1.0` are the same number.
 ///
@@ -52,6 +52,25 @@ impl Range {
             && match &self.high {
                 Bound::Included(high) => compare(number, high) != Ordering::Greater,
                 Bound::Excluded(high) => compare(number, high) == Ordering::Less,
+                Bound::Unbounded => true,
+            }
+    }
+
+    /// Whether a value is a number in the range.
+    pub fn has(&self, value: &Value) -> bool {
+        if let Value::Number(number) = value {
+            return self.contains(number);
+        }
+        let order = |bound: &Number| compare_values(value, &Value::Number(bound.clone()));
+        let is_above = match &self.low {
+            Bound::Included(low) => order(low).is_some_and(Ordering::is_ge),
+            Bound::Excluded(low) => order(low).is_some_and(Ordering::is_gt),
+            Bound::Unbounded => Kind::Number.includes(value),
+        };
+        is_above
+            && match &self.high {
+                Bound::Included(high) => order(high).is_some_and(Ordering::is_le),
+                Bound::Excluded(high) => order(high).is_some_and(Ordering::is_lt),
                 Bound::Unbounded => true,
             }
     }

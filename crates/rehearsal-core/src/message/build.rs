@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::{Body, ErrorReply, Message, Method, Notification, Reply, Request, RequestId, Response};
-use crate::json::RawJson;
+use crate::json::{RawJson, write_json};
 
 impl Message {
     /// A request.
@@ -147,7 +147,7 @@ impl Text {
         self.0.extend_from_slice(key.as_bytes());
         self.0.extend_from_slice(b"\":");
         let start = self.0.len();
-        serde_json::to_writer(&mut self.0, value)?;
+        write_json(&mut self.0, value)?;
         Ok(start..self.0.len())
     }
 

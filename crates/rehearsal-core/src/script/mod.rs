@@ -6,6 +6,7 @@
 
 mod in_order;
 mod located;
+mod long;
 mod meant;
 pub mod mock;
 mod named;

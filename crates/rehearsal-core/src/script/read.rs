@@ -3,6 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_saphyr::{Error, UserMessageFormatter};
 
+use super::long::disguised;
 use super::strict::Strict;
 use super::tree::Tree;
 use super::{Problem, ScriptError, Span};
@@ -17,7 +18,9 @@ const ALIAS_LIMIT: usize = 100_000;
 ///
 /// JSON is YAML, so a file may be either.
 pub fn read<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ScriptError> {
-    parse(text).map_err(|error| ScriptError { file: file.to_owned(), problems: vec![problem(&error, text)] })
+    let disguised = disguised(text);
+    parse(disguised.as_deref().unwrap_or(text))
+        .map_err(|error| ScriptError { file: file.to_owned(), problems: vec![problem(&error, text)] })
 }
 
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
@@ -107,7 +110,7 @@ fn written(text: &str, at: Span) -> &str {
 
 /// Where the value of a key stands, if the place is that of a key.
 fn value_at(text: &str, at: Span) -> Span {
-    Tree::of(text).and_then(|tree| tree.value_of_key(at)).unwrap_or(at)
+    Tree::of(text).ok().and_then(|tree| tree.value_of_key(at)).unwrap_or(at)
 }
 
 /// What to do where a template stands bare: YAML takes its braces for keys.

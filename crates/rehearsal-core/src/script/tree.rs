@@ -11,26 +11,28 @@ use crate::json::{Path, Segment};
 
 /// The places of all values of a file. Made only when something is wrong, to say exactly where.
 #[derive(Debug)]
-pub(super) struct Tree(Located<Node>);
+pub(super) struct Tree(pub(super) Located<Node>);
 
 #[derive(Clone, Debug)]
-enum Node {
+pub(super) enum Node {
     Leaf,
+    /// A number that is no whole one, or too long to be read as one.
+    Float,
     List(Vec<Located<Node>>),
     Keys(Vec<(Located<String>, Located<Node>)>),
 }
 
 impl Tree {
-    /// `None` if the file cannot be read at all.
-    pub(super) fn of(text: &str) -> Option<Tree> {
-        parse(text).ok().map(Tree)
+    /// Fails if the file cannot be read at all.
+    pub(super) fn of(text: &str) -> Result<Tree, serde_saphyr::Error> {
+        parse(text).map(Tree)
     }
 
     /// Where the value of the key at this place stands.
     pub(super) fn value_of_key(&self, key: Span) -> Option<Span> {
         fn within(node: &Located<Node>, key: Span) -> Option<Span> {
             match &node.value {
-                Node::Leaf => None,
+                Node::Leaf | Node::Float => None,
                 Node::List(items) => items.iter().find_map(|item| within(item, key)),
                 Node::Keys(keys) => keys
                     .iter()
@@ -49,7 +51,7 @@ impl Tree {
                     keys.iter().find(|(name, _)| name.value == *key).map(|(_, value)| value)
                 }
                 (Node::List(items), Segment::Index(index)) => items.get(*index),
-                (Node::Leaf | Node::List(_) | Node::Keys(_), Segment::Key(_) | Segment::Index(_)) => None,
+                (Node::Leaf | Node::Float | Node::List(_) | Node::Keys(_), Segment::Key(_) | Segment::Index(_)) => None,
             };
             match inner {
                 Some(inner) => here = inner,
@@ -65,7 +67,7 @@ fn find(node: &Located<Node>, within: Span) -> Option<&Located<Node>> {
         return Some(node);
     }
     match &node.value {
-        Node::Leaf => None,
+        Node::Leaf | Node::Float => None,
         Node::List(items) => items.iter().find_map(|item| find(item, within)),
         Node::Keys(keys) => keys.iter().find_map(|(_, value)| find(value, within)),
     }
@@ -99,7 +101,7 @@ impl<'de> Visitor<'de> for Anything {
     }
 
     fn visit_f64<E: de::Error>(self, _: f64) -> Result<Node, E> {
-        Ok(Node::Leaf)
+        Ok(Node::Float)
     }
 
     fn visit_str<E: de::Error>(self, _: &str) -> Result<Node, E> {

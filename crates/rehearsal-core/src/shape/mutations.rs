@@ -249,8 +249,10 @@ fn a_message_that_is_wrong_everywhere_is_told_about_in_part() {
 }
 
 #[test]
-fn what_no_number_can_hold_is_not_judged() {
-    let findings = answered("tools/call", TASKS, r#""result":{"content":[],"x":1e400}"#);
+fn what_is_nested_too_deep_is_not_judged_and_a_long_number_is() {
+    assert_eq!(answered("tools/call", TASKS, r#""result":{"content":[],"x":1e400}"#), []);
+    let deep = format!(r#""result":{{"content":[],"x":{}{}}}"#, "[".repeat(200), "]".repeat(200));
+    let findings = answered("tools/call", TASKS, &deep);
     assert_eq!(findings.len(), 1);
     assert!(findings[0].message.starts_with("result of tools/call cannot be checked"), "{findings:?}");
 }

@@ -5,12 +5,13 @@ use rehearsal::Client;
 use rehearsal::core::message::Method;
 use rehearsal::core::protocol::code;
 use rehearsal::core::suggest::closest;
+use rehearsal_core::json::RawJson;
 use serde_json::Value;
 
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
-use super::json_input::{JsonInputError, json_input};
+use super::json_input::{JsonInputError, Source, parsed, raw_input};
 use super::output::to_stdout;
 use super::server::{ServerOptions, ShownAs};
 use super::verdict::judged;
@@ -44,7 +45,10 @@ Examples:
 impl Request {
     /// The params as they were written.
     pub(super) fn given(&self) -> Result<Value, JsonInputError> {
-        self.params.as_deref().map_or(Ok(Value::Null), |params| json_input("--params", params))
+        let Some(params) = &self.params else { return Ok(Value::Null) };
+        let raw = raw_input("--params", params)?;
+        let exact = RawJson::parse(raw.get().as_bytes()).and_then(|raw| raw.exact());
+        exact.or_else(|_| parsed(Source::Flag("--params"), raw.get()))
     }
 
     /// Sends the request and prints what comes back.

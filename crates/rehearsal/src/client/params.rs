@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use rehearsal_core::json::{RawJson, write_json};
 use rehearsal_core::message::{Message, Method, RequestId};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
@@ -28,7 +29,7 @@ impl Named {
         text.extend_from_slice(Named::NAME);
         serde_json::to_writer(&mut text, name)?;
         text.extend_from_slice(b",\"arguments\":");
-        serde_json::to_writer(&mut text, arguments)?;
+        write_json(&mut text, arguments)?;
         Ok(Named(text))
     }
 
@@ -42,9 +43,9 @@ impl Named {
         serde_json::Deserializer::from_slice(name).into_iter().next()?.ok()
     }
 
-    /// As a value; an argument that no value can hold makes it an error.
+    /// As a value, with every digit.
     fn value(&self) -> Result<Value, serde_json::Error> {
-        serde_json::from_slice(&[&self.0[..], b"}"].concat())
+        RawJson::parse(&[&self.0[..], b"}"].concat())?.exact()
     }
 }
 

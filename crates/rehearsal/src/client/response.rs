@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use memchr::memmem::Finder;
 use rehearsal_core::exchange::{Exchange, Stamped};
+use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply};
 use rehearsal_core::protocol::Content;
 use rehearsal_core::protocol::content::ResourceContents;
@@ -62,9 +63,10 @@ impl Response {
         }
     }
 
-    /// The whole message, read; `null` in the rare case that it holds what a [`Value`] cannot: see [`Response::bytes`].
+    /// The whole message, read; `null` in the rare case that it is nested too deep for a [`Value`]: see [`Response::bytes`],
+    /// which also has every digit of every number.
     pub fn raw(&self) -> Value {
-        serde_json::from_slice(self.bytes()).unwrap_or_default()
+        RawJson::parse(self.bytes()).and_then(|raw| raw.value()).unwrap_or_default()
     }
 
     /// The whole message, exactly as it came.
@@ -267,15 +269,16 @@ mod tests {
         let mut pairing = Pairing::<()>::default();
         let ask = Message::request(1.into(), Method::TOOLS_CALL, None::<&()>).unwrap();
         pairing.step(Side::Client, Channel::MAIN, Duration::ZERO, ask);
-        let message = Message::parse(r#"{"jsonrpc":"2.0","id":1,"result":{"n":1e400}}"#);
+        let deep = "[".repeat(200) + &"]".repeat(200);
+        let message = Message::parse(format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"n":{deep}}}}}"#));
         let Step::Settled { exchange, .. } = pairing.step(Side::Server, Channel::MAIN, Duration::ZERO, message) else {
             panic!("not settled")
         };
         let response = Response::new(Answered { exchange, status: None });
         assert!(!response.success());
         let told = response.error_message().unwrap();
-        assert!(told.starts_with("the result cannot be read, though it is JSON: number out of range"), "{told}");
-        assert!(response.bytes().ends_with(b"1e400}}"));
+        assert!(told.starts_with("the result cannot be read, though it is JSON: recursion limit"), "{told}");
+        assert!(response.bytes().ends_with(b"]]}}"));
     }
 
     #[test]

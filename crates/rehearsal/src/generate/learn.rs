@@ -111,12 +111,10 @@ impl Learner {
             return Err(if listens { Fate::Used } else { left_out("without an answer that could be understood") });
         };
         let value = match &reply {
-            Reply::Result(result) => {
-                result.value().map_err(|_| left_out("whose result has too large a number, or too many levels"))?
-            }
+            Reply::Result(result) => result.exact().map_err(|_| left_out("whose result has too many levels"))?,
             Reply::Error(error) => {
-                let data = error.data.as_ref().map(RawJson::value).transpose();
-                data.map_err(|_| left_out("whose error has too large a number, or too many levels"))?;
+                let data = error.data.as_ref().map(RawJson::exact).transpose();
+                data.map_err(|_| left_out("whose error has too many levels"))?;
                 Value::Null
             }
         };
@@ -185,8 +183,8 @@ impl Learner {
         inside: &[Inside],
     ) -> Result<(), Fate> {
         let left_out = |why: &str| Fate::left_out(format!("{method}, {why}"));
-        let params = call.request.message.params().map(RawJson::value).transpose();
-        let params = params.map_err(|_| left_out("whose params have too large a number, or too many levels"))?;
+        let params = call.request.message.params().map(RawJson::exact).transpose();
+        let params = params.map_err(|_| left_out("whose params have too many levels"))?;
         let params = params.unwrap_or_default();
         let subject = match method.as_str() {
             "tools/call" | "prompts/get" => params.get("name"),
@@ -241,7 +239,7 @@ impl Learner {
     /// The client has to come back with answers for what this result asks.
     fn asked_again(&mut self, call: &Call, key: RequestKey, mut round: Round) {
         let result = match reply(call) {
-            Some(Reply::Result(result)) => result.value().unwrap_or_default(),
+            Some(Reply::Result(result)) => result.exact().unwrap_or_default(),
             Some(Reply::Error(_)) | None => Value::Null,
         };
         let questions = asked(&result);
@@ -310,8 +308,7 @@ fn asked(result: &Value) -> Vec<Question> {
 
 /// What a server said while it worked on an answer to `during`; `Err` where that is nothing that could be said again.
 fn said_before(inside: &Inside, during: &Method) -> Result<Before, Fate> {
-    let unreadable =
-        |method: &Method| Fate::left_out(format!("{method}, whose params have too large a number, or too many levels"));
+    let unreadable = |method: &Method| Fate::left_out(format!("{method}, whose params have too many levels"));
     match inside {
         Inside::Call(call) if call.asker == Side::Server => match call.request.message.method() {
             Some(method) if *method != Method::PING => {
@@ -344,7 +341,7 @@ fn said_before(inside: &Inside, during: &Method) -> Result<Before, Fate> {
 
 /// Params without what is another one next time: the token, and the stream or task that it belongs to.
 fn stable(params: Option<&RawJson>) -> Option<Value> {
-    let mut params = params.map(RawJson::value).transpose().ok()?.unwrap_or_default();
+    let mut params = params.map(RawJson::exact).transpose().ok()?.unwrap_or_default();
     if let Some(object) = params.as_object_mut() {
         object.shift_remove(meta::PROGRESS_TOKEN);
         if let Some(Value::Object(about)) = object.get_mut("_meta") {

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use minijinja::context;
+use rehearsal_core::json::long;
 use rehearsal_core::message::Method;
 use serde_json::{Map, Value, json};
 
 use super::generated::{Generated, TemplateError};
 use super::learned::{Before, Learned};
-use super::recorded::{Recorded, plain_words, rendered};
+use super::recorded::{Recorded, held, plain_words, rendered};
 
 const TEMPLATE: &str = include_str!("templates/server.py.jinja");
 
@@ -31,7 +32,9 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
     let prompts = with_unlisted(&learned.prompts.items, learned, "prompts/get", |name| json!({"name": name}));
     let (resources, templates) = (&learned.resources.items, &learned.resource_templates.items);
     let asked_for_resources = ["resources/read", "resources/subscribe", "resources/unsubscribe"];
-    let responses = Value::Object(recorded.responses.clone());
+    // Its integers have any length, its floats have not.
+    let is_integer = |digits: &str| !digits.contains(['.', 'e', 'E']);
+    let responses = held(Value::Object(recorded.responses.clone()), is_integer, &mut left_out);
     let context = context! {
         source => plain_words(source),
         name => literal(&learned.name().into()),
@@ -157,7 +160,7 @@ fn one_line(value: &Value) -> String {
         Value::Bool(true) => "True".to_owned(),
         Value::Bool(false) => "False".to_owned(),
         Value::Number(number) => number.to_string(),
-        Value::String(text) => string(text),
+        Value::String(text) => long(value).map_or_else(|| string(text), str::to_owned),
         Value::Array(items) => {
             let items: Vec<_> = items.iter().map(one_line).collect();
             format!("[{}]", items.join(", "))

@@ -1,6 +1,7 @@
 //! What was recorded, as the data of a program.
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use rehearsal_core::json::{DEFAULT_EXCERPT, excerpt, has_long, long, rounded};
 use rehearsal_core::message::{ErrorReply, Method};
 use serde_json::{Map, Value, json};
 
@@ -96,7 +97,7 @@ fn response(answer: &Answered) -> Value {
         Said::Result(result) => drop(response.insert("result".to_owned(), result.clone().into())),
         Said::Error(ErrorReply { code, message, data }) => {
             let mut error = json!({"code": code, "message": message});
-            if let Some(data) = data.as_ref().and_then(|data| data.value().ok()) {
+            if let Some(data) = data.as_ref().and_then(|data| data.exact().ok()) {
                 error["data"] = data;
             }
             response.insert("error".to_owned(), error);
@@ -118,6 +119,27 @@ fn step(before: &Before) -> Value {
             json!({"ask": questions.iter().map(question).collect::<Map<_, _>>()})
         }
         Before::SentAway => "sendAway".into(),
+    }
+}
+
+/// A value as a language can hold it: numbers that are too long for it are rounded, and named among what is left out.
+pub(super) fn held(value: Value, holds: fn(&str) -> bool, left_out: &mut Vec<String>) -> Value {
+    if !has_long(&value) {
+        return value;
+    }
+    match value {
+        Value::Array(items) => items.into_iter().map(|item| held(item, holds, left_out)).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(key, value)| (key, held(value, holds, left_out))).collect(),
+        other => match long(&other) {
+            Some(digits) if !holds(digits) => {
+                let words = format!("some digits of {}", excerpt(&other, DEFAULT_EXCERPT));
+                if !left_out.contains(&words) {
+                    left_out.push(words);
+                }
+                rounded(&other).into_owned()
+            }
+            Some(_) | None => other,
+        },
     }
 }
 

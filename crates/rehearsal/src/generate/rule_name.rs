@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use rehearsal_core::json::{text, to_json};
 use serde_json::{Map, Value};
 
 /// How long a name may be, in characters.
@@ -72,11 +73,13 @@ impl RuleNames {
         let told: Vec<_> = self.telling.iter().filter_map(|key| Some((key, arguments.get(key)?))).collect();
         let name = match &told[..] {
             [] => "the rest".to_owned(),
-            [(_, Value::String(text))] if !text.trim().is_empty() => text.clone(),
+            [(_, value)] if text(value).is_some_and(|text| !text.trim().is_empty()) => {
+                text(value).unwrap_or_default().to_owned()
+            }
             several => {
-                let part = |(key, value): &(&String, &Value)| match value {
-                    Value::String(text) => format!("{key} {text}"),
-                    other => format!("{key} {other}"),
+                let part = |(key, value): &(&String, &Value)| match text(value) {
+                    Some(text) => format!("{key} {text}"),
+                    None => format!("{key} {}", to_json(value)),
                 };
                 several.iter().map(part).collect::<Vec<_>>().join(", ")
             }

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::generated::{Generated, TemplateError};
 use super::learned::Learned;
 use super::python::{module_name, subscribes, with_unlisted};
-use super::recorded::{Recorded, plain_words, rendered};
+use super::recorded::{Recorded, held, plain_words, rendered};
 
 const BEFORE: &str = include_str!("templates/before.rs.jinja");
 const CARGO: &str = include_str!("templates/Cargo.toml.jinja");
@@ -59,6 +59,8 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
         "prompts": prompts,
         "responses": recorded.responses,
     });
+    let mut left_out = recorded.left_out;
+    let data = held(data, |_| false, &mut left_out);
     let mut files = vec![("src/recorded.json".to_owned(), format!("{data:#}\n"))];
     for (name, template) in [
         ("Cargo.toml", CARGO),
@@ -70,5 +72,5 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
         files.push((name.to_owned(), rendered(template, &context)?));
     }
     files.sort();
-    Ok(Generated { files, left_out: recorded.left_out })
+    Ok(Generated { files, left_out })
 }

@@ -93,7 +93,7 @@ impl Call {
             };
             match reply {
                 Some(Reply::Result(result)) => {
-                    let read = result.value().map_err(|error| format!("the client's answer cannot be read: {error}"));
+                    let read = result.exact().map_err(|error| format!("the client's answer cannot be read: {error}"));
                     answers.push((name, read));
                 }
                 Some(Reply::Error(error)) => {

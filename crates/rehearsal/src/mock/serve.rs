@@ -148,7 +148,7 @@ fn take_up(
 ) -> Result<Option<Answer>, ErrorReply> {
     let params = match &request.params {
         None => json!({}),
-        Some(params) => params.value().map_err(|error| ErrorReply::new(code::INVALID_PARAMS, error.to_string()))?,
+        Some(params) => params.exact().map_err(|error| ErrorReply::new(code::INVALID_PARAMS, error.to_string()))?,
     };
     if !params.is_object() {
         return Err(ErrorReply::new(code::INVALID_PARAMS, "params must be an object"));

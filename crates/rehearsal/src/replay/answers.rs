@@ -231,7 +231,7 @@ impl Shared {
             if capability == "tools" {
                 element["inputSchema"] = json!({"type": "object"});
             }
-            let given = request(&recorded).params().and_then(|params| params.field("arguments")?.value().ok());
+            let given = request(&recorded).params().and_then(|params| params.field("arguments")?.exact().ok());
             if let Some(Value::Object(given)) = given.filter(|_| capability == "prompts") {
                 element["arguments"] = given.keys().map(|name| json!({"name": name})).collect();
             }
@@ -321,7 +321,7 @@ impl Shared {
     fn redacted(&self, asked: &Asked) -> Option<RequestKey> {
         let message = Message::request(RequestId::Number(0), asked.method.clone(), Some(&asked.params)).ok()?;
         let redacted = self.options.redaction.message(&message)?;
-        let params = redacted.params()?.value().ok()?;
+        let params = redacted.params()?.exact().ok()?;
         Some(self.options.likeness.key(&asked.method, Some(&params)))
     }
 

@@ -286,7 +286,7 @@ impl Ears {
         if told.method == Method::PROGRESS || told.method == Method::CANCELLED {
             return;
         }
-        let params = told.params.as_ref().and_then(|params| params.value().ok());
+        let params = told.params.as_ref().and_then(|params| params.exact().ok());
         self.hear(Heard::Told(told.method.clone(), params.unwrap_or_default()));
     }
 }
@@ -371,7 +371,7 @@ async fn pass_on(line: Weak<Line>, mut heard: mpsc::UnboundedReceiver<Heard>) {
                     let standing = line.standing.clone();
                     tokio::spawn(async move {
                         let said = match standing.ask(&question).await {
-                            Some(Reply::Result(result)) => Ok(result.value().unwrap_or_default()),
+                            Some(Reply::Result(result)) => Ok(result.exact().unwrap_or_default()),
                             Some(Reply::Error(error)) => Err(error),
                             None => Err(nobody()),
                         };

@@ -43,7 +43,7 @@ impl Shared {
         let recorded = self.suiting(key, None, CANDIDATES as usize)?;
         for number in &recorded {
             let recorded = self.tape.recorded(*number)?;
-            let params = request(&recorded).params().and_then(|params| params.value().ok());
+            let params = request(&recorded).params().and_then(|params| params.exact().ok());
             if !at.finds(&Likeness::default().view(&asked.method, params.as_ref())) {
                 return Ok(false);
             }
@@ -74,7 +74,7 @@ impl Shared {
         let mut recorded = Vec::new();
         for number in self.alike(asked, CANDIDATES as usize)? {
             let found = self.tape.recorded(number)?;
-            let params = request(&found).params().and_then(|params| params.value().ok());
+            let params = request(&found).params().and_then(|params| params.exact().ok());
             let view = self.options.likeness.view(&asked.method, params.as_ref());
             recorded.push((found.place.to_string(), view));
         }

@@ -100,7 +100,7 @@ impl Plan {
             Kind::Compared => {}
         }
         if call.request.message.params().is_some_and(|params| params.value().is_err()) {
-            return skipped(call, "its params have too large a number, or too many levels");
+            return skipped(call, "its params have too many levels");
         }
         let params = params(&call.request.message);
         if params.get("task").is_some_and(|task| !task.is_null()) {
@@ -179,12 +179,12 @@ impl Plan {
             };
             self.revision = agreed.and_then(|version| version.parse().ok()).or(self.revision);
             let declared = params.and_then(|params| params.field("capabilities"));
-            self.capabilities = declared.and_then(|declared| declared.value().ok()).or(self.capabilities.take());
+            self.capabilities = declared.and_then(|declared| declared.exact().ok()).or(self.capabilities.take());
         } else if let Some(version) = version.and_then(|version| version.text()) {
             self.revision = self.revision.or(version.parse().ok());
             if self.capabilities.is_none() {
                 let declared = about.and_then(|about| about.field(meta::CLIENT_CAPABILITIES));
-                self.capabilities = declared.and_then(|declared| declared.value().ok());
+                self.capabilities = declared.and_then(|declared| declared.exact().ok());
             }
         }
     }
@@ -200,7 +200,7 @@ pub(super) fn reply(call: &Call) -> Option<Reply> {
 
 /// The params of a request; `null` where it has none.
 pub(super) fn params(message: &Message) -> Value {
-    message.params().and_then(|params| params.value().ok()).unwrap_or_default()
+    message.params().and_then(|params| params.exact().ok()).unwrap_or_default()
 }
 
 /// What a request is called in a report: `tools/call echo`.
@@ -216,7 +216,7 @@ pub(super) fn called(message: &Message) -> String {
 pub(super) fn input_requests(reply: &Reply) -> Option<Map<String, Value>> {
     let Reply::Result(result) = reply else { return None };
     result.field("resultType").and_then(|kind| kind.text()).filter(|kind| kind == "input_required")?;
-    let asked = result.field("inputRequests").and_then(|asked| asked.value().ok());
+    let asked = result.field("inputRequests").and_then(|asked| asked.exact().ok());
     Some(asked.and_then(|asked| asked.as_object().cloned()).unwrap_or_default())
 }
 

@@ -243,7 +243,7 @@ impl Verification {
         let Some(Reply::Result(result)) = reply(call) else {
             return Found::default();
         };
-        let mut recorded = result.value().unwrap_or_default();
+        let mut recorded = result.exact().unwrap_or_default();
         let is_modern = client.revision().era() == Era::Modern;
         let was_modern = call.request.message.method() == Some(&Method::DISCOVER);
         let mut live = recorded.clone();
@@ -320,7 +320,7 @@ impl Verification {
         let mut recorded = Vec::new();
         for page in pages {
             if let Some(Reply::Result(result)) = reply(page) {
-                let result = result.value().unwrap_or_default();
+                let result = result.exact().unwrap_or_default();
                 recorded.extend(result.get(listing.list).and_then(Value::as_array).into_iter().flatten().cloned());
             }
         }

@@ -17,7 +17,7 @@ pub fn adapted(reply: &Reply, method: &Method, from: Option<Revision>, to: Revis
     }
     match reply {
         Reply::Error(error) => Reply::Error(refused(error, method, to)),
-        Reply::Result(raw) => match raw.value() {
+        Reply::Result(raw) => match raw.exact() {
             Ok(Value::Object(object)) => {
                 let result = completed(object, method.as_str(), from, to, info);
                 Reply::Result(RawJson::from_value(&result))

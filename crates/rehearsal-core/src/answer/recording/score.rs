@@ -112,7 +112,7 @@ impl Writing {
         let Some(notification) = message.as_notification() else { return };
         self.wait(entry.at);
         self.take_turn(entry.seq, entry.at, after);
-        let params = notification.params.as_ref().and_then(|params| params.value().ok());
+        let params = notification.params.as_ref().and_then(|params| params.exact().ok());
         let params = params.unwrap_or_default();
         self.steps.push(Step::Notify { method: notification.method.clone(), params });
     }
@@ -160,7 +160,7 @@ impl Writing {
     fn question(&mut self, call: &Call) -> Question {
         self.asked += 1;
         let method = call.request.message.method().cloned().unwrap_or(Method::PING);
-        let params = call.request.message.params().and_then(|params| params.value().ok());
+        let params = call.request.message.params().and_then(|params| params.exact().ok());
         let mut params = params.filter(Value::is_object).unwrap_or_default();
         // A progress token is good for one conversation only.
         if let Some(meta) = params.get_mut("_meta").and_then(Value::as_object_mut) {
@@ -182,7 +182,7 @@ fn is_cancellation(thing: &Inside) -> bool {
 /// The questions of a round of `input_required`; none where it has only state.
 fn asked_for(message: &Message) -> Option<Vec<Question>> {
     let crate::message::Reply::Result(result) = &message.as_response()?.reply else { return None };
-    let requests = result.field("inputRequests").and_then(|requests| requests.value().ok());
+    let requests = result.field("inputRequests").and_then(|requests| requests.exact().ok());
     let requests = requests.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
     let question = |(name, request): (String, Value)| {
         let method = request.get("method").and_then(Value::as_str)?.into();

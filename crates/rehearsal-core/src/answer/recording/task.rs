@@ -32,16 +32,16 @@ impl RecordedTask {
     pub fn begun(reply: &Reply) -> Option<RecordedTask> {
         let Reply::Result(result) = reply else { return None };
         if let Some(task) = result.field("task") {
-            return RecordedTask::read(task.value().ok()?, Era::Legacy);
+            return RecordedTask::read(task.exact().ok()?, Era::Legacy);
         }
         let is_task = result.field("resultType").and_then(|kind| kind.text()).is_some_and(|kind| kind == "task");
-        if is_task { RecordedTask::read(result.value().ok()?, Era::Modern) } else { None }
+        if is_task { RecordedTask::read(result.exact().ok()?, Era::Modern) } else { None }
     }
 
     /// How far a task was, from the answer to `tasks/get`.
     pub fn shown(reply: &Reply, shape: Era) -> Option<RecordedTask> {
         let Reply::Result(result) = reply else { return None };
-        RecordedTask::read(result.value().ok()?, shape)
+        RecordedTask::read(result.exact().ok()?, shape)
     }
 
     fn read(task: Value, shape: Era) -> Option<RecordedTask> {
@@ -116,11 +116,11 @@ impl RecordedTask {
         let mut shown = self.fields(era, status);
         match outcome {
             Some(Reply::Result(result)) if era == Era::Modern => {
-                shown.insert("result".to_owned(), result.value().unwrap_or_default());
+                shown.insert("result".to_owned(), result.exact().unwrap_or_default());
             }
             Some(Reply::Error(error)) if era == Era::Modern => {
                 let mut failed = json!({"code": error.code, "message": error.message});
-                if let Some(data) = error.data.as_ref().and_then(|data| data.value().ok()) {
+                if let Some(data) = error.data.as_ref().and_then(|data| data.exact().ok()) {
                     failed["data"] = data;
                 }
                 shown.insert("error".to_owned(), failed);
@@ -144,7 +144,7 @@ impl RecordedTask {
         match outcome {
             Reply::Error(_) => outcome.clone(),
             Reply::Result(result) => {
-                let mut result = result.value().unwrap_or_default();
+                let mut result = result.exact().unwrap_or_default();
                 if let (Some(result), Value::Object(related)) = (result.as_object_mut(), related_task(&self.id)) {
                     let about = result.entry("_meta").or_insert_with(|| json!({}));
                     if let Some(about) = about.as_object_mut() {
@@ -168,7 +168,7 @@ pub fn task_outcome(outcome: &Reply, from: Option<Revision>, asked: &Asked, info
 
 /// The answer to `tasks/result` without the name of its task, which means nothing to whoever does not know it.
 fn nameless(result: &RawJson) -> RawJson {
-    let mut value = result.value().unwrap_or_default();
+    let mut value = result.exact().unwrap_or_default();
     if let Some(object) = value.as_object_mut()
         && let Some(Value::Object(about)) = object.get_mut("_meta")
     {

@@ -128,7 +128,7 @@ impl Asked {
     fn new(call: &Call, likeness: &Likeness) -> Option<Asked> {
         let message = &call.request.message;
         let method = message.method()?;
-        let params = message.params().and_then(|params| params.value().ok());
+        let params = message.params().and_then(|params| params.exact().ok());
         let params = params.as_ref();
         let agreed = (*method == Method::INITIALIZE).then(|| answered(call, "protocolVersion")).flatten();
         Some(Asked {
@@ -164,7 +164,7 @@ impl Rounds {
 /// A member of the result.
 fn answered(call: &Call, key: &str) -> Option<Value> {
     let Reply::Result(result) = &call.response.as_ref()?.message.as_response()?.reply else { return None };
-    result.field(key)?.value().ok()
+    result.field(key)?.exact().ok()
 }
 
 fn claims(params: Option<&Value>) -> Option<&Value> {

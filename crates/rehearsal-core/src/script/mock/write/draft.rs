@@ -256,7 +256,7 @@ fn says(says: &Says, kind: Kind, listed: &Value) -> Map<String, Value> {
         Says::Template(result) => said::result(result, kind, listed),
         Says::Error(error) => {
             let mut said = json!({"code": error.code, "message": super::literal(&error.message)});
-            if let Some(data) = error.data.as_ref().and_then(|data| data.value().ok()) {
+            if let Some(data) = error.data.as_ref().and_then(|data| data.exact().ok()) {
                 said["data"] = super::literal_value(&data);
             }
             Map::from_iter([("error".to_owned(), said)])

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::literal::{literal, literal_value};
+use crate::json::{Kind, rounded};
 use crate::script::mock::LogLevel;
 
 /// What happens before an answer, in the words of the wire.
@@ -48,11 +49,12 @@ fn notification(method: &str, params: &Value) -> Value {
     let text = |key: &str| params.get(key).and_then(Value::as_str);
     let known = |level: &&str| LogLevel::named(level).is_some();
     let own = match method {
-        "notifications/progress" if params.get("progress").is_some_and(Value::is_number) => {
+        "notifications/progress" if params.get("progress").is_some_and(|it| Kind::Number.includes(it)) => {
+            // How far something is can be told by a float.
             let mut said = Map::new();
-            said.insert("progress".to_owned(), params["progress"].clone());
-            if let Some(total) = params.get("total").filter(|total| total.is_number()) {
-                said.insert("total".to_owned(), total.clone());
+            said.insert("progress".to_owned(), rounded(&params["progress"]).into_owned());
+            if let Some(total) = params.get("total").filter(|total| Kind::Number.includes(total)) {
+                said.insert("total".to_owned(), rounded(total).into_owned());
             }
             if let Some(message) = text("message") {
                 said.insert("message".to_owned(), literal(message).into());
