@@ -4,7 +4,7 @@ use super::hit::Kind;
 use super::key::{self, Doubt};
 use super::needle::{self, Needle};
 use super::scan::{Scan, after_scheme_word};
-use super::{pseudonym, token};
+use super::{private_key, pseudonym, token};
 
 /// How deep JSON texts in strings of JSON texts are followed.
 const NESTING: usize = 16;
@@ -121,13 +121,8 @@ impl Scan<'_> {
 
     /// `-----BEGIN RSA PRIVATE KEY-----`, its lines, and its end, where that is there.
     fn private_key(&mut self, text: &str, start: usize) {
-        let head = &text[start..];
-        let Some(label) = head["-----BEGIN ".len()..].split("-----").next() else { return };
-        if !label.ends_with("PRIVATE KEY") && !label.ends_with("PRIVATE KEY BLOCK") {
-            return;
-        }
-        let body = (start + "-----BEGIN ".len() + label.len() + "-----".len()).min(text.len());
-        let end = text[body..].find("-----END").map_or(text.len(), |offset| body + offset);
+        let Some(body) = private_key::body(text.as_bytes(), start) else { return };
+        let end = private_key::end(text.as_bytes(), body);
         let inner = text[body..end].trim_matches(|edge: char| edge.is_whitespace());
         let inner_start = body + (text[body..end].len() - text[body..end].trim_start().len());
         self.hide(text, inner_start.min(end)..inner_start.min(end) + inner.len(), Kind::PrivateKey);

@@ -5,7 +5,7 @@ use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::{Message, Reason};
 use rehearsal_core::trace::What;
 
-use super::open_key::OpenKey;
+use super::across_lines::OpenKey;
 use super::unfinished::{Kept, Pieces};
 
 /// How much of a line that is too long is kept.

@@ -13,6 +13,7 @@
 //! A recording never disturbs what it records: a full disk, a file that may not be written or a hook that panics
 //! are told to whoever listens to [notices](Notice), and the conversation goes on.
 
+mod across_lines;
 mod append;
 mod clock;
 mod fold;
@@ -23,7 +24,6 @@ mod intercept;
 mod lines;
 mod log;
 mod notice;
-mod open_key;
 mod orphans;
 mod recorder;
 mod recover;

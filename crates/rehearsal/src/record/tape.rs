@@ -12,11 +12,11 @@ use rehearsal_core::redact::{Hit, Redaction};
 use rehearsal_core::trace::{End, Entry, InLog, Start, What, write_entry, write_lines, write_start};
 use serde_json::{Map, Value};
 
+use super::across_lines::AcrossLines;
 use super::clock::Clock;
 use super::hooks::Caller;
 use super::log::Log;
 use super::notice::Notice;
-use super::open_key::OpenKeys;
 use super::recorder::Recorder;
 use super::session_id::session_id;
 use super::spool::Spool;
@@ -59,7 +59,7 @@ struct Running {
     lines: Vec<u8>,
     /// And to the log.
     log_lines: Vec<u8>,
-    keys: OpenKeys,
+    across: AcrossLines,
 }
 
 /// What is put on a tape.
@@ -211,8 +211,8 @@ impl Running {
             let log = Log::open(path).and_then(|mut log| log.append(&lines).map(|()| log));
             log.map_err(|error| recorder.tell(&stopped(path, &error))).ok()
         });
-        let (keys, log_lines) = Default::default();
-        Running { session_id, clock, next: 0, spool, cut_off: None, log, lines, log_lines, keys }
+        let (across, log_lines) = Default::default();
+        Running { session_id, clock, next: 0, spool, cut_off: None, log, lines, log_lines, across }
     }
 
     fn put<'b>(&mut self, recorder: &Recorder, passed: impl IntoIterator<Item = Passed<'b>>) {
@@ -237,7 +237,7 @@ impl Running {
             let redaction = &recorder.settings.redaction;
             let (what, hits) = match redaction.is_none() {
                 true => (what, Vec::new()),
-                false => self.keys.judged(what, |what| redacted(redaction, what)),
+                false => self.across.judged(what, |what| redacted(redaction, what)),
             };
             let hits = match &what {
                 // The whole line has the same secrets.

@@ -126,10 +126,13 @@ fn secrets_over_a_pipe_are_nowhere() {
 }
 
 #[test]
-fn a_key_over_several_lines_is_nowhere() {
+fn a_secret_over_several_lines_is_nowhere() {
     for log in ["", "--log log.jsonl"] {
         let key = format!("{}\n{}\n", secret("first"), secret("second"));
-        let said = format!("before\n-----BEGIN RSA PRIVATE KEY-----\n{key}-----END RSA PRIVATE KEY-----\nafter it\n");
+        let said = format!(
+            "before\n-----BEGIN RSA PRIVATE KEY-----\n{key}-----END RSA PRIVATE KEY-----\nafter it\npassword:\n{}\n",
+            secret("below")
+        );
         let stage = Stage::new().file("said.txt", &said);
         let slowly = "while read -r line; do echo \"$line\"; echo \"$line\" >&2; done";
         let recorded = stage.play(&format!("rehearse record -o trace.jsonl {log} -- sh -c '{slowly}' < said.txt"));
@@ -137,7 +140,7 @@ fn a_key_over_several_lines_is_nowhere() {
         assert!(recorded.contains(&secret("first")), "what passes is not changed: {recorded}");
         std::fs::remove_file(stage.path().join("said.txt")).unwrap();
         let text = everything(&stage, &["trace", "journal"]);
-        without_secrets(&text, &["first", "second"]);
+        without_secrets(&text, &["first", "second", "below"]);
         assert!(text.contains("before") && text.contains("after it"), "{text}");
     }
 }

@@ -1,0 +1,205 @@
+//! Secrets that stand on several lines, each of which looks harmless: private keys, and values on the line after their name.
+
+use rehearsal_core::exchange::Side;
+use rehearsal_core::message::{Message, Reason};
+use rehearsal_core::redact::{Edge, PRIVATE_KEY, last_edge};
+use rehearsal_core::trace::What;
+
+/// After so many lines a key that has not ended is none.
+const LINES: u16 = 200;
+/// How much of a line is kept to read the next one with it.
+const LEAD: usize = 128;
+
+/// Whether the lines of one stream are inside of a key, and how many may still be.
+#[derive(Debug, Default)]
+pub(super) struct OpenKey(u16);
+
+impl OpenKey {
+    /// Takes the next lines; whether they are inside of a key that began before them.
+    pub(super) fn takes(&mut self, lines: &[u8]) -> bool {
+        let is_inside = self.is_open();
+        self.0 = match last_edge(lines) {
+            Some(Edge::Begins) => LINES,
+            Some(Edge::Ends) => 0,
+            None => self.0.saturating_sub(1),
+        };
+        is_inside
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.0 > 0
+    }
+}
+
+/// What the lines of one stream leave open.
+#[derive(Debug, Default)]
+struct Stream {
+    key: OpenKey,
+    /// The end of the last line, without its secrets, where that is the name of something: `password:`. Otherwise empty.
+    lead: Vec<u8>,
+}
+
+impl Stream {
+    /// What has to be read before a line to understand it.
+    fn before(&self) -> Vec<u8> {
+        match self.key.is_open() {
+            true => PRIVATE_KEY.into(),
+            false => self.lead.clone(),
+        }
+    }
+
+    /// Goes on after a line; `kept` is what is kept of it.
+    fn pass(&mut self, line: &[u8], kept: &[u8]) {
+        self.key.takes(line);
+        let end = kept.trim_ascii_end();
+        // What stands under a name may be an empty line further down.
+        if !end.is_empty() {
+            self.lead = match end.ends_with(b":") || end.ends_with(b"=") {
+                true => [last(end), b" "].concat(),
+                false => Vec::new(),
+            };
+        }
+    }
+}
+
+/// The last characters of a text.
+fn last(text: &[u8]) -> &[u8] {
+    let cut = text.len().saturating_sub(LEAD);
+    let inside = text[cut..].iter().take_while(|byte| **byte & 0xC0 == 0x80).count();
+    &text[cut + inside..]
+}
+
+/// What is open in all the streams of a session.
+#[derive(Debug, Default)]
+pub(super) struct AcrossLines {
+    stderr: Stream,
+    client: Stream,
+    server: Stream,
+}
+
+impl AcrossLines {
+    /// Takes out the secrets of what happened, with `redact`: what is inside of a key, or stands under a name, is put behind
+    /// that for it.
+    ///
+    /// ```text
+    /// password:        ──►  password:
+    /// hunter2          ──►  password: hunter2   ──►  password: [redacted:…]   ──►  [redacted:…]
+    /// ```
+    pub(super) fn judged<T>(&mut self, what: What, redact: impl Fn(What) -> (What, T)) -> (What, T) {
+        let Some((stream, line)) = self.stream(&what) else { return redact(what) };
+        let before = stream.before();
+        let (what, found) = match before.is_empty() || line.trim_ascii().is_empty() {
+            true => redact(what),
+            false => {
+                let (judged, found) = redact(changed(what.clone(), |text| [&before, text].concat()));
+                match text(&judged).is_some_and(|text| text.starts_with(&before)) {
+                    true => (changed(judged, |text| text[before.len()..].to_vec()), found),
+                    // What stands before it became part of a secret, so nothing of it is there any more.
+                    false => (judged, found),
+                }
+            }
+        };
+        // Pieces are of a line that has not ended.
+        if !matches!(what, What::Piece { .. }) {
+            stream.pass(&line, text(&what).unwrap_or_default());
+        }
+        (what, found)
+    }
+
+    /// The stream that something came on, and the line that it is, where it is one that people may have written.
+    fn stream(&mut self, what: &What) -> Option<(&mut Stream, Vec<u8>)> {
+        let stream = match what {
+            What::Stderr { .. } => &mut self.stderr,
+            What::Message { from, message, .. } if message.as_garbled().is_some() => self.of(*from),
+            What::Piece { from, .. } => self.of(*from),
+            _ => return None,
+        };
+        Some((stream, text(what)?.to_vec()))
+    }
+
+    fn of(&mut self, side: Side) -> &mut Stream {
+        match side {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        }
+    }
+}
+
+/// The text of a line.
+fn text(what: &What) -> Option<&[u8]> {
+    match what {
+        What::Stderr { line } => Some(line.as_bytes()),
+        What::Message { message, .. } => Some(message.raw()),
+        What::Piece { bytes, .. } => Some(bytes),
+        What::Http { .. } | What::Event { .. } | What::ChannelEnded { .. } | What::Ended(_) => None,
+    }
+}
+
+/// The same with another text.
+fn changed(what: What, change: impl FnOnce(&[u8]) -> Vec<u8>) -> What {
+    match what {
+        What::Stderr { line } => What::Stderr { line: String::from_utf8_lossy(&change(line.as_bytes())).into_owned() },
+        What::Message { from, channel, message, event_id } => {
+            let reason = message.as_garbled().map_or(Reason::Purposeless, |garbled| garbled.reason.clone());
+            let message = Message::garbled(change(message.raw()), reason);
+            What::Message { from, channel, message, event_id }
+        }
+        What::Piece { from, channel, offset, bytes } => {
+            What::Piece { from, channel, offset, bytes: change(&bytes).into() }
+        }
+        what => what,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rehearsal_core::redact::Redaction;
+
+    use super::*;
+
+    fn kept(lines: &[&str]) -> String {
+        let redaction = Redaction::standard();
+        let mut across = AcrossLines::default();
+        let kept = lines.iter().map(|line| {
+            let (what, _) = across.judged(What::Stderr { line: (*line).to_owned() }, |what| redaction.what(what));
+            String::from_utf8_lossy(text(&what).unwrap()).into_owned()
+        });
+        kept.collect::<Vec<_>>().join("|")
+    }
+
+    #[test]
+    fn a_value_on_the_line_after_its_name_is_judged_with_it() {
+        let hidden = [
+            &["password:", "hunter2"][..],
+            &["Enter the API_KEY =", "", "  hunter2"],
+            &["token=9aF2kQ71xVb0LmZe4tRw password:", "hunter2"],
+            &[&*format!("{}x password:", "ä".repeat(200)), "hunter2"],
+        ];
+        for lines in hidden {
+            let kept = kept(lines);
+            assert!(!kept.contains("hunter2") && kept.contains("[redacted:"), "{kept}");
+            assert!(!kept.contains("9aF2"), "{kept}");
+        }
+        let open = [
+            &["options:", "hunter2"][..],
+            &["password:", "waiting for the client to say it"],
+            &["password:", "", "Server is up", "hunter2"],
+            &["the password", "hunter2"],
+        ];
+        for lines in open {
+            assert_eq!(kept(lines), lines.join("|"));
+        }
+    }
+
+    #[test]
+    fn a_key_ends_where_it_says_so_or_after_very_many_lines() {
+        let end = ["-----BEGIN PRIVATE KEY-----", "MIIE", "-----END PRIVATE KEY-----", "after"];
+        let shown = kept(&end);
+        assert!(!shown.contains("MIIE") && shown.ends_with("|after"), "{shown}");
+        let mut endless = vec!["-----BEGIN PRIVATE KEY-----"];
+        endless.extend(["abcd"; LINES as usize]);
+        endless.push("after");
+        let shown = kept(&endless);
+        assert!(!shown.contains("abcd") && shown.ends_with("|after"), "{shown}");
+    }
+}
