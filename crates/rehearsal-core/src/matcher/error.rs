@@ -50,6 +50,11 @@ impl Problem {
 }
 
 impl MatcherError {
+    /// Whether the key at the place is wrong, not what stands under it.
+    pub(crate) fn is_about_key(&self) -> bool {
+        matches!(self.problem, Problem::BadPath { .. })
+    }
+
     /// The same error with advice.
     #[must_use]
     pub(super) fn hint(mut self, hint: impl Into<String>) -> MatcherError {

@@ -211,7 +211,8 @@ impl Parser {
                 let matcher = parser.matcher(operand)?;
                 let at = At::compile(written, matcher);
                 at.map(|at| Matcher::At(Box::new(at))).map_err(|problem| {
-                    let hint = "a JSON path begins with `$`: $.items[*].name";
+                    let hint =
+                        "the keys under `at` are JSON paths, which begin with `$`: at: { $.items[*].name: Oslo }";
                     problem.at(&parser.path).hint(hint)
                 })
             })

@@ -15,6 +15,7 @@ mod problem;
 mod read;
 mod strict;
 mod tree;
+mod utf8;
 
 pub use in_order::InOrder;
 pub use located::Located;
@@ -22,3 +23,4 @@ pub use meant::{Meaning, Meant, When};
 pub use named::Named;
 pub use problem::{Problem, ScriptError, Span};
 pub use read::read;
+pub use utf8::text;

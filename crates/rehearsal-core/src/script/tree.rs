@@ -44,21 +44,32 @@ impl Tree {
 
     /// Where the value at `path` inside the value at `within` stands; as near as can be told.
     pub(super) fn find(&self, within: Span, path: &Path) -> Span {
-        let Some(mut here) = find(&self.0, within) else { return within };
+        self.follow(within, path).map_or(within, |(_, value)| value)
+    }
+
+    /// Where the key of that value stands, if it has one.
+    pub(super) fn find_key(&self, within: Span, path: &Path) -> Span {
+        self.follow(within, path).map_or(within, |(key, value)| key.unwrap_or(value))
+    }
+
+    /// The places of a value and of its key; from the top of the file where nothing else is known.
+    fn follow(&self, within: Span, path: &Path) -> Option<(Option<Span>, Span)> {
+        let mut here = if within == Span::START { &self.0 } else { find(&self.0, within)? };
+        let mut key_at = None;
         for segment in path.segments() {
             let inner = match (&here.value, segment) {
                 (Node::Keys(keys), Segment::Key(key)) => {
-                    keys.iter().find(|(name, _)| name.value == *key).map(|(_, value)| value)
+                    keys.iter().find(|(name, _)| name.value == *key).map(|(name, value)| (Some(name.at), value))
                 }
-                (Node::List(items), Segment::Index(index)) => items.get(*index),
+                (Node::List(items), Segment::Index(index)) => items.get(*index).map(|item| (None, item)),
                 (Node::Leaf | Node::Float | Node::List(_) | Node::Keys(_), Segment::Key(_) | Segment::Index(_)) => None,
             };
             match inner {
-                Some(inner) => here = inner,
+                Some((at, inner)) => (key_at, here) = (at, inner),
                 None => break,
             }
         }
-        here.at
+        Some((key_at, here.at))
     }
 }
 

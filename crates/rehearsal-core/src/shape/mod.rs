@@ -14,6 +14,7 @@ mod conversation;
 mod forget;
 mod headers;
 mod message;
+mod misspelt;
 #[cfg(test)]
 mod mutations;
 mod parse;
@@ -23,6 +24,8 @@ mod versions;
 mod words;
 
 pub(crate) use forget::{forget_in_notification, forget_in_result, has_code, may_be_said};
+
+pub(crate) use misspelt::misspelt;
 
 pub use conversation::{Conversation, Located};
 pub use forget::forget_unknown;

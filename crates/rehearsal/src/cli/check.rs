@@ -46,9 +46,10 @@ impl Check {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let mut wrong = 0;
         for path in &self.files {
-            let text = text(path)?;
+            let bytes = bytes(path)?;
             let file = path.display().to_string();
-            let problems = check(&file, &text, otherwise(self.schema_fill));
+            let problems = check(&file, &bytes, otherwise(self.schema_fill));
+            let text = String::from_utf8_lossy(&bytes);
             wrong += problems.len();
             if self.json {
                 to_stdout(|out| as_json(&file, &problems, out))?;
@@ -67,13 +68,13 @@ impl Check {
     }
 }
 
-/// The text of a file, or of stdin.
-fn text(path: &PathBuf) -> Result<String, Failure> {
+/// What is in a file, or comes on stdin.
+fn bytes(path: &PathBuf) -> Result<Vec<u8>, Failure> {
     let read = if path.as_os_str() == "-" {
-        let mut text = String::new();
-        std::io::stdin().lock().read_to_string(&mut text).map(|_| text)
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
     } else {
-        std::fs::read_to_string(path)
+        std::fs::read(path)
     };
     read.map_err(|cause| Failure::Unreadable { path: path.clone(), cause })
 }

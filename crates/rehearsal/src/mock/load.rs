@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rehearsal_core::answer::harness::{Harness, MOCK_FILE};
 use rehearsal_core::answer::{Mock, Source};
 use rehearsal_core::script::mock::{self, Otherwise};
-use rehearsal_core::script::{Problem, ScriptError};
+use rehearsal_core::script::{self, Problem, ScriptError};
 
 /// Which files make a mock, and how they are read.
 #[derive(Clone, Debug, Default)]
@@ -63,9 +63,12 @@ impl Files {
         noted.extend(self.paths.iter().cloned());
         let mut read = Vec::new();
         for path in &self.paths {
-            let text = std::fs::read_to_string(path);
-            let text = text.map_err(|cause| LoadError::Unreadable { path: path.clone(), cause })?;
-            read.push((path.display().to_string(), text));
+            let bytes = std::fs::read(path).map_err(|cause| LoadError::Unreadable { path: path.clone(), cause })?;
+            let file = path.display().to_string();
+            let text = script::text(&file, bytes.clone()).map_err(|error| LoadError::Wrong {
+                errors: vec![(error, String::from_utf8_lossy(&bytes).into_owned())],
+            })?;
+            read.push((file, text));
         }
         match &self.harness {
             None => compile_noting(&read, self.otherwise, noted),
@@ -79,8 +82,12 @@ impl Files {
 
 /// What is wrong with the text of a file, in the order of the file: everything that would keep it from being served, the
 /// files that it names included.
-pub fn check(file: &str, text: &str, otherwise: Otherwise) -> Vec<Problem> {
-    match compile(&[(file.to_owned(), text.to_owned())], otherwise) {
+pub fn check(file: &str, text: &[u8], otherwise: Otherwise) -> Vec<Problem> {
+    let text = match script::text(file, text.to_vec()) {
+        Ok(text) => text,
+        Err(error) => return error.problems,
+    };
+    match compile(&[(file.to_owned(), text)], otherwise) {
         Ok(_) | Err(LoadError::Unreadable { .. }) => Vec::new(),
         Err(LoadError::Wrong { errors }) => errors.into_iter().flat_map(|(error, _)| error.problems).collect(),
     }

@@ -17,7 +17,8 @@ fn each_broken_file_gets_a_located_error() {
     let mut all = String::new();
     for file in files {
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
-        let stage = Stage::new().file(&name, &std::fs::read_to_string(&file).unwrap());
+        let stage = Stage::new();
+        std::fs::copy(&file, stage.path().join(&name)).unwrap();
         let played = stage.play(&format!("rehearse check {name}"));
         assert!(played.starts_with("exit: 2\n"), "{name}: {played}");
         all += &format!("{played}\n");

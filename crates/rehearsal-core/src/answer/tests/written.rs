@@ -80,6 +80,16 @@ fn whatever_is_listed_is_listed_again_byte_for_byte() {
 }
 
 #[test]
+fn a_capability_that_looks_like_a_slip_is_written_as_a_comment() {
+    let capabilities = json!({"tols": {}, "sampling": {}});
+    let latest = Revision::ALL[Revision::ALL.len() - 1];
+    let draft = Draft { server: Some(json!({"name": "n", "version": "1"})), ..Draft::default() };
+    let written = faithful(draft, capabilities.as_object().unwrap(), latest).unwrap().written();
+    assert!(written.contains("# It also declares, in words that are nearly the protocol's: $.tols\n"), "{written}");
+    assert_eq!(mock(&written).capabilities(latest), json!({"sampling": {}}), "{written}");
+}
+
+#[test]
 fn whatever_was_said_is_said_again() {
     let results = [
         text("plain"),

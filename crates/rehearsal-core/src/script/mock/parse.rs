@@ -24,8 +24,11 @@ pub fn parse(file: &str, text: &str, otherwise: Otherwise) -> Result<MockFile, S
     let tree = Tree::of(text);
     let mut problems: Vec<_> = found
         .into_iter()
-        .map(|check::Inner { mut problem, path }| {
-            let exact = |tree: &Tree| -> Span { tree.find(problem.at, &path) };
+        .map(|check::Inner { mut problem, path, about }| {
+            let exact = |tree: &Tree| match about {
+                check::About::Value => tree.find(problem.at, &path),
+                check::About::Key => tree.find_key(problem.at, &path),
+            };
             problem.at = tree.as_ref().map_or(problem.at, exact);
             problem
         })

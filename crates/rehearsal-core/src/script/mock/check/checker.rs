@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::json::Path;
+use crate::json::{Path, Segment};
 use crate::matcher::MatcherError;
 use crate::protocol::Revision;
 use crate::script::mock::names::{has_scheme, is_tool_name, variables};
 use crate::script::mock::{AnswerRule, Ask, FaultKind, FaultRule, MockFile, Otherwise, Prompt, Resource, Step, Tool};
 use crate::script::{Located, Meaning, Meant, Problem, Span, When};
+use crate::shape::misspelt;
 
 /// What else can be done about something without an answer.
 const OR_MADE_UP: &str = "or have answers made up with --schema-fill";
@@ -19,6 +20,16 @@ const OR_MADE_UP: &str = "or have answers made up with --schema-fill";
 pub(crate) struct Inner {
     pub(crate) problem: Problem,
     pub(crate) path: Path,
+    pub(crate) about: About,
+}
+
+/// What of a place a problem is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    /// What stands there.
+    Value,
+    /// The key that it stands under.
+    Key,
 }
 
 /// Collects what is wrong.
@@ -37,7 +48,7 @@ pub(crate) fn check(mock: &MockFile, otherwise: Otherwise) -> Vec<Inner> {
 
 impl Checker {
     pub(super) fn say(&mut self, at: Span, message: impl Into<String>) -> &mut Problem {
-        self.found.push(Inner { problem: Problem::new(at, message), path: Path::root() });
+        self.found.push(Inner { problem: Problem::new(at, message), path: Path::root(), about: About::Value });
         &mut self.found.last_mut().expect("one was just put there").problem
     }
 
@@ -47,7 +58,7 @@ impl Checker {
 
     /// A problem at a place inside what stands at a place.
     pub(super) fn inside(&mut self, at: Span, path: Path, message: String, hint: String) {
-        self.found.push(Inner { problem: Problem::new(at, message).hint(hint), path });
+        self.found.push(Inner { problem: Problem::new(at, message).hint(hint), path, about: About::Value });
     }
 
     fn file(&mut self, mock: &MockFile) {
@@ -66,6 +77,7 @@ impl Checker {
         {
             self.say(Span::START, "`versions` is empty: nothing could be served");
         }
+        self.capabilities(&mock.capabilities);
         if let Some(size) = &mock.page_size
             && size.value == 0
         {
@@ -91,6 +103,18 @@ impl Checker {
             self.answers(&template.answers, Kind::Resource);
         }
         mock.faults.iter().for_each(|fault| self.fault(fault));
+    }
+
+    /// A word that is nearly one of the protocol's is a slip; others are the server's own.
+    fn capabilities(&mut self, capabilities: &Map<String, Value>) {
+        let capabilities = Value::Object(capabilities.clone());
+        for (path, meant) in misspelt("ServerCapabilities", &capabilities) {
+            let Some(Segment::Key(key)) = path.segments().last() else { continue };
+            let message = format!("unknown capability `{key}`");
+            let hint = format!("did you mean `{meant}`? What is your own belongs under `experimental` or `extensions`");
+            let path = Path::root().join("capabilities").concat(&path);
+            self.found.push(Inner { problem: Problem::new(Span::START, message).hint(hint), path, about: About::Key });
+        }
     }
 
     fn unique<'a>(&mut self, kind: &str, names: impl Iterator<Item = &'a Located<String>>) {
@@ -332,8 +356,9 @@ impl Checker {
     }
 
     fn inner(&mut self, at: Span, error: MatcherError) {
+        let about = if error.is_about_key() { About::Key } else { About::Value };
         let problem = Problem { at, message: error.problem.to_string(), hint: error.hint };
-        self.found.push(Inner { problem, path: error.path });
+        self.found.push(Inner { problem, path: error.path, about });
     }
 }
 

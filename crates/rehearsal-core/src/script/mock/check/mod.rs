@@ -4,4 +4,4 @@ mod arguments;
 mod checker;
 mod content;
 
-pub(crate) use checker::{Inner, check};
+pub(crate) use checker::{About, Inner, check};

@@ -6,10 +6,12 @@ use serde_json::{Map, Value, json};
 
 use super::step::{DraftStep, milliseconds};
 use super::{listed, said};
+use crate::json::Segment;
 use crate::message::ErrorReply;
 use crate::protocol::Revision;
 use crate::script::mock::Validate;
 use crate::script::page::{Element, Key, Node, written};
+use crate::shape::misspelt;
 
 /// A mock file before it is written. Everything is as it was on the wire; the words of the file come when it is written.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -157,9 +159,7 @@ impl Draft {
             let comment = "The versions of the protocol that are spoken; all of them without this line.".to_owned();
             keys.push(Key { comment, ..Key::new("versions", json!(versions)) });
         }
-        if !self.capabilities.is_empty() {
-            keys.push(Key::new("capabilities", Value::Object(self.capabilities.clone())));
-        }
+        keys.extend(self.capabilities_written());
         if let Some(validate) = self.validate {
             keys.push(Key::new("validate", validate.name()));
         }
@@ -261,5 +261,28 @@ fn says(says: &Says, kind: Kind, listed: &Value) -> Map<String, Value> {
             }
             Map::from_iter([("error".to_owned(), said)])
         }
+    }
+}
+
+impl Draft {
+    /// What a check would take for a slip cannot be said in a file, so a comment says it.
+    fn capabilities_written(&self) -> Option<Key> {
+        let mut capabilities = Value::Object(self.capabilities.clone());
+        let slips = misspelt("ServerCapabilities", &capabilities);
+        slips.iter().for_each(|(path, _)| forget(&mut capabilities, path.segments()));
+        let slips: Vec<String> = slips.iter().map(|(path, _)| path.to_string()).collect();
+        let comment = match slips.is_empty() {
+            true => String::new(),
+            false => format!("It also declares, in words that are nearly the protocol's: {}", slips.join(", ")),
+        };
+        (!self.capabilities.is_empty()).then(|| Key { comment, ..Key::new("capabilities", capabilities) })
+    }
+}
+
+fn forget(value: &mut Value, path: &[Segment]) {
+    match path {
+        [Segment::Key(key)] => drop(value.as_object_mut().and_then(|map| map.shift_remove(key))),
+        [Segment::Key(key), rest @ ..] => value.get_mut(key).into_iter().for_each(|inner| forget(inner, rest)),
+        [] | [Segment::Index(_), ..] => {}
     }
 }
