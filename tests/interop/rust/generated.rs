@@ -423,27 +423,53 @@ async fn what_is_made_from_the_reference_server_declares_and_subscribes_like_it(
     }
 }
 
+/// What `rehearse verify` says of a server, and its status.
+fn verified(trace: &Trace, more: &[&str], server: &[OsString]) -> (Option<i32>, String) {
+    let mut verify = Command::new(rehearse());
+    verify.arg("verify").arg(trace.path("trace.jsonl")).args(more).arg("--").args(server).stdin(Stdio::null());
+    let ran = verify.output().unwrap();
+    let said = String::from_utf8(ran.stdout).unwrap() + &String::from_utf8(ran.stderr).unwrap();
+    (ran.status.code(), said)
+}
+
+/// The resources of the reference server say what time it is.
+const TIMES: [&str; 4] =
+    ["--ignore", "$.result.contents[*]['text','blob']", "--ignore", "$.result.content[*].resource"];
+
 #[tokio::test]
 async fn a_real_server_is_verified_against_its_own_recording() {
     let trace = everything().await;
-    let verify = |more: &[&str]| {
-        let mut verify = Command::new(rehearse());
-        verify.arg("verify").arg(trace.path("trace.jsonl")).args(more).arg("--");
-        verify.args([node(), npm_server("server-everything")]).arg("stdio").stdin(Stdio::null());
-        let ran = verify.output().unwrap();
-        let said = String::from_utf8(ran.stdout).unwrap() + &String::from_utf8(ran.stderr).unwrap();
-        (ran.status.code(), said)
-    };
-    // Its resources say what time it is.
+    let server: [OsString; 3] = [node().into(), npm_server("server-everything").into(), "stdio".into()];
+    let verify = |more: &[&str]| verified(&trace, more, &server);
     let (status, said) = verify(&[]);
     assert_eq!(status, Some(1), "{said}");
     assert!(said.contains("~ tools/call get-resource-reference"), "{said}");
-    let times = ["--ignore", "$.result.contents[*]['text','blob']", "--ignore", "$.result.content[*].resource"];
-    let (status, said) = verify(&times);
+    let (status, said) = verify(&TIMES);
+    assert_eq!(status, Some(0), "{said}");
+    // In an older version too: what that does not know is no difference.
+    let (status, said) = verify(&[&["--protocol", "2024-11-05"][..], &TIMES].concat());
     assert_eq!(status, Some(0), "{said}");
     // What was updated is as recorded, but for what has changed since.
     let (status, said) = verify(&["--update"]);
     assert_eq!(status, Some(0), "{said}");
-    let (status, said) = verify(&times);
+    let (status, said) = verify(&TIMES);
     assert_eq!(status, Some(0), "{said}");
+}
+
+#[tokio::test]
+async fn a_recording_of_one_era_is_verified_in_the_other() {
+    let script = folder().join("servers/fastmcp_server.py");
+    let server: [OsString; 3] = [python("python").into(), script.into(), "stdio".into()];
+    let trace = fastmcp().await;
+    for protocol in ["2025-11-25", "2024-11-05", "2026-07-28"] {
+        let (status, said) = verified(&trace, &["--protocol", protocol], &server);
+        assert_eq!(status, Some(0), "{protocol}: {said}");
+    }
+    // The answers of another version are written as the recording has them.
+    let (status, said) = verified(&trace, &["--update", "--protocol", "2025-11-25"], &server);
+    assert_eq!(status, Some(0), "{said}");
+    let (status, said) = verified(&trace, &[], &server);
+    assert_eq!(status, Some(0), "{said}");
+    let check = Command::new(rehearse()).args(["trace", "check"]).arg(trace.path("trace.jsonl")).output().unwrap();
+    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 }

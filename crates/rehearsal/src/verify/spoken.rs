@@ -1,8 +1,8 @@
 //! Answers of two versions of the protocol in one shape.
 
 use rehearsal_core::answer::adapted;
-use rehearsal_core::message::{Method, Reply};
-use rehearsal_core::protocol::Revision;
+use rehearsal_core::message::{ErrorReply, Method, Reply};
+use rehearsal_core::protocol::{Revision, code};
 use rehearsal_core::shape::forget_unknown;
 use serde_json::{Value, json};
 
@@ -22,9 +22,13 @@ impl Spoken {
     /// An answer without what not both versions know. Servers say what is newer in older versions too, so both answers
     /// have to be shaped, the recorded one and the live one.
     pub(super) fn shaped(self, reply: &Reply, method: &Method) -> Reply {
-        match self.older() {
-            Some(older) => adapted(reply, method, None, older, &json!({})),
-            None => reply.clone(),
+        let Some(older) = self.older() else { return reply.clone() };
+        match adapted(reply, method, None, older, &json!({})) {
+            // Each era has its own code for a resource that is not there, and not every server says of which it speaks.
+            Reply::Error(error) if error.code == code::INVALID_PARAMS && *method == Method::RESOURCES_READ => {
+                Reply::Error(ErrorReply { code: older.resource_not_found(), ..error })
+            }
+            shaped => shaped,
         }
     }
 
@@ -36,10 +40,10 @@ impl Spoken {
         value
     }
 
-    /// A live answer as it would have been recorded.
-    pub(super) fn as_recorded(self, live: &Reply, method: &Method) -> Reply {
+    /// A live answer as it would have been recorded; `info` is who the server says it is.
+    pub(super) fn as_recorded(self, live: &Reply, method: &Method, info: &Value) -> Reply {
         match self.recorded {
-            Some(recorded) => adapted(live, method, Some(self.live), recorded, &json!({})),
+            Some(recorded) => adapted(live, method, Some(self.live), recorded, info),
             None => live.clone(),
         }
     }
@@ -66,7 +70,13 @@ mod tests {
         assert_eq!(shaped(tools(old.clone(), json!({}))), shaped(tools(new.clone(), modern.clone())));
         // A server that says more than its version knows.
         assert_eq!(shaped(tools(new.clone(), json!({}))), shaped(tools(new.clone(), modern.clone())));
-        assert_eq!(spoken.as_recorded(&tools(new.clone(), modern), &Method::TOOLS_LIST), tools(old, json!({})));
+        assert_eq!(
+            spoken.as_recorded(&tools(new.clone(), modern), &Method::TOOLS_LIST, &Value::Null),
+            tools(old, json!({}))
+        );
+        let missing = |code| Reply::Error(ErrorReply::new(code, "no such resource"));
+        let read = |code| spoken.shaped(&missing(code), &Method::RESOURCES_READ);
+        assert_eq!(read(code::RESOURCE_NOT_FOUND), read(code::INVALID_PARAMS));
         let same = Spoken { recorded: Some(Revision::V2024_11_05), live: Revision::V2024_11_05 };
         assert_eq!(same.shaped(&tools(new.clone(), json!({})), &Method::TOOLS_LIST), tools(new, json!({})));
     }

@@ -190,7 +190,7 @@ impl Verification {
                 }
                 let mut request = self.request(&asked, questions, &client);
                 request = rounds.into_iter().fold(request, Request::rounds);
-                self.answered(&asked, &answered, request, client.revision()).await
+                self.answered(&asked, &answered, request, &client).await
             }
         };
         let mut case = Case::ran(name, since.elapsed());
@@ -248,7 +248,10 @@ impl Verification {
         let was_modern = call.request.message.method() == Some(&Method::DISCOVER);
         let mut live = recorded.clone();
         if let Some(object) = live.as_object_mut() {
-            object.insert("capabilities".to_owned(), client.server_capabilities().clone());
+            // Each era declares other things.
+            if is_modern == was_modern {
+                object.insert("capabilities".to_owned(), client.server_capabilities().clone());
+            }
             match client.instructions() {
                 Some(instructions) => drop(object.insert("instructions".to_owned(), instructions.into())),
                 None => drop(object.shift_remove("instructions")),
@@ -267,7 +270,6 @@ impl Verification {
         let view = |value: &Value| {
             let info = if was_modern { &value["_meta"][meta::SERVER_INFO] } else { &value["serverInfo"] };
             let mut view = json!({"serverInfo": {"name": info["name"]}});
-            // Each era declares other things.
             if is_modern == was_modern {
                 view["capabilities"] = spoken.known("ServerCapabilities", value["capabilities"].clone());
             }
@@ -307,7 +309,7 @@ impl Verification {
             let params = cursor.take().map_or_else(|| json!({}), |cursor: Value| json!({"cursor": cursor}));
             let response = client.request(method.clone(), params).await?;
             if response.error().is_some() {
-                return Ok(self.judged(first, first, &reply_of(&response)?, client.revision()));
+                return Ok(self.judged(first, first, &reply_of(&response)?, client));
             }
             let page = response.result();
             live.extend(page.get(listing.list).and_then(Value::as_array).into_iter().flatten().cloned());
@@ -338,7 +340,10 @@ impl Verification {
                 object.shift_remove("nextCursor");
                 object.insert(listing.list.to_owned(), if at == 0 { live.clone().into() } else { json!([]) });
             }
-            (page.clone(), spoken.as_recorded(&Reply::Result(RawJson::from_value(&updated)), method))
+            (
+                page.clone(),
+                spoken.as_recorded(&Reply::Result(RawJson::from_value(&updated)), method, client.server_info()),
+            )
         });
         Ok(Found { findings, replies: replies.collect(), ..Found::default() })
     }
@@ -358,10 +363,10 @@ impl Verification {
         asked: &Call,
         answered: &Call,
         request: Request,
-        revision: Revision,
+        client: &Client,
     ) -> Result<Found, ClientError> {
         let live = reply_of(&request.await?)?;
-        let mut found = self.judged(asked, answered, &live, revision);
+        let mut found = self.judged(asked, answered, &live, client);
         let is_open = |reply: &Reply| input_requests(reply).is_some();
         if reply(answered).as_ref().is_some_and(is_open) && is_open(&live) {
             // It still wants to know: what, is compared as questions are, and the state is another one every time.
@@ -373,8 +378,8 @@ impl Verification {
     }
 
     /// Compares a live answer with the recorded one.
-    fn judged(&self, asked: &Call, answered: &Call, live: &Reply, revision: Revision) -> Found {
-        let spoken = self.spoken(revision);
+    fn judged(&self, asked: &Call, answered: &Call, live: &Reply, client: &Client) -> Found {
+        let spoken = self.spoken(client.revision());
         // Only the answers are compared: what was asked is what we have sent.
         let without_params = |call: &Call| {
             let mut view = self.compare.view(call);
@@ -392,7 +397,7 @@ impl Verification {
         let (before, after) = (clean(&recorded), clean(&shaped(answered, live)));
         let (before, after) = (without_params(&before), without_params(&after));
         let findings = differences(&before, &after, None, Some(&place(asked)));
-        let updated = spoken.as_recorded(live, &method);
+        let updated = spoken.as_recorded(live, &method, client.server_info());
         Found { findings, replies: vec![(answered.clone(), updated)], ..Found::default() }
     }
 
