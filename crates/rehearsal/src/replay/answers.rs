@@ -15,10 +15,10 @@ use rehearsal_core::script::mock::LogLevel;
 use rehearsal_core::trace::{RequestKey, subject};
 use serde_json::{Value, json};
 
-use super::index::method_key;
+use super::index::{Group, method_key};
 use super::ledger::Ledger;
 use super::options::Repeat;
-use super::progress::{Progress, Scope, Taken};
+use super::progress::{Alike, Progress, Scope, Taken};
 use super::replay::{Shared, is_selected};
 use super::tape::request;
 use super::tasks::TaskAnswer;
@@ -27,6 +27,31 @@ use crate::mock::{Answers, Forwards};
 
 /// How many recordings are looked at for a list.
 pub(super) const LOOKED_AT: u32 = 10_000;
+
+/// The recordings of one request that may answer a client.
+struct Recordings<'a> {
+    shared: &'a Shared,
+    group: Group,
+    client: Option<&'a str>,
+}
+
+impl Alike for Recordings<'_> {
+    fn group(&self) -> Group {
+        self.group
+    }
+
+    fn member(&self, at: u32) -> io::Result<u32> {
+        self.shared.tape.index.member(self.group, at)
+    }
+
+    fn session(&self, number: u32) -> io::Result<u32> {
+        Ok(self.shared.tape.index.exchange(number)?.session)
+    }
+
+    fn suits(&self, number: u32) -> io::Result<bool> {
+        self.shared.suits(self.client, number)
+    }
+}
 
 impl Answers for Shared {
     fn begin(&self, asked: Asked, memory: &mut Memory, world: &World<'_>) -> Begun {
@@ -279,14 +304,13 @@ impl Shared {
     pub(super) fn take(&self, key: RequestKey, asked: &Asked, repeat: Repeat) -> io::Result<Option<Taken>> {
         let Some(group) = self.tape.index.group(key)? else { return Ok(None) };
         let client = self.client(asked);
-        let member = |at| self.tape.index.member(group, at);
         let mut progress = self.progress();
         let scope =
             |client: Option<&str>| Scope { conversation: asked.conversation, client: client.map(str::to_owned) };
-        let mut taken = progress.take(group, scope(client), repeat, member, |number| self.suits(client, number))?;
+        let mut taken = progress.take(&Recordings { shared: self, group, client }, scope(client), repeat)?;
         if taken == Taken::None && client.is_some() {
             // A client that was never recorded hears what the others did.
-            taken = progress.take(group, scope(None), repeat, member, |number| self.suits(None, number))?;
+            taken = progress.take(&Recordings { shared: self, group, client: None }, scope(None), repeat)?;
         }
         Ok(Some(taken))
     }

@@ -1,5 +1,6 @@
 //! How far a replay is: which answers were given.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -10,14 +11,19 @@ use super::options::Repeat;
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     conversations: HashMap<u64, Conversation>,
+    /// The recorded sessions with which some conversation began.
+    begun: HashSet<u32>,
     /// A bit for each exchange that was given to anybody.
     used: Vec<u64>,
 }
 
-/// What was said in one conversation: each begins anew, as each client that starts a server of its own does. Over
-/// stateless HTTP all clients share one.
+/// What was said in one conversation. Each begins with a recorded session that no other began with, while there is one, and
+/// else with the first; what that one does not have, and what comes after it, is that of the others. Over stateless HTTP
+/// all clients share one conversation.
 #[derive(Debug, Default)]
 struct Conversation {
+    /// The session that it began with.
+    session: Option<u32>,
     cursors: HashMap<(u64, Option<String>), Cursor>,
     /// The pings of which everything was said.
     told: HashSet<u32>,
@@ -33,8 +39,10 @@ pub(super) struct Scope {
 
 #[derive(Clone, Debug, Default)]
 struct Cursor {
-    /// Where in the group to go on.
-    next: u32,
+    /// Where in the group it began; after the last comes the first.
+    start: u32,
+    /// How many were looked at since.
+    seen: u32,
     /// Those that were given, where they begin anew.
     given: Vec<u32>,
     last: Option<u32>,
@@ -55,22 +63,50 @@ pub(super) enum Taken {
     None,
 }
 
+/// The recordings that are alike, in their order.
+pub(super) trait Alike {
+    /// Which they are.
+    fn group(&self) -> Group;
+
+    /// The number of the recording at a place, from 0.
+    fn member(&self, at: u32) -> io::Result<u32>;
+
+    /// The session of a recording.
+    fn session(&self, number: u32) -> io::Result<u32>;
+
+    /// Whether a recording may be given.
+    fn suits(&self, number: u32) -> io::Result<bool>;
+
+    /// The place of the first that is in this session or in a later one.
+    fn place(&self, session: u32) -> io::Result<u32> {
+        let (mut low, mut high) = (0, self.group().count);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.session(self.member(middle)?)? < session { low = middle + 1 } else { high = middle }
+        }
+        Ok(low)
+    }
+}
+
 impl Progress {
-    /// The next of a group, of those that suit the client.
-    pub(super) fn take(
-        &mut self,
-        group: Group,
-        scope: Scope,
-        repeat: Repeat,
-        member: impl Fn(u32) -> io::Result<u32>,
-        suits: impl Fn(u32) -> io::Result<bool>,
-    ) -> io::Result<Taken> {
+    /// The next of those that are alike and suit the client.
+    pub(super) fn take(&mut self, alike: &impl Alike, scope: Scope, repeat: Repeat) -> io::Result<Taken> {
+        let group = alike.group();
         let conversation = self.conversations.entry(scope.conversation).or_default();
-        let cursor = conversation.cursors.entry((group.first, scope.client)).or_default();
-        while cursor.next < group.count {
-            let number = member(cursor.next)?;
-            cursor.next += 1;
-            if suits(number)? {
+        let cursor = match conversation.cursors.entry((group.first, scope.client)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                if conversation.session.is_none() {
+                    conversation.session = begin(&mut self.begun, alike)?;
+                }
+                let start = conversation.session.filter(|_| group.count > 1).map(|session| alike.place(session));
+                new.insert(Cursor { start: start.transpose()?.unwrap_or(0), ..Cursor::default() })
+            }
+        };
+        while cursor.seen < group.count {
+            let number = alike.member(cursor.start.wrapping_add(cursor.seen) % group.count)?;
+            cursor.seen += 1;
+            if alike.suits(number)? {
                 cursor.last = Some(number);
                 cursor.count += 1;
                 if repeat == Repeat::Cycle {
@@ -113,6 +149,23 @@ impl Progress {
     }
 }
 
+/// A session that no conversation began with; the first where there is none. `None` where one recording is not enough to
+/// tell.
+fn begin(begun: &mut HashSet<u32>, alike: &impl Alike) -> io::Result<Option<u32>> {
+    let count = alike.group().count;
+    let mut at = 0;
+    while at < count {
+        let number = alike.member(at)?;
+        let session = alike.session(number)?;
+        if alike.suits(number)? && begun.insert(session) {
+            return Ok(Some(session));
+        }
+        // Where sessions were recorded at the same time, theirs need not stand together.
+        at = alike.place(session.saturating_add(1))?.max(at + 1);
+    }
+    Ok((count > 1).then_some(0))
+}
+
 fn note(used: &mut Vec<u64>, number: u32) {
     let (word, bit) = (number as usize / 64, number % 64);
     if used.len() <= word {
@@ -125,11 +178,48 @@ fn note(used: &mut Vec<u64>, number: u32) {
 mod tests {
     use super::*;
 
+    /// Recordings from 10 on, each with its session; 11 suits nobody.
+    struct Recordings(&'static [u32]);
+
+    impl Alike for Recordings {
+        fn group(&self) -> Group {
+            Group { first: 7, count: u32::try_from(self.0.len()).unwrap() }
+        }
+
+        fn member(&self, at: u32) -> io::Result<u32> {
+            Ok(10 + at)
+        }
+
+        fn session(&self, number: u32) -> io::Result<u32> {
+            Ok(self.0[number as usize - 10])
+        }
+
+        fn suits(&self, number: u32) -> io::Result<bool> {
+            Ok(number != 11)
+        }
+    }
+
     fn taken(repeat: Repeat, times: usize) -> Vec<Taken> {
-        let (mut progress, group) = (Progress::default(), Group { first: 7, count: 3 });
-        let suits = |number: u32| Ok(number != 11);
+        let mut progress = Progress::default();
         let scope = || Scope { conversation: 0, client: None };
-        (0..times).map(|_| progress.take(group, scope(), repeat, |at| Ok(10 + at), suits).unwrap()).collect()
+        (0..times).map(|_| progress.take(&Recordings(&[0, 0, 0]), scope(), repeat).unwrap()).collect()
+    }
+
+    #[test]
+    fn each_conversation_begins_with_another_session_and_then_with_the_first() {
+        use Taken::{Again, Fresh};
+        let mut progress = Progress::default();
+        // One at a time, as clients do that talk at the same time.
+        let mut all = vec![Vec::new(); 3];
+        for _ in 0..4 {
+            for (conversation, taken) in all.iter_mut().enumerate() {
+                let scope = Scope { conversation: conversation as u64, client: None };
+                taken.push(progress.take(&Recordings(&[3, 3, 3, 5]), scope, Repeat::Last).unwrap());
+            }
+        }
+        assert_eq!(all[0], [Fresh(10), Fresh(12), Fresh(13), Again(13)]);
+        assert_eq!(all[1], [Fresh(13), Fresh(10), Fresh(12), Again(12)]);
+        assert_eq!(all[2], all[0]);
     }
 
     #[test]

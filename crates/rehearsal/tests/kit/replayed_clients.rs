@@ -59,6 +59,21 @@ async fn each_session_over_http_hears_the_recorded_answers_from_the_first_on() {
 }
 
 #[tokio::test]
+async fn clients_at_the_same_time_hear_a_recorded_session_each() {
+    let other = TWICE.replace("one", "three").replace("two", "four");
+    let replay = replay(&[session("a", TWICE), session("b", &other)], Options::default());
+    let url = listening(&replay).await;
+    let connect = || Client::url(url.clone()).protocol(Protocol::Legacy(Revision::V2025_11_25)).connect();
+    let clients = [connect().await.unwrap(), connect().await.unwrap(), connect().await.unwrap()];
+    let mut heard = Vec::new();
+    for client in clients.iter().chain(&clients) {
+        heard.push(count(client).await);
+    }
+    assert_eq!(heard, ["one", "three", "one", "two", "four", "two"]);
+    assert_eq!(replay.ledger().unwrap().unused, 0);
+}
+
+#[tokio::test]
 async fn what_was_said_during_a_ping_is_told_to_each_client() {
     let replay = replay(&[session("a", TWICE)], Options::default());
     for _ in 0..2 {
