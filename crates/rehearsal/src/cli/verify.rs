@@ -58,7 +58,8 @@ answers what the recording does not.
 
 Told are what was added, removed or changed in an answer, and what changed its type; of lists, which
 tools, prompts and resources came, went or changed, whatever their order; and questions that are new or
-no longer asked. Ids, `_meta`, cursors, times, progress and log messages do not count. Pings,
+no longer asked. What the server says that is no message, or answers that nobody asked for, is a warning
+unless it was recorded. Ids, `_meta`, cursors, times, progress and log messages do not count. Pings,
 subscriptions, tasks and calls without an answer are skipped. The paths begin at `result` or `error`;
 for an element of a list at the element, and `--ignore '$.result.tools[*].description'` passes over them.
 
@@ -69,7 +70,7 @@ Examples:
 
 Exit status:
     0  the server answers as recorded, or the recording was updated
-    1  it answers differently, or asks what an update cannot put into the recording
+    1  it answers differently, asks what an update cannot put into the recording, or nothing was compared
     2  a flag, the recording or a path is wrong
     3  the server could not be started or reached, died, or was silent for too long";
 
@@ -150,7 +151,9 @@ impl Verify {
         let (alike, differ, skipped) = (counts.passed, counts.failed, counts.skipped);
         context.talk.say(format_args!("{alike} as recorded, {differ} different, {skipped} skipped"));
         if alike + differ == 0 {
-            context.talk.hint("nothing was compared; `rehearse trace show` shows what was recorded");
+            context.talk.error("nothing was compared");
+            context.talk.hint("`rehearse trace show` shows what was recorded");
+            return Ok(Exit::ChecksFailed);
         }
         let failed = report.verdict() == Verdict::Failed;
         let lost = report.all_findings().any(|finding| finding.message.starts_with("no answer"));

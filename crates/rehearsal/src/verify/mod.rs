@@ -13,9 +13,11 @@
 
 mod drift;
 mod listed;
+mod noise;
 mod plan;
 mod questions;
 mod spoken;
+mod surface;
 mod updates;
 mod verification;
 

@@ -212,6 +212,24 @@ pub(super) fn called(message: &Message) -> String {
     }
 }
 
+/// How much of the arguments of a request a report shows, in characters.
+const SHOWN: usize = 200;
+
+/// What a request was made with, where that is more than what it is called.
+pub(super) fn asked_with(message: &Message) -> Option<String> {
+    let params = params(message);
+    let asked = match message.method()?.as_str() {
+        "completion/complete" => params.get("argument")?,
+        _ => params.get("arguments").filter(|arguments| arguments.as_object().is_none_or(|all| !all.is_empty()))?,
+    };
+    let mut text = asked.to_string();
+    if let Some((end, _)) = text.char_indices().nth(SHOWN) {
+        text.truncate(end);
+        text.push('…');
+    }
+    Some(text)
+}
+
 /// The questions of a round of 2026-07-28; `None` where the answer is no such round.
 pub(super) fn input_requests(reply: &Reply) -> Option<Map<String, Value>> {
     let Reply::Result(result) = reply else { return None };

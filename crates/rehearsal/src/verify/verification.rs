@@ -3,17 +3,16 @@
 use std::time::Instant;
 
 use rehearsal_core::exchange::Side;
-use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Message, Method, Reply};
 use rehearsal_core::protocol::{Era, Revision, meta};
 use rehearsal_core::redact::Redaction;
-use rehearsal_core::report::{Case, Finding, Place, Report};
+use rehearsal_core::report::{Case, Finding, Place, Report, Verdict};
 use rehearsal_core::trace::{Call, Compare, Moment, Part};
 use serde_json::{Map, Value, json};
 
 use super::drift::differences;
-use super::listed::Listing;
-use super::plan::{Plan, Step, any_time, called, input_requests, params, reply};
+use super::noise::Noise;
+use super::plan::{Plan, Step, any_time, asked_with, called, input_requests, params, reply};
 use super::questions::{self, Questions, Recorded};
 use super::spoken::Spoken;
 use super::updates::Updates;
@@ -22,8 +21,6 @@ use crate::client::{Call as Request, Client, ClientBuilder, ClientError, Protoco
 /// What differs between versions, or from one time to the next.
 const VOLATILE: [&str; 4] = ["$.result.resultType", "$.result.ttlMs", "$.result.cacheScope", "$.result.nextCursor"];
 
-/// How many pages of a list are asked for.
-const PAGES: usize = 1000;
 /// How many questions of a session are kept that may come at any time.
 const FORESEEN: usize = 1000;
 
@@ -47,7 +44,7 @@ pub fn changed_questions(report: &Report) -> usize {
 /// connection of its own.
 #[derive(Debug)]
 pub struct Verification {
-    compare: Compare,
+    pub(super) compare: Compare,
     redaction: Redaction,
     protocol: Protocol,
     report: Report,
@@ -59,6 +56,7 @@ pub struct Verification {
     foreseen: Vec<Vec<Recorded>>,
     /// The connection of the session, once something was to be sent.
     live: Live,
+    noise: Noise,
 }
 
 #[derive(Debug)]
@@ -71,10 +69,10 @@ enum Live {
 
 /// What was found out about one thing.
 #[derive(Default)]
-struct Found {
-    findings: Vec<Finding>,
-    replies: Vec<(Call, Reply)>,
-    questions: Vec<(questions::Place, Value)>,
+pub(super) struct Found {
+    pub(super) findings: Vec<Finding>,
+    pub(super) replies: Vec<(Call, Reply)>,
+    pub(super) questions: Vec<(questions::Place, Value)>,
 }
 
 impl Verification {
@@ -92,6 +90,7 @@ impl Verification {
             questions: Questions::default(),
             foreseen: vec![Vec::new()],
             live: Live::NotYet,
+            noise: Noise::default(),
         }
     }
 
@@ -127,6 +126,7 @@ impl Verification {
         moment: Moment,
         server: &mut impl FnMut() -> Result<ClientBuilder, E>,
     ) -> Result<(), VerifyError<E>> {
+        self.noise.take(&moment);
         match moment {
             Moment::Start(_) => {
                 self.session += 1;
@@ -146,6 +146,7 @@ impl Verification {
                 }
                 if let Live::Connected(client) = std::mem::replace(&mut self.live, Live::NotYet) {
                     client.close().await;
+                    self.report.findings.extend(self.noise.findings(&client.evidence(), self.session));
                 }
             }
         }
@@ -176,6 +177,10 @@ impl Verification {
             }
         };
         let since = Instant::now();
+        let arguments = match &step {
+            Step::Request { asked, .. } => asked_with(&asked.request.message),
+            Step::Introduction { .. } | Step::List { .. } | Step::Skipped { .. } => None,
+        };
         let found = match step {
             Step::Skipped { reason, .. } => {
                 self.report.cases.push(Case::skipped(name, reason));
@@ -210,6 +215,9 @@ impl Verification {
                 case.findings.push(Finding::error(format!("no answer: {error}")));
             }
         }
+        if let (Verdict::Failed, Some(arguments)) = (case.verdict(), arguments) {
+            case.findings.insert(0, Finding::note(format!("asked with {arguments}")));
+        }
         self.report.cases.push(case);
         Ok(())
     }
@@ -236,116 +244,6 @@ impl Verification {
         let client = builder.connect().await.map_err(|error| VerifyError::Connect(Box::new(error)))?;
         self.live = Live::Connected(client.clone());
         Ok(Some(client))
-    }
-
-    /// What the server says about itself. Its version may change, and so may that of the protocol.
-    fn introduced(&self, call: &Call, client: &Client) -> Found {
-        let Some(Reply::Result(result)) = reply(call) else {
-            return Found::default();
-        };
-        let mut recorded = result.exact().unwrap_or_default();
-        let is_modern = client.revision().era() == Era::Modern;
-        let was_modern = call.request.message.method() == Some(&Method::DISCOVER);
-        let mut live = recorded.clone();
-        if let Some(object) = live.as_object_mut() {
-            // Each era declares other things.
-            if is_modern == was_modern {
-                object.insert("capabilities".to_owned(), client.server_capabilities().clone());
-            }
-            match client.instructions() {
-                Some(instructions) => drop(object.insert("instructions".to_owned(), instructions.into())),
-                None => drop(object.shift_remove("instructions")),
-            }
-            match was_modern {
-                true => drop(object.entry("_meta").or_insert_with(|| json!({}))),
-                false => drop(object.insert("serverInfo".to_owned(), client.server_info().clone())),
-            }
-            if was_modern && let Some(about) = object.get_mut("_meta").and_then(Value::as_object_mut) {
-                about.insert(meta::SERVER_INFO.to_owned(), client.server_info().clone());
-            }
-        }
-        let updated = Reply::Result(RawJson::from_value(&live));
-        let spoken = self.spoken(client.revision());
-        let mut findings = Vec::new();
-        let view = |value: &Value| {
-            let info = if was_modern { &value["_meta"][meta::SERVER_INFO] } else { &value["serverInfo"] };
-            let mut view = json!({"serverInfo": {"name": info["name"]}});
-            if is_modern == was_modern {
-                view["capabilities"] = spoken.known("ServerCapabilities", value["capabilities"].clone());
-            }
-            if let Some(instructions) = value.get("instructions") {
-                view["instructions"] = instructions.clone();
-            }
-            view
-        };
-        // Through the same places that are ignored in any other answer.
-        let (before, after) = (self.viewed(call, view(&recorded)), self.viewed(call, view(&live)));
-        findings.extend(differences(&before, &after, None, Some(&place(call))));
-        let version = |value: &mut Value| match was_modern {
-            true => value["_meta"][meta::SERVER_INFO]["version"].take(),
-            false => value["serverInfo"]["version"].take(),
-        };
-        let (before, after) = (version(&mut recorded), version(&mut live));
-        if before != after {
-            let note = Finding::note(format!("the server's version was {before} and is {after}"));
-            findings.push(note.at(place(call)));
-        }
-        Found { findings, replies: vec![(call.clone(), updated)], ..Found::default() }
-    }
-
-    /// A result as the comparison sees it.
-    fn viewed(&self, call: &Call, result: Value) -> Value {
-        self.compare.view(&with_reply(call, &Reply::Result(RawJson::from_value(&result))))
-    }
-
-    /// All pages of a list, compared element by element.
-    async fn listed(&self, method: &Method, pages: &[Call], client: &Client) -> Result<Found, ClientError> {
-        let (Some(listing), Some(first)) = (Listing::of(method), pages.first()) else {
-            return Ok(Found::default());
-        };
-        let mut live: Vec<Value> = Vec::new();
-        let (mut result, mut cursor) = (json!({}), None);
-        for _ in 0..PAGES {
-            let params = cursor.take().map_or_else(|| json!({}), |cursor: Value| json!({"cursor": cursor}));
-            let response = client.request(method.clone(), params).await?;
-            if response.error().is_some() {
-                return Ok(self.judged(first, first, &reply_of(&response)?, client));
-            }
-            let page = response.result();
-            live.extend(page.get(listing.list).and_then(Value::as_array).into_iter().flatten().cloned());
-            result = page.clone();
-            cursor = page.get("nextCursor").filter(|cursor| !cursor.is_null()).cloned();
-            if cursor.is_none() {
-                break;
-            }
-        }
-        let mut recorded = Vec::new();
-        for page in pages {
-            if let Some(Reply::Result(result)) = reply(page) {
-                let result = result.exact().unwrap_or_default();
-                recorded.extend(result.get(listing.list).and_then(Value::as_array).into_iter().flatten().cloned());
-            }
-        }
-        let spoken = self.spoken(client.revision());
-        let viewed = |items: &[Value]| {
-            let all = spoken.shaped(&Reply::Result(RawJson::from_value(&json!({listing.list: items}))), method);
-            let view = self.compare.view(&with_reply(first, &all));
-            view["result"][listing.list].as_array().cloned().unwrap_or_default()
-        };
-        let findings = listing.differences(&viewed(&recorded), &viewed(&live), &place(first));
-        // The first page gets everything, so that the others have nothing left.
-        let replies = pages.iter().enumerate().map(|(at, page)| {
-            let mut updated = result.clone();
-            if let Some(object) = updated.as_object_mut() {
-                object.shift_remove("nextCursor");
-                object.insert(listing.list.to_owned(), if at == 0 { live.clone().into() } else { json!([]) });
-            }
-            (
-                page.clone(),
-                spoken.as_recorded(&Reply::Result(RawJson::from_value(&updated)), method, client.server_info()),
-            )
-        });
-        Ok(Found { findings, replies: replies.collect(), ..Found::default() })
     }
 
     /// A request that is sent again, and what it may ask.
@@ -378,7 +276,7 @@ impl Verification {
     }
 
     /// Compares a live answer with the recorded one.
-    fn judged(&self, asked: &Call, answered: &Call, live: &Reply, client: &Client) -> Found {
+    pub(super) fn judged(&self, asked: &Call, answered: &Call, live: &Reply, client: &Client) -> Found {
         let spoken = self.spoken(client.revision());
         // Only the answers are compared: what was asked is what we have sent.
         let without_params = |call: &Call| {
@@ -402,17 +300,17 @@ impl Verification {
     }
 
     /// What was spoken when this was recorded, and what is spoken now.
-    fn spoken(&self, live: Revision) -> Spoken {
+    pub(super) fn spoken(&self, live: Revision) -> Spoken {
         Spoken { recorded: self.plan.revision, live }
     }
 }
 
-fn place(call: &Call) -> Place {
+pub(super) fn place(call: &Call) -> Place {
     Place::Message { sequence: call.request.seq }
 }
 
 /// The call, answered with this.
-fn with_reply(call: &Call, reply: &Reply) -> Call {
+pub(super) fn with_reply(call: &Call, reply: &Reply) -> Call {
     let mut call = call.clone();
     let id = call.request.message.as_request().map(|request| request.id.clone());
     if let (Some(response), Some(id)) = (&mut call.response, id) {
@@ -421,7 +319,7 @@ fn with_reply(call: &Call, reply: &Reply) -> Call {
     call
 }
 
-fn reply_of(response: &crate::client::Response) -> Result<Reply, ClientError> {
+pub(super) fn reply_of(response: &crate::client::Response) -> Result<Reply, ClientError> {
     match Message::parse(response.bytes().clone()).as_response() {
         Some(response) => Ok(response.reply.clone()),
         None => Err(ClientError::BadResult {

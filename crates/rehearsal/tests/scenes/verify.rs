@@ -354,10 +354,11 @@ fn what_is_wrong_with_the_words_is_told_first() {
     error: --update needs a recording in a file, not stdin
     ");
     rehearse!(stage, "rehearse verify log.jsonl -- tiny-server", @"
-    exit: 0
+    exit: 1
     ----- stderr -----
     0 as recorded, 0 different, 0 skipped
-    hint: nothing was compared; `rehearse trace show` shows what was recorded
+    error: nothing was compared
+    hint: `rehearse trace show` shows what was recorded
     ");
 }
 

@@ -137,3 +137,24 @@ fn a_question_that_came_or_went_has_to_be_recorded_again() {
     1 question of the server came or went: record those calls again
     ");
 }
+
+#[test]
+fn what_a_server_says_that_is_no_message_is_told_unless_it_was_recorded() {
+    let noisy = "echo 'listening on port 3000'; echo 'ready'; exec tiny-server";
+    let stage = Stage::new().file("noisy.sh", noisy);
+    stage.play("rehearse call echo message=hello -- rehearse record -q -o quiet.jsonl -- tiny-server");
+    stage.play("rehearse call echo message=hello -- rehearse record -q -o noisy.jsonl -- sh noisy.sh");
+    rehearse!(stage, "rehearse verify quiet.jsonl -- sh noisy.sh", @"
+    exit: 0
+    ----- stdout -----
+    warning: on its stdout, but not a message: listening on port 3000 (and 1 more)
+      hint: only messages belong on a server's stdout; what it logs belongs on its stderr
+    ----- stderr -----
+    3 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "rehearse verify noisy.jsonl -- sh noisy.sh", @"
+    exit: 0
+    ----- stderr -----
+    3 as recorded, 0 different, 0 skipped
+    ");
+}
