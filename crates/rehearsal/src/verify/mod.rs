@@ -16,6 +16,7 @@ mod listed;
 mod noise;
 mod plan;
 mod questions;
+mod sendable;
 mod spoken;
 mod surface;
 mod updates;

@@ -8,12 +8,13 @@ use rehearsal_core::protocol::{Era, Revision, meta};
 use rehearsal_core::redact::Redaction;
 use rehearsal_core::report::{Case, Finding, Place, Report, Verdict};
 use rehearsal_core::trace::{Call, Compare, Moment, Part};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::drift::differences;
 use super::noise::Noise;
 use super::plan::{Plan, Step, any_time, asked_with, called, input_requests, params, reply};
 use super::questions::{self, Questions, Recorded};
+use super::sendable::{sendable, unknown};
 use super::spoken::Spoken;
 use super::updates::Updates;
 use crate::client::{Call as Request, Client, ClientBuilder, ClientError, Protocol};
@@ -326,34 +327,5 @@ pub(super) fn reply_of(response: &crate::client::Response) -> Result<Reply, Clie
             method: response.method().cloned().unwrap_or_else(|| "request".into()),
             what: "no response".to_owned(),
         }),
-    }
-}
-
-/// Params without what belongs to the recorded conversation, and whether progress is wanted.
-fn sendable(params: Value) -> (Value, bool) {
-    let Value::Object(mut fields) = params else { return (params, false) };
-    for key in ["inputResponses", "requestState"] {
-        fields.shift_remove(key);
-    }
-    let mut wants_progress = false;
-    if let Some(Value::Object(about)) = fields.shift_remove("_meta") {
-        wants_progress = about.contains_key(meta::PROGRESS_TOKEN);
-        let ours = |key: &str| key == meta::PROGRESS_TOKEN || key.starts_with("io.modelcontextprotocol/");
-        let theirs: Map<String, Value> = about.into_iter().filter(|(key, _)| !ours(key)).collect();
-        if !theirs.is_empty() {
-            fields.insert("_meta".to_owned(), theirs.into());
-        }
-    }
-    (fields.into(), wants_progress)
-}
-
-/// Why a request cannot be made in this version.
-fn unknown(asked: &Call, answered: &Call, revision: Revision) -> Option<&'static str> {
-    let gone = ["logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
-    let method = asked.request.message.method()?;
-    let is_open = reply(answered).is_some_and(|reply| input_requests(&reply).is_some());
-    match revision.era() {
-        Era::Modern => gone.contains(&method.as_str()).then_some("2026-07-28 knows no such request"),
-        Era::Legacy => is_open.then_some("its client never came back, which only 2026-07-28 knows"),
     }
 }
