@@ -31,7 +31,7 @@ pub enum Begun {
     /// Something has to be done first, beginning with this.
     Plays(Performance, Act),
     /// It wants to be told about changes until it has heard enough.
-    Listens(Wanted, Arc<Value>),
+    Listens(Wanted, Arc<Value>, Option<Box<RecordedPlay>>),
     /// It is about a task.
     AboutTask(AboutTask, Box<Terms>, Arc<Mock>),
     /// Nobody here knows; this is said unless somebody else does.
@@ -117,7 +117,7 @@ impl Mock {
             (_, "resources/read") => return self.read_resource(asked, state, world),
             (Era::Modern, "subscriptions/listen") => {
                 let info = Arc::new(self.info.clone());
-                return Wanted::read(self, &asked).map(|wanted| Begun::Listens(wanted, info));
+                return Wanted::read(self, &asked).map(|wanted| Begun::Listens(wanted, info, None));
             }
             (era, "tasks/get" | "tasks/result" | "tasks/list" | "tasks/cancel" | "tasks/update") => {
                 let about = self.about_task(&asked, era)?;

@@ -178,9 +178,9 @@ fn take_up(
         Begun::Plays(play, act) => {
             tasks.spawn(perform::perform(call, play, act));
         }
-        Begun::Listens(wanted, info) => {
+        Begun::Listens(wanted, info, first) => {
             tasks.spawn(async move {
-                let reply = subscriptions::listen(&call, &info, &wanted, revision).await;
+                let reply = subscriptions::listen(&call, &info, &wanted, first, revision).await;
                 call.settle(reply.map(Answer::protocol)).await;
             });
         }

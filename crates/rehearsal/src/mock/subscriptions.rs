@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use rehearsal_core::answer::{Change, Wanted, end_of_subscription, on_subscription};
+use rehearsal_core::answer::{Act, Change, RecordedPlay, Wanted, end_of_subscription, on_subscription};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::Revision;
@@ -16,7 +16,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::call::{Call, Stop};
-use super::server::News;
+use super::server::{News, within};
 use super::session::Session;
 
 /// Tells a client of the handshake era until the conversation ends.
@@ -45,10 +45,34 @@ impl Session {
 }
 
 /// `subscriptions/listen`: acknowledges what it can tell, then tells it until the client has heard enough.
-pub(super) async fn listen(call: &Call, info: &Value, wanted: &Wanted, revision: Revision) -> Option<Reply> {
+/// What was recorded after another client had begun to listen comes first.
+pub(super) async fn listen(
+    call: &Call,
+    info: &Value,
+    wanted: &Wanted,
+    mut first: Option<Box<RecordedPlay>>,
+    revision: Revision,
+) -> Option<Reply> {
     let mut news = call.session.server.news.subscribe();
     let accepted = on_subscription(json!({"notifications": wanted.accepted()}), &call.id);
     call.notify(Method::SUBSCRIPTION_ACKNOWLEDGED, &accepted).await;
+    while let Some(act) = first.as_mut().and_then(|play| play.afterwards()) {
+        match act {
+            // Whoever has heard enough meanwhile is told that below.
+            Act::Wait(delay) => drop(call.pause(within(delay)).await),
+            Act::Tell(change) if wanted.includes(&change) => {
+                call.notify(change.method(), &on_subscription(change.params(), &call.id)).await;
+            }
+            Act::Tell(_)
+            | Act::Notify { .. }
+            | Act::Ask(_)
+            | Act::CloseStream { .. }
+            | Act::Detach(_)
+            | Act::Turn(_)
+            | Act::KeepSilent
+            | Act::Reply(_) => {}
+        }
+    }
     loop {
         let told = tokio::select! {
             told = next(&mut news) => told,

@@ -1,6 +1,6 @@
 //! A request comes in: what was recorded for it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::index::{Group, method_key};
 use super::ledger::Ledger;
+use super::missed::subscribes_to;
 use super::options::Repeat;
 use super::progress::{Alike, Progress, Scope, Taken};
 use super::replay::{Shared, is_selected};
@@ -97,10 +98,13 @@ impl Shared {
             }
             (Era::Modern, "subscriptions/listen") => {
                 let opening = self.opening_for(&asked)?;
-                Ok(match opening.wanted(&asked) {
-                    Ok(wanted) => Begun::Listens(wanted, Arc::clone(&opening.info)),
-                    Err(error) => Begun::Answered(Answer::protocol(Reply::Error(error))),
-                })
+                let wanted = match opening.wanted(&asked) {
+                    Ok(wanted) => wanted,
+                    Err(error) => return protocol(Reply::Error(error)),
+                };
+                let key = self.options.likeness.key(&asked.method, Some(&asked.params));
+                let first = self.subscribed(&asked, &subscribes_to(&asked), key)?;
+                Ok(Begun::Listens(wanted, Arc::clone(&opening.info), first.map(Box::new)))
             }
             (Era::Legacy, "logging/setLevel") => {
                 let level = asked.params.get("level").and_then(Value::as_str);
@@ -109,9 +113,18 @@ impl Shared {
             }
             (Era::Legacy, "resources/subscribe" | "resources/unsubscribe") => {
                 let uri = asked.params.get("uri").and_then(Value::as_str).unwrap_or_default();
-                match asked.method == Method::RESOURCES_SUBSCRIBE {
+                let subscribes = asked.method == Method::RESOURCES_SUBSCRIBE;
+                match subscribes {
                     true => drop(memory.subscriptions.insert(uri.to_owned())),
                     false => drop(memory.subscriptions.remove(uri)),
+                }
+                let key = self.options.likeness.key(&asked.method, Some(&asked.params));
+                if subscribes
+                    && self.suiting(key, self.client(&asked), 1)?.is_empty()
+                    && let Some(play) = self.subscribed(&asked, &subscribes_to(&asked), key)?
+                {
+                    let answer = Answer::protocol(empty());
+                    return Ok(Begun::Plays(Performance::Recording(Box::new(play)), Act::Reply(answer)));
                 }
                 self.find(asked, world, Some(empty))
             }
@@ -139,7 +152,8 @@ impl Shared {
         let answer = Answer::protocol(reply);
         match recorded.filter(|recorded| !recorded.things.is_empty() && asked.terms.era() == Era::Legacy) {
             None => Ok(Begun::Answered(answer)),
-            Some(recorded) => {
+            Some(mut recorded) => {
+                self.leave_out_told(&mut recorded, asked.conversation)?;
                 // What is said after the handshake is said in the version that it settled.
                 let terms = memory.terms().unwrap_or(asked.terms.clone());
                 let info = Arc::clone(&opening.info);
@@ -362,8 +376,16 @@ impl Shared {
             rounds = rounds.into_iter().map(Recorded::for_call).collect();
         }
         if let [recorded] = rounds.as_mut_slice() {
-            self.tell_what_pings_heard(recorded, asked.conversation)?;
+            self.leave_out_told(recorded, asked.conversation)?;
         }
+        let missed = match rounds.first() {
+            Some(first) if step == 0 => self.missed(first, asked.conversation)?,
+            Some(_) | None => Vec::new(),
+        };
+        let subscribed = match asked.terms.era() {
+            Era::Legacy => self.subscribed_to(&rounds)?,
+            Era::Modern => BTreeSet::new(),
+        };
         // A client of the handshake era is asked first, and then told that nobody knows what comes next.
         let is_open = rounds.last().is_some_and(|last| last.is_round());
         let will_end = is_open && asked.terms.era() == Era::Legacy;
@@ -372,12 +394,13 @@ impl Shared {
         let info = &self.info_of(session, asked.terms.era())?;
         if let [recorded] = rounds.as_slice()
             && step == 0
+            && missed.is_empty()
             && let Some(answer) = RecordedPlay::at_once(recorded, &asked, info, self.options.pace)
         {
             return Ok(Begun::Answered(answer));
         }
         let play = RecordedPlay::new(rounds, asked, key, Arc::clone(info), self.options.pace);
-        let mut play = Box::new(play.from_step(step));
+        let mut play = Box::new(play.from_step(step).having_missed(&missed).having_subscribed(subscribed));
         let act = play.next(world);
         let has_ended = matches!(&act, Act::Reply(answer) if answer.provenance == Provenance::Nobody);
         if will_end || has_ended {

@@ -13,10 +13,10 @@ mod forward;
 mod index;
 mod ledger;
 mod line;
+mod missed;
 mod openings;
 mod options;
 mod parked;
-mod pings;
 mod progress;
 #[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
 mod replay;

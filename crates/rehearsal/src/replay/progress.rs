@@ -25,8 +25,8 @@ struct Conversation {
     /// The session that it began with.
     session: Option<u32>,
     cursors: HashMap<(u64, Option<String>), Cursor>,
-    /// The pings of which everything was said.
-    told: HashSet<u32>,
+    /// What was told of exchanges that not every client makes, by session and place.
+    told: HashSet<(u32, u64)>,
 }
 
 /// To whom answers are given in order.
@@ -128,9 +128,9 @@ impl Progress {
         })
     }
 
-    /// Whether what was said during a ping is still to be told in a conversation; from now on it is not.
-    pub(super) fn tell(&mut self, conversation: u64, ping: u32) -> bool {
-        self.conversations.entry(conversation).or_default().told.insert(ping)
+    /// Whether what was said at a place of a session is still to be told in a conversation; from now on it is not.
+    pub(super) fn tell(&mut self, conversation: u64, session: u32, place: u64) -> bool {
+        self.conversations.entry(conversation).or_default().told.insert((session, place))
     }
 
     /// A conversation is over.

@@ -43,8 +43,6 @@ pub(super) struct Shared {
     pub(super) openings: Openings,
     /// Whether tasks were recorded.
     pub(super) has_tasks: bool,
-    /// Whether pings were.
-    pub(super) has_pings: bool,
     pub(super) progress: Mutex<Progress>,
     pub(super) ledger: Mutex<Ledger>,
     pub(super) upstream: Option<Arc<Upstream>>,
@@ -110,7 +108,6 @@ impl Replay {
         if selected.as_ref().is_some_and(|selected| !selected.contains(&true)) {
             return Err(None);
         }
-        let has_pings = tape.index.group(method_key(Method::PING.as_str())).map_err(IndexError::from)?.is_some();
         let mut has_tasks = false;
         for method in ["tasks/get", "tasks/result"] {
             has_tasks |= tape.index.group(method_key(method)).map_err(IndexError::from)?.is_some();
@@ -122,7 +119,6 @@ impl Replay {
             opening: Arc::new(opening),
             openings: Openings::default(),
             has_tasks,
-            has_pings,
             progress: Mutex::default(),
             ledger: Mutex::default(),
             upstream: upstream.map(Arc::new),

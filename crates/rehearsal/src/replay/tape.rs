@@ -91,6 +91,7 @@ impl Tape {
             revision: exchange.revision(),
             overlaps: exchange.flags.overlaps(),
             after: exchange.after(),
+            hears: exchange.flags.hears(),
         });
         if exchange.span.length <= KEPT_LENGTH {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,6 +11,7 @@ mod mocks;
 mod recorder;
 mod replayed_clients;
 mod replayed_rounds;
+mod replayed_subscriptions;
 mod replays;
 mod snapshots;
 mod transcript;

@@ -1,6 +1,7 @@
 //! Recordings written as people read them: `>` is what a client said, `<` what its server did.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rehearsal::core::answer::Answer;
 use rehearsal::core::exchange::Channel;
@@ -15,17 +16,8 @@ const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-0
 
 /// The journal of a session in which this was said. Lines without a mark go on with the one before.
 pub(crate) fn session(id: &str, transcript: &str) -> String {
-    let mut said: Vec<(&str, String)> = Vec::new();
-    let transcript = transcript.replace("META", META);
-    for line in transcript.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        match (line.strip_prefix("> "), line.strip_prefix("< ")) {
-            (Some(text), _) => said.push(("client", text.to_owned())),
-            (_, Some(text)) => said.push(("server", text.to_owned())),
-            (None, None) => said.last_mut().unwrap().1.push_str(line),
-        }
-    }
     let mut journal = json!({"type": "start", "format": 2, "session_id": id}).to_string() + "\n";
-    for (seq, (from, text)) in said.into_iter().enumerate() {
+    for (seq, (from, text)) in said(transcript).into_iter().enumerate() {
         let message: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
         let kind = match (message.get("id"), message.get("method")) {
             (Some(_), Some(_)) => "request",
@@ -37,6 +29,20 @@ pub(crate) fn session(id: &str, transcript: &str) -> String {
         journal += &(line.to_string() + "\n");
     }
     journal
+}
+
+/// Who said what.
+fn said(transcript: &str) -> Vec<(&'static str, String)> {
+    let mut said: Vec<(&'static str, String)> = Vec::new();
+    let transcript = transcript.replace("META", META);
+    for line in transcript.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        match (line.strip_prefix("> "), line.strip_prefix("< ")) {
+            (Some(text), _) => said.push(("client", text.to_owned())),
+            (_, Some(text)) => said.push(("server", text.to_owned())),
+            (None, None) => said.last_mut().unwrap().1.push_str(line),
+        }
+    }
+    said
 }
 
 /// A replay of these sessions.
@@ -64,6 +70,22 @@ impl Peer {
         let server = replay.server(|_, _: &Answer| {});
         tokio::spawn(async move { server.serve(theirs).await });
         Peer { connection }
+    }
+
+    /// Says what is after `>`, and hears what is after `<`.
+    pub(crate) async fn play(&mut self, transcript: &str) {
+        for (from, text) in said(transcript) {
+            let mut message: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+            message["jsonrpc"] = "2.0".into();
+            if from == "client" {
+                self.say(message).await;
+                continue;
+            }
+            let heard = tokio::time::timeout(Duration::from_secs(60), self.hear()).await;
+            let heard = heard.unwrap_or_else(|_| panic!("nothing is said instead of {text}"));
+            let heard: Value = serde_json::from_slice(heard.raw()).unwrap();
+            assert_eq!(heard, message);
+        }
     }
 
     pub(crate) async fn say(&self, message: Value) {

@@ -1,5 +1,6 @@
 //! A recorded exchange, played again for another client.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +8,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::adapt::{adapted, adapted_notification};
-use super::recorded::Recorded;
-use super::score::{Step, score};
+use super::recorded::{Recorded, Thing};
+use super::score::{Step, missed, score};
 use super::task::wanted_task;
 use super::unmatched::Unmatched;
 use crate::answer::{Act, Answer, Asked, Change, Provenance, Question, World};
@@ -54,6 +55,10 @@ pub struct RecordedPlay {
     pace: Pace,
     steps: Vec<Step>,
     after: std::vec::IntoIter<Step>,
+    /// What comes before all of them; it is told once, however often the client comes back.
+    missed: std::vec::IntoIter<Step>,
+    /// The resources that the recorded client had subscribed to.
+    subscribed: BTreeSet<String>,
     next: usize,
     /// Answers that came with the request or since.
     offered: Map<String, Value>,
@@ -82,6 +87,8 @@ impl RecordedPlay {
             pace,
             steps,
             after,
+            missed: Vec::new().into_iter(),
+            subscribed: BTreeSet::new(),
             next: 0,
             offered,
             told: false,
@@ -93,6 +100,20 @@ impl RecordedPlay {
     #[must_use]
     pub fn from_step(mut self, step: usize) -> RecordedPlay {
         self.next = step;
+        self
+    }
+
+    /// The same play, after what was said before it and was not heard.
+    #[must_use]
+    pub fn having_missed(mut self, things: &[Thing]) -> RecordedPlay {
+        self.missed = missed(things).into_iter();
+        self
+    }
+
+    /// The same play, where the recorded client was told about these resources because it had subscribed to them.
+    #[must_use]
+    pub fn having_subscribed(mut self, uris: BTreeSet<String>) -> RecordedPlay {
+        self.subscribed = uris;
         self
     }
 
@@ -136,6 +157,24 @@ impl RecordedPlay {
 
     /// What is to be done next.
     pub fn next(&mut self, world: &World<'_>) -> Act {
+        while let Some(step) = self.missed.next() {
+            let act = match step {
+                Step::Tell(change) => self.tell(change),
+                Step::Notify { method, params } => self.notified(method, params),
+                Step::Wait(_)
+                | Step::Turn(_)
+                | Step::CloseStream
+                | Step::Ask(_)
+                | Step::Reply(_)
+                | Step::Visit(..)
+                | Step::Ends
+                | Step::KeepSilent
+                | Step::Unanswered => None,
+            };
+            if let Some(act) = act {
+                return act;
+            }
+        }
         loop {
             let at = self.next;
             let Some(step) = self.steps.get(at).cloned() else {
@@ -150,6 +189,7 @@ impl RecordedPlay {
                 Step::Wait(time) => self.paced(time),
                 Step::Turn(turn) => Some(Act::Turn(turn)),
                 Step::Notify { method, params } => self.notified(method, params),
+                Step::Tell(change) => self.tell(change),
                 // No other version has streams that are come back to.
                 Step::CloseStream if self.asked.terms.revision == Revision::V2025_11_25 => {
                     Some(Act::CloseStream { retry: None })
@@ -178,6 +218,7 @@ impl RecordedPlay {
                     None if self.asked.terms.era() == Era::Modern => None,
                     Some(_) | None => self.notified(method, params),
                 },
+                Step::Tell(change) => self.tell(change),
                 Step::Ask(questions) if self.asked.terms.era() == Era::Legacy => self.possible(questions),
                 Step::CloseStream
                 | Step::Ask(_)
@@ -216,16 +257,22 @@ impl RecordedPlay {
         self.rounds.first().and_then(|round| round.revision)
     }
 
+    /// A change, for whoever wants to know.
+    fn tell(&mut self, change: Change) -> Option<Act> {
+        self.told = true;
+        change.is_in(self.asked.terms.revision).then_some(Act::Tell(change))
+    }
+
     /// A notification for this client, if it wants it.
     fn notified(&mut self, method: Method, params: Value) -> Option<Act> {
         let (terms, from) = (&self.asked.terms, self.from());
         // Since 2026-07-28 changes are told to those who listen.
         let is_modern = |revision: Revision| revision.era() == Era::Modern;
-        if (is_modern(terms.revision) || from.is_some_and(is_modern))
-            && let Some(change) = Change::told(&method, &params)
-        {
-            self.told = true;
-            return change.is_in(self.asked.terms.revision).then_some(Act::Tell(change));
+        if let Some(change) = Change::told(&method, &params) {
+            let is_asked_for = matches!(&change, Change::Resource(uri) if self.subscribed.contains(uri));
+            if is_modern(terms.revision) || from.is_some_and(is_modern) || is_asked_for {
+                return self.tell(change);
+            }
         }
         let mut params = adapted_notification(&method, params, from, terms.revision)?;
         if method == Method::PROGRESS {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::answer::Question;
-use crate::message::{Method, Reply};
+use crate::answer::{Change, Question};
+use crate::exchange::Side;
+use crate::message::{Method, Notification, Reply};
 use crate::protocol::{Revision, code};
-use crate::trace::{Call, Fate, Inside};
+use crate::trace::{Call, Entry, Fate, Inside, What};
 
 /// An exchange as it was recorded.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub struct Recorded {
     pub overlaps: bool,
     /// The place of a request that came after this one and was answered before it.
     pub after: Option<u64>,
+    /// Whether something was said before it, after requests that not every client makes.
+    pub hears: bool,
 }
 
 /// Something that belongs to an exchange.
@@ -48,6 +51,33 @@ pub enum Place {
     Before,
     /// After the answer, and before anything else is asked.
     After,
+}
+
+impl Thing {
+    /// Its place in the conversation.
+    pub fn seq(&self) -> u64 {
+        match &self.what {
+            Inside::Entry(entry) => entry.seq,
+            Inside::Call(call) => call.request.seq,
+        }
+    }
+
+    /// What it tells, where it is a notification of the server's.
+    pub fn told(&self) -> Option<&Notification> {
+        match &self.what {
+            Inside::Entry(Entry { what: What::Message { from: Side::Server, message, .. }, .. }) => {
+                message.as_notification()
+            }
+            Inside::Entry(_) | Inside::Call(_) => None,
+        }
+    }
+
+    /// The change that it tells of, where it does.
+    pub fn change(&self) -> Option<Change> {
+        let told = self.told()?;
+        let params = told.params.as_ref().and_then(|params| params.value().ok()).unwrap_or_default();
+        Change::told(&told.method, &params)
+    }
 }
 
 impl Recorded {

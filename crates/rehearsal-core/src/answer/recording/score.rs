@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::recorded::{Place, Recorded, Thing};
-use crate::answer::{Question, Turn};
+use crate::answer::{Change, Question, Turn};
 use crate::exchange::Side;
 use crate::message::{Message, Method};
 use crate::trace::{Call, Entry, Inside, Placed, What};
@@ -20,6 +20,8 @@ pub(super) enum Step {
     Turn(Turn),
     /// The server told something.
     Notify { method: Method, params: Value },
+    /// The server told something to those who wanted to know.
+    Tell(Change),
     /// The server closed the stream, and the client came back.
     CloseStream,
     /// The server asked.
@@ -41,7 +43,12 @@ impl Step {
     pub(super) fn ends(&self) -> bool {
         match self {
             Step::Ask(_) | Step::Reply(_) | Step::Visit(..) | Step::Ends | Step::Unanswered => true,
-            Step::Wait(_) | Step::Turn(_) | Step::Notify { .. } | Step::CloseStream | Step::KeepSilent => false,
+            Step::Wait(_)
+            | Step::Turn(_)
+            | Step::Notify { .. }
+            | Step::Tell(_)
+            | Step::CloseStream
+            | Step::KeepSilent => false,
         }
     }
 }
@@ -63,6 +70,20 @@ pub(super) fn score(rounds: &[Arc<Recorded>]) -> (Vec<Step>, Vec<Step>) {
         writing.steps = steps;
     }
     (writing.steps, after)
+}
+
+/// What was said before an exchange, to a client that may not have asked for it.
+pub(super) fn missed(things: &[Thing]) -> Vec<Step> {
+    let step = |thing: &Thing| match (thing.change(), thing.told()?) {
+        (Some(change @ Change::Resource(_)), _) => Some(Step::Tell(change)),
+        // Of a request that this client did not make.
+        (_, told) if told.method == Method::PROGRESS => None,
+        (_, told) => {
+            let params = told.params.as_ref().and_then(|params| params.value().ok()).unwrap_or_default();
+            Some(Step::Notify { method: told.method.clone(), params })
+        }
+    };
+    things.iter().filter_map(step).collect()
 }
 
 struct Writing {

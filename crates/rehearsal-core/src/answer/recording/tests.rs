@@ -39,6 +39,7 @@ fn recorded(number: u32, call: Call, things: Vec<Thing>, revision: Revision) -> 
         revision: Some(revision),
         overlaps: false,
         after: None,
+        hears: false,
     })
 }
 

@@ -69,7 +69,7 @@ impl Stage {
         let (mut play, mut act) = match self.mock.begin(asked, &mut self.memory, &mut self.state, &world) {
             Begun::Answered(answer) => return vec![said(&answer)],
             Begun::Plays(play, act) => (play, act),
-            Begun::Listens(wanted, _) => return vec![format!("listens {}", wanted.accepted())],
+            Begun::Listens(wanted, ..) => return vec![format!("listens {}", wanted.accepted())],
             Begun::AboutTask(about, ..) => return vec![format!("{about:?}")],
             Begun::Unknown(answer, _) => return vec![said(&answer)],
         };

@@ -143,6 +143,11 @@ impl Session {
             let end = call.tie.settled();
             self.overlap(all, number, place, end);
             self.open.push((number, end));
+        } else if asked.listens {
+            // What is told next is told because somebody listens.
+            if let Some((before, _)) = self.settled.replace((number, place)) {
+                self.close(all, before);
+            }
         } else {
             self.close(all, number);
         }

@@ -132,6 +132,9 @@ impl Flags {
     /// It is about the protocol, and whoever does not need it does not ask for it.
     pub(super) const PROTOCOL: Flags = Flags(4);
 
+    /// Something was said before it, after exchanges that not every client makes.
+    pub(super) const HEARS: Flags = Flags(8);
+
     pub(in crate::replay) fn overlaps(self) -> bool {
         self.0 & Flags::OVERLAPS.0 != 0
     }
@@ -139,6 +142,16 @@ impl Flags {
     /// Whether somebody should have asked for it.
     pub(in crate::replay) fn counts(self) -> bool {
         self.0 & (Flags::ROUND.0 | Flags::PROTOCOL.0) == 0
+    }
+
+    /// Whether it is about the protocol, and no round of anything else.
+    pub(in crate::replay) fn is_protocol(self) -> bool {
+        self.0 & (Flags::ROUND.0 | Flags::PROTOCOL.0) == Flags::PROTOCOL.0
+    }
+
+    /// Whether something was said before it that clients may have missed.
+    pub(in crate::replay) fn hears(self) -> bool {
+        self.0 & Flags::HEARS.0 != 0
     }
 
     pub(super) fn add(&mut self, other: Flags) {

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
 use super::collect::Collection;
-use super::layout::{Head, Origin, Slot};
+use super::layout::{Flags, Head, Origin, Slot};
 
 /// Writes everything that was collected.
 pub(super) fn write(out: &mut (impl Write + Seek), mut all: Collection, origin: Origin) -> io::Result<Head> {
@@ -93,6 +93,17 @@ fn assign(all: &mut Collection) {
                 exchange.things = at as u64;
             }
             exchange.thing_count += 1;
+        }
+    }
+    let mut said = None;
+    for exchange in &mut all.exchanges {
+        if said == Some(exchange.session) {
+            exchange.flags.add(Flags::HEARS);
+        }
+        if exchange.flags.counts() {
+            said = None;
+        } else if exchange.flags.is_protocol() && exchange.thing_count > 0 {
+            said = Some(exchange.session);
         }
     }
 }
