@@ -84,8 +84,15 @@ impl Shared {
             // A client that was never recorded hears what the others did.
             numbers = self.subscriptions(uris, None)?;
         }
+        // The session that this conversation hears, where it has some of them.
+        let mut own = Vec::new();
+        let heard = self.progress().session(asked.conversation);
+        for number in &numbers {
+            own.push((Some(self.tape.index.exchange(*number)?.session) != heard, *number));
+        }
+        own.sort_unstable();
         let (mut first, mut things): (Option<Arc<Recorded>>, Vec<Thing>) = (None, Vec::new());
-        for number in numbers {
+        for (_, number) in own {
             let recorded = self.tape.recorded(number)?;
             // Only one conversation is played again.
             if first.as_ref().is_some_and(|first| first.session != recorded.session) {

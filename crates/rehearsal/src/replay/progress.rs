@@ -133,6 +133,11 @@ impl Progress {
         self.conversations.entry(conversation).or_default().told.insert((session, place))
     }
 
+    /// The recorded session that a conversation began with.
+    pub(super) fn session(&self, conversation: u64) -> Option<u32> {
+        self.conversations.get(&conversation)?.session
+    }
+
     /// A conversation is over.
     pub(super) fn ended(&mut self, conversation: u64) {
         self.conversations.remove(&conversation);

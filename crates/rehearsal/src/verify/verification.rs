@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Message, Method, Reply};
-use rehearsal_core::protocol::{Era, Revision, meta};
+use rehearsal_core::protocol::Revision;
 use rehearsal_core::redact::Redaction;
 use rehearsal_core::report::{Case, Finding, Place, Report, Verdict};
 use rehearsal_core::trace::{Call, Compare, Moment, Part};
