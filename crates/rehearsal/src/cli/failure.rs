@@ -118,9 +118,9 @@ impl Failure {
             Failure::Wrap(error) => error.hints(),
             Failure::Trace(error) => error.hints(),
             Failure::Generate(error) => error.hints(),
-            Failure::Mock(MockFailure::Bind(error)) | Failure::Replay(ReplayFailure::Bind(error)) => bind_hints(error),
+            Failure::Replay(error) => error.hints(),
+            Failure::Mock(MockFailure::Bind(error)) => bind_hints(error),
             Failure::Mock(_)
-            | Failure::Replay(_)
             | Failure::Save(_)
             | Failure::Output(_)
             | Failure::Unreadable { .. }
@@ -130,7 +130,7 @@ impl Failure {
 }
 
 /// What to do about an address that cannot be listened on.
-fn bind_hints(error: &BindError) -> Vec<String> {
+pub(super) fn bind_hints(error: &BindError) -> Vec<String> {
     match error {
         BindError::Address { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
             vec!["end the program that listens there, or write --listen 0 for any free port".to_owned()]

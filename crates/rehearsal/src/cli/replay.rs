@@ -10,21 +10,24 @@ use rehearsal::client::ClientBuilder;
 use rehearsal::core::answer::{Answer, Called, Pace};
 use rehearsal::core::matcher::Matcher;
 use rehearsal::core::redact::{Redaction, Rule};
-use rehearsal::core::trace::{Format, Likeness};
+use rehearsal::core::trace::{Format, Likeness, ReadError};
 use rehearsal::mock::Server;
-use rehearsal::record::Recorder;
-use rehearsal::replay::{Indexed, Ledger, OnIndex, Options, Repeat, ReplayError, Sessions, Unknown, Upstream};
+use rehearsal::record::{Recorder, journals};
+use rehearsal::replay::{
+    IndexError, Indexed, Ledger, OnIndex, Options, Repeat, ReplayError, Sessions, Unknown, Upstream,
+};
 use rehearsal::store::{Input, Recording};
 use rehearsal::wire::http::server::{BindError, HttpServer, Options as HttpOptions};
 use serde_json::{Map, Value};
 
 use super::context::Context;
 use super::exit::Exit;
-use super::failure::Failure;
+use super::failure::{Failure, bind_hints};
 use super::redaction::redaction;
 use super::serve::{address, listen_on, on_http, on_stdio, where_to_reach};
 use super::signals::Signals;
-use super::trace::{FORWARD as FORWARDING, TraceError};
+use super::suggestion::suggestion;
+use super::trace::{FORWARD as FORWARDING, TraceError, put_back};
 use crate::print::Talk;
 
 const MATCHING: &str = "Which recording answers";
@@ -148,13 +151,26 @@ Examples:
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReplayFailure {
     /// It cannot be read.
-    #[error(transparent)]
-    Open(#[from] ReplayError),
-    /// A path or a matcher is wrong.
-    #[error("{flag} {word:?}: {why}")]
-    Word {
+    #[error("{error}")]
+    Open {
+        /// Why not.
+        error: ReplayError,
+        /// The session that was wanted, where one was.
+        session: Option<String>,
+    },
+    /// A path is none.
+    #[error("{flag} {path}: not a JSONPath: {why}")]
+    Path {
         /// Of which flag.
         flag: &'static str,
+        /// What was written.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A matcher is none.
+    #[error("--match {word}: {why}")]
+    Matcher {
         /// What was written.
         word: String,
         /// What is wrong with it.
@@ -166,6 +182,9 @@ pub(super) enum ReplayFailure {
     /// There is nothing to ask a server.
     #[error("a server is asked only with --unmatched forward")]
     NeedlessServer,
+    /// There is nothing to record.
+    #[error("-o records what a real server says, and none is asked without --unmatched forward")]
+    NeedlessOutput,
     /// It cannot listen.
     #[error(transparent)]
     Bind(#[from] BindError),
@@ -191,14 +210,55 @@ impl ReplayFailure {
     /// The exit status that it leads to.
     pub(super) fn exit(&self) -> Exit {
         match self {
-            ReplayFailure::Open(_)
-            | ReplayFailure::Word { .. }
+            ReplayFailure::Open { .. }
+            | ReplayFailure::Path { .. }
+            | ReplayFailure::Matcher { .. }
             | ReplayFailure::NoServer
             | ReplayFailure::NeedlessServer
+            | ReplayFailure::NeedlessOutput
             | ReplayFailure::Read { .. }
             | ReplayFailure::Ledger { .. } => Exit::BadInput,
             ReplayFailure::Bind(_) => Exit::ServerFailed,
         }
+    }
+
+    /// What to do about it.
+    pub(super) fn hints(&self) -> Vec<String> {
+        let hint = match self {
+            ReplayFailure::Open { error, session } => return open_hints(error, session.as_deref()),
+            ReplayFailure::Path { .. } => {
+                "a path begins with `$`: $.params.arguments.now, or $..timestamp for all of them".to_owned()
+            }
+            ReplayFailure::Matcher { .. } => {
+                "write it like --match '$.params.arguments.city={\"matches\": \"^O\"}'".to_owned()
+            }
+            ReplayFailure::NoServer => {
+                "the server that was recorded: --unmatched forward -- npx -y some-server".to_owned()
+            }
+            ReplayFailure::NeedlessServer | ReplayFailure::NeedlessOutput => {
+                "`--unmatched forward` asks it what was not recorded".to_owned()
+            }
+            ReplayFailure::Bind(error) => return bind_hints(error),
+            ReplayFailure::Read { .. } | ReplayFailure::Ledger { .. } => return Vec::new(),
+        };
+        vec![hint]
+    }
+}
+
+/// What to do about a recording that cannot be served.
+fn open_hints(error: &ReplayError, session: Option<&str>) -> Vec<String> {
+    match error {
+        ReplayError::NoSession { known, .. } => match session {
+            Some(session) => vec![suggestion(session, known, "sessions")],
+            None => vec!["`rehearse trace show` shows what is known about each session".to_owned()],
+        },
+        ReplayError::Index { cause: IndexError::Trace(ReadError::Format { .. }), .. } => {
+            vec!["update rehearse, or record again".to_owned()]
+        }
+        ReplayError::Index { input, cause: IndexError::Trace(_) } => {
+            vec![format!("`rehearse trace convert --skip-bad {input} sound.jsonl` keeps the lines that can be read")]
+        }
+        ReplayError::Index { cause: IndexError::Io(_), .. } | ReplayError::Open(_) => Vec::new(),
     }
 }
 
@@ -212,9 +272,15 @@ impl Replay {
             self.records_in_a_trace()?;
         }
         let input = Input::from(self.trace.clone());
+        if input != Input::Stdin && journals(&self.trace).is_ok_and(|journals| !journals.is_empty()) {
+            put_back(&self.trace, context);
+        }
         let replay = rehearsal::replay::Replay::open_with(&input, options, upstream);
         context.talk.end_status();
-        let replay = replay.map_err(ReplayFailure::Open)?;
+        let replay = replay.map_err(|error| match error {
+            ReplayError::Open(error) => Failure::Trace(TraceError::Open(error)),
+            error => ReplayFailure::Open { error, session: self.session.clone() }.into(),
+        })?;
         let (talk, verbose) = (context.talk.clone(), self.verbose);
         let server = replay.server(move |called, answer| heard(called, answer, verbose, &talk));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
@@ -248,17 +314,16 @@ impl Replay {
     fn options(&self) -> Result<Options, ReplayFailure> {
         let mut likeness = Likeness::default();
         for path in &self.ignore {
-            let wrong = |why| ReplayFailure::Word { flag: "--ignore", word: path.clone(), why };
-            likeness = likeness.ignore(path).map_err(wrong)?;
+            likeness = likeness.ignore(path).map_err(|why| no_path("--ignore", path, why))?;
         }
         let mut matchers = Vec::new();
         for word in &self.matchers {
-            let wrong = |why| ReplayFailure::Word { flag: "--match", word: word.clone(), why };
-            let (path, matcher) = word.split_once('=').ok_or_else(|| wrong("write it like PATH=MATCHER".to_owned()))?;
+            let wrong = |why| ReplayFailure::Matcher { word: word.clone(), why };
+            let (path, matcher) = word.split_once('=').ok_or_else(|| wrong("there is no `=` in it".to_owned()))?;
             let written = serde_json::from_str(matcher).unwrap_or_else(|_| Value::from(matcher));
             let matcher = Matcher::parse(&written).map_err(|error| wrong(error.to_string()))?;
+            likeness = likeness.ignore(path).map_err(|why| no_path("--match", path, why))?;
             matchers.push(Matcher::at(path, matcher).map_err(|error| wrong(error.to_string()))?);
-            likeness = likeness.ignore(path).map_err(wrong)?;
         }
         Ok(Options {
             likeness,
@@ -312,6 +377,7 @@ impl Replay {
         let mut info = Map::new();
         let server: Box<dyn Fn() -> ClientBuilder + Send + Sync> = match (&self.url, self.command.split_first()) {
             (None, None) if forwards => return Err(ReplayFailure::NoServer),
+            (None, None) if self.output.is_some() => return Err(ReplayFailure::NeedlessOutput),
             (None, None) => return Ok(None),
             (_, _) if !forwards => return Err(ReplayFailure::NeedlessServer),
             (Some(url), _) => {
@@ -352,6 +418,10 @@ impl Replay {
         }
         Ok(())
     }
+}
+
+fn no_path(flag: &'static str, path: &str, why: String) -> ReplayFailure {
+    ReplayFailure::Path { flag, path: path.to_owned(), why }
 }
 
 /// Shows on a terminal how far the index is built.

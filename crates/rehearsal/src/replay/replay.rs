@@ -55,7 +55,7 @@ pub enum ReplayError {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// It cannot be indexed.
-    #[error("{input}: {cause}")]
+    #[error("{}", about_index(input, cause))]
     Index {
         /// Which.
         input: Input,
@@ -67,7 +67,32 @@ pub enum ReplayError {
     NoSession {
         /// Where.
         input: Input,
+        /// What its sessions are called, no more than a few.
+        known: Vec<String>,
     },
+}
+
+/// How many sessions are named where none is like what was wanted.
+const NAMED: u32 = 100;
+
+/// A bad line has its place in the file.
+fn about_index(input: &Input, cause: &IndexError) -> String {
+    match cause {
+        IndexError::Trace(error) => format!("{input}, {error}"),
+        IndexError::Io(error) => format!("cannot index {input}: {error}"),
+    }
+}
+
+/// Why a recording cannot be served, wherever it is from.
+enum Unserved {
+    Index(IndexError),
+    NoSession { known: Vec<String> },
+}
+
+impl<E: Into<IndexError>> From<E> for Unserved {
+    fn from(cause: E) -> Unserved {
+        Unserved::Index(cause.into())
+    }
 }
 
 impl Replay {
@@ -83,9 +108,9 @@ impl Replay {
             Input::File(path) => Some(path.as_path()),
             Input::Stdin => None,
         };
-        Replay::of(&recording, path, options, upstream).map_err(|cause| match cause {
-            Some(cause) => ReplayError::Index { input: input.clone(), cause },
-            None => ReplayError::NoSession { input: input.clone() },
+        Replay::of(&recording, path, options, upstream).map_err(|unserved| match unserved {
+            Unserved::Index(cause) => ReplayError::Index { input: input.clone(), cause },
+            Unserved::NoSession { known } => ReplayError::NoSession { input: input.clone(), known },
         })
     }
 
@@ -94,7 +119,7 @@ impl Replay {
         path: Option<&Path>,
         options: Options,
         upstream: Option<Upstream>,
-    ) -> Result<Replay, Option<IndexError>> {
+    ) -> Result<Replay, Unserved> {
         let open = |existing| {
             let tape = Tape::open(recording, path, &options, existing)?;
             let selected = selected(&tape, &options)?;
@@ -106,11 +131,12 @@ impl Replay {
             opened => opened,
         }?;
         if selected.as_ref().is_some_and(|selected| !selected.contains(&true)) {
-            return Err(None);
+            let named = (0..tape.index.sessions().min(NAMED)).map(|session| Ok(tape.index.facts(session)?.id));
+            return Err(Unserved::NoSession { known: named.collect::<io::Result<_>>()? });
         }
         let mut has_tasks = false;
         for method in ["tasks/get", "tasks/result"] {
-            has_tasks |= tape.index.group(method_key(method)).map_err(IndexError::from)?.is_some();
+            has_tasks |= tape.index.group(method_key(method))?.is_some();
         }
         Ok(Replay(Arc::new(Shared {
             tape,

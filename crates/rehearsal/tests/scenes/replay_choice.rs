@@ -308,3 +308,86 @@ fn what_was_said_during_a_ping_comes_with_it_once() {
     2
     ");
 }
+
+#[test]
+fn what_is_wrong_with_the_words_or_the_recording_has_a_hint() {
+    let stage = Stage::new();
+    stage.play("rehearse call echo message=hello -- rehearse record -q -o trace.jsonl -- tiny-server");
+    stage.play(
+        r#"sed -i 's/"session_id":"[^"]*"/"session_id":"monday"/' trace.jsonl; head -c 900 trace.jsonl > half.jsonl"#,
+    );
+    rehearse!(stage, "rehearse replay trace.jsonl --session mnday", @"
+    exit: 2
+    ----- stderr -----
+    error: trace.jsonl: no session like that
+    hint: did you mean `monday`?
+    ");
+    rehearse!(stage, "rehearse replay trace.jsonl --session 7", @"
+    exit: 2
+    ----- stderr -----
+    error: trace.jsonl: no session like that
+    hint: it has `monday`
+    ");
+    rehearse!(stage, "rehearse replay trace.jsonl --metadata day=monday", @"
+    exit: 2
+    ----- stderr -----
+    error: trace.jsonl: no session like that
+    hint: `rehearse trace show` shows what is known about each session
+    ");
+    rehearse!(stage, "rehearse replay trace.jsonl --ignore now", @"
+    exit: 2
+    ----- stderr -----
+    error: --ignore now: not a JSONPath: at position 0, parser error
+    hint: a path begins with `$`: $.params.arguments.now, or $..timestamp for all of them
+    ");
+    rehearse!(stage, "rehearse replay trace.jsonl --match now=1", @"
+    exit: 2
+    ----- stderr -----
+    error: --match now: not a JSONPath: at position 0, parser error
+    hint: a path begins with `$`: $.params.arguments.now, or $..timestamp for all of them
+    ");
+    rehearse!(stage, "rehearse replay trace.jsonl --match now", @r#"
+    exit: 2
+    ----- stderr -----
+    error: --match now: there is no `=` in it
+    hint: write it like --match '$.params.arguments.city={"matches": "^O"}'
+    "#);
+    rehearse!(stage, "rehearse replay trace.jsonl -o other.jsonl", @"
+    exit: 2
+    ----- stderr -----
+    error: -o records what a real server says, and none is asked without --unmatched forward
+    hint: `--unmatched forward` asks it what was not recorded
+    ");
+    rehearse!(stage, "rehearse replay trace.jsonl -- tiny-server", @"
+    exit: 2
+    ----- stderr -----
+    error: a server is asked only with --unmatched forward
+    hint: `--unmatched forward` asks it what was not recorded
+    ");
+    rehearse!(stage, "rehearse replay half.jsonl", @"
+    exit: 2
+    ----- stderr -----
+    error: half.jsonl, line 1, column 901: expected the rest of the session instead of the end of the file
+    hint: `rehearse trace convert --skip-bad half.jsonl sound.jsonl` keeps the lines that can be read
+    ");
+    rehearse!(stage, "rehearse replay none.jsonl", @"
+    exit: 2
+    ----- stderr -----
+    error: cannot read none.jsonl: No such file or directory (os error 2)
+    hint: `rehearse record -- COMMAND` writes trace.jsonl
+    ");
+}
+
+#[test]
+fn what_a_killed_recorder_left_is_replayed() {
+    let busy = include_str!("../../../../fixtures/traces/busy.journal");
+    let stage = Stage::new().file("trace.jsonl", "").file("trace.jsonl.busy.journal", busy);
+    let dig = r#"rehearse call dig deep=1 -- rehearse replay -q trace.jsonl"#;
+    rehearse!(stage, dig, @"
+    exit: 0
+    ----- stdout -----
+    a hole
+    ----- stderr -----
+    [info] digging
+    ");
+}

@@ -23,5 +23,5 @@ mod verb;
 
 pub(super) use error::{FORWARD, TraceError};
 pub(super) use output::{Writing, plain};
-pub(super) use reading::{Reading, input};
+pub(super) use reading::{Reading, input, put_back};
 pub(super) use verb::Trace;

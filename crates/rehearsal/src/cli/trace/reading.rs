@@ -37,25 +37,17 @@ impl Reading {
 
     /// What can be put into the trace is; what cannot, because nothing may be written there, is read where it stands.
     fn open_recovered(self, path: &Path, input: &Input, context: &Context) -> Result<Recording, TraceError> {
-        let recovered = recover(path);
-        let mut failed = recovered.is_err();
-        for recovered in recovered.iter().flatten() {
-            failed |= matches!(recovered.fate, Fate::Failed { .. });
-            if recovered.fate != Fate::Running {
-                context.talk.say(recovered_line(recovered));
-            }
-        }
-        if let Err(cause) = recovered {
-            context.talk.say(format_args!("cannot recover what stands beside {}: {cause}", path.display()));
-        }
-        match failed.then(|| unrecovered(path)) {
-            Some(Ok(left)) => {
-                for journal in &left.journals {
-                    context.talk.say(format_args!("reading {} in its place", journal.display()));
+        match put_back(path, context) {
+            PutBack::All => Ok(Recording::open(input)?),
+            PutBack::NotAll => match unrecovered(path) {
+                Ok(left) => {
+                    for journal in &left.journals {
+                        context.talk.say(format_args!("reading {} in its place", journal.display()));
+                    }
+                    Ok(Recording::open_with(input, &left)?)
                 }
-                Ok(Recording::open_with(input, &left)?)
-            }
-            Some(Err(_)) | None => Ok(Recording::open(input)?),
+                Err(_) => Ok(Recording::open(input)?),
+            },
         }
     }
 
@@ -75,6 +67,29 @@ impl Reading {
             Err(error) => Err(TraceError::read(input, error)),
         }
     }
+}
+
+/// Whether everything that stood beside a trace is in it now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum PutBack {
+    All,
+    NotAll,
+}
+
+/// Puts sessions whose recorder was killed into their trace, and says what was done.
+pub(in crate::cli) fn put_back(path: &Path, context: &Context) -> PutBack {
+    let recovered = recover(path);
+    let mut failed = recovered.is_err();
+    for recovered in recovered.iter().flatten() {
+        failed |= matches!(recovered.fate, Fate::Failed { .. });
+        if recovered.fate != Fate::Running {
+            context.talk.say(recovered_line(recovered));
+        }
+    }
+    if let Err(cause) = recovered {
+        context.talk.say(format_args!("cannot recover what stands beside {}: {cause}", path.display()));
+    }
+    if failed { PutBack::NotAll } else { PutBack::All }
 }
 
 /// `recovered session 0198c2: 12 entries`
