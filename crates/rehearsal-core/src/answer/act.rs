@@ -36,6 +36,10 @@ pub enum Act {
     Tell(Change),
     /// Ask the client, and come back with [`Play::answered`](super::Play::answered) for each.
     Ask(Vec<Question>),
+    /// Ask the client, and go on.
+    Pose(Vec<Question>),
+    /// Wait for the answer to a question that was posed, if it was, and come back with it; its name.
+    Hear(String),
     /// Close the stream of the answer, which goes on when the client comes back.
     CloseStream {
         /// How long it should wait.

@@ -329,6 +329,8 @@ impl Mock {
             | Act::Notify { .. }
             | Act::Tell(_)
             | Act::Ask(_)
+            | Act::Pose(_)
+            | Act::Hear(_)
             | Act::CloseStream { .. }
             | Act::Detach(_)
             | Act::Turn(_)

@@ -1,5 +1,6 @@
 //! One request in hand.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use rehearsal_core::message::{Message, Method, Reply, RequestId};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::session::Session;
+use super::session::{Pending, Session};
 use super::tasks::Said;
 use super::wrong::answer_wrongly;
 
@@ -26,6 +27,9 @@ pub(super) struct Call {
     /// When it came.
     pub(super) since: Instant,
 }
+
+/// Questions that the client has not answered yet, by their names.
+pub(super) type Posed = BTreeMap<String, Pending>;
 
 /// Why work on a request ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,43 +75,52 @@ impl Call {
 
     /// Asks the client by requests of our own, all at once; an error says why there is no answer.
     pub(super) async fn ask(&self, questions: &[Question], meta: Option<&Value>) -> Result<Vec<Said>, Stop> {
-        let mut pending = Vec::new();
-        for question in questions {
-            let asked = self.session.question();
-            self.session.send(self.channel, question.request(asked.id.clone(), meta)).await;
-            pending.push((question.name.clone(), asked));
-        }
+        let mut posed = Posed::default();
+        self.pose(questions, meta, &mut posed).await;
         let mut answers = Vec::new();
-        let mut stop = None;
-        for (name, asked) in pending {
-            let reply = match stop {
-                Some(_) => None,
-                None => tokio::select! {
-                    biased;
-                    reply = asked.reply => reply.ok(),
-                    why = self.stopped() => {
-                        stop = Some(why);
-                        None
-                    }
-                },
-            };
-            match reply {
-                Some(Reply::Result(result)) => {
-                    let read = result.exact().map_err(|error| format!("the client's answer cannot be read: {error}"));
-                    answers.push((name, read));
-                }
-                Some(Reply::Error(error)) => {
-                    answers.push((name, Err(format!("the client answered with an error: {error}"))));
-                }
-                None => {
-                    self.session.forget(&asked.id);
-                    self.notify(Method::CANCELLED, &json!({"requestId": asked.id})).await;
+        for question in questions {
+            match self.hear(&question.name, &mut posed).await {
+                Ok(answer) => answers.extend(answer.map(|answer| (question.name.clone(), answer))),
+                Err(stop) => {
+                    self.withdraw(posed).await;
+                    return Err(stop);
                 }
             }
         }
-        match stop {
-            Some(stop) => Err(stop),
-            None => Ok(answers),
+        Ok(answers)
+    }
+
+    /// Asks the client, and waits for nothing.
+    pub(super) async fn pose(&self, questions: &[Question], meta: Option<&Value>, posed: &mut Posed) {
+        for question in questions {
+            let asked = self.session.question();
+            self.session.send(self.channel, question.request(asked.id.clone(), meta)).await;
+            posed.insert(question.name.clone(), asked);
+        }
+    }
+
+    /// Waits for an answer; nothing where nobody was asked that.
+    pub(super) async fn hear(&self, name: &str, posed: &mut Posed) -> Result<Option<Result<Value, String>>, Stop> {
+        let Some(asked) = posed.get_mut(name) else { return Ok(None) };
+        let reply = tokio::select! {
+            biased;
+            reply = &mut asked.reply => reply.ok(),
+            stop = self.stopped() => return Err(stop),
+        };
+        posed.remove(name);
+        Ok(reply.map(|reply| match reply {
+            Reply::Result(result) => {
+                result.exact().map_err(|error| format!("the client's answer cannot be read: {error}"))
+            }
+            Reply::Error(error) => Err(format!("the client answered with an error: {error}")),
+        }))
+    }
+
+    /// Tells the client that nobody waits for its answers any more.
+    pub(super) async fn withdraw(&self, posed: Posed) {
+        for asked in posed.into_values() {
+            self.session.forget(&asked.id);
+            self.notify(Method::CANCELLED, &json!({"requestId": asked.id})).await;
         }
     }
 

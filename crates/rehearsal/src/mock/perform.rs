@@ -8,7 +8,7 @@ use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::Method;
 use rehearsal_core::protocol::Era;
 
-use super::call::{Call, Stop};
+use super::call::{Call, Posed, Stop};
 use super::server::{Shared, within};
 use super::session::Session;
 use super::turns::Playing;
@@ -17,8 +17,14 @@ use super::turns::Playing;
 pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
     let (session, server) = (Arc::clone(&call.session), Arc::clone(&call.session.server));
     let is_handshake = call.method == Method::INITIALIZE;
-    let mut playing = None;
-    let answer = match until_answer(&call, &server, &mut play, act, &mut playing).await {
+    let (mut playing, mut posed) = (None, Posed::default());
+    let end = until_answer(&call, &server, &mut play, act, &mut playing, &mut posed).await;
+    match end {
+        None => call.withdraw(posed).await,
+        // What the server did not wait for when it was recorded.
+        Some(_) => posed.into_values().for_each(|asked| session.forget(&asked.id)),
+    }
+    let answer = match end {
         None => None,
         Some(End::Answered(answer)) => Some(answer),
         Some(End::Detached(terms)) => match play {
@@ -58,6 +64,7 @@ async fn until_answer<'a>(
     play: &mut Performance,
     mut act: Act,
     playing: &mut Option<Playing<'a>>,
+    posed: &mut Posed,
 ) -> Option<End> {
     loop {
         match act {
@@ -77,6 +84,12 @@ async fn until_answer<'a>(
             },
             Act::Ask(questions) => {
                 for (name, answer) in call.ask(&questions, None).await.ok()? {
+                    play.answered(&name, answer);
+                }
+            }
+            Act::Pose(questions) => call.pose(&questions, None, posed).await,
+            Act::Hear(name) => {
+                if let Some(answer) = call.hear(&name, posed).await.ok()? {
                     play.answered(&name, answer);
                 }
             }
@@ -115,8 +128,14 @@ pub(super) async fn afterwards(session: &Arc<Session>, mut play: RecordedPlay) {
             }
             Act::Notify { method, params } => session.notify(Channel::MAIN, method, &params).await,
             Act::Tell(change) => tell(session, Channel::MAIN, play.asked().terms.era(), change).await,
-            Act::Ask(questions) => ask(session, &questions).await,
-            Act::CloseStream { .. } | Act::Detach(_) | Act::Turn(_) | Act::KeepSilent | Act::Reply(_) => {}
+            Act::Pose(questions) => ask(session, &questions).await,
+            Act::Ask(_)
+            | Act::Hear(_)
+            | Act::CloseStream { .. }
+            | Act::Detach(_)
+            | Act::Turn(_)
+            | Act::KeepSilent
+            | Act::Reply(_) => {}
         }
     }
 }

@@ -70,6 +70,8 @@ pub(super) async fn listen(
             | Act::Detach(_)
             | Act::Turn(_)
             | Act::KeepSilent
+            | Act::Pose(_)
+            | Act::Hear(_)
             | Act::Reply(_) => {}
         }
     }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod asked_again;
 mod assertions;
 mod digits;
 mod fixtures;

@@ -165,6 +165,7 @@ impl RecordedPlay {
                 | Step::Turn(_)
                 | Step::CloseStream
                 | Step::Ask(_)
+                | Step::Hear(_)
                 | Step::Reply(_)
                 | Step::Visit(..)
                 | Step::Ends
@@ -196,6 +197,8 @@ impl RecordedPlay {
                 }
                 Step::CloseStream => None,
                 Step::Ask(questions) => self.ask(at, questions, world),
+                Step::Hear(name) if self.asked.terms.era() == Era::Legacy => Some(Act::Hear(name)),
+                Step::Hear(_) => None,
                 Step::Reply(round) => Some(Act::Reply(self.reply(round))),
                 Step::Visit(round, questions) => Some(Act::Reply(self.visit(at, round, questions, world))),
                 Step::Ends => Some(Act::Reply(self.ended())),
@@ -222,6 +225,7 @@ impl RecordedPlay {
                 Step::Ask(questions) if self.asked.terms.era() == Era::Legacy => self.possible(questions),
                 Step::CloseStream
                 | Step::Ask(_)
+                | Step::Hear(_)
                 | Step::Turn(_)
                 | Step::Reply(_)
                 | Step::Visit(..)
@@ -296,7 +300,7 @@ impl RecordedPlay {
     /// Of several questions those that this client can be asked.
     fn possible(&mut self, questions: Vec<Question>) -> Option<Act> {
         let questions = self.askable(questions);
-        (!questions.is_empty()).then_some(Act::Ask(questions))
+        (!questions.is_empty()).then_some(Act::Pose(questions))
     }
 
     fn askable(&mut self, questions: Vec<Question>) -> Vec<Question> {
@@ -324,7 +328,7 @@ impl RecordedPlay {
         let had_any = !questions.is_empty();
         let questions = self.askable(questions);
         if self.asked.terms.era() == Era::Legacy {
-            return (!questions.is_empty()).then_some(Act::Ask(questions));
+            return (!questions.is_empty()).then_some(Act::Pose(questions));
         }
         if had_any && questions.is_empty() {
             return None;

@@ -26,6 +26,8 @@ pub(super) enum Step {
     CloseStream,
     /// The server asked.
     Ask(Vec<Question>),
+    /// The server had the answer to a question before it went on; its name.
+    Hear(String),
     /// The server answered; which round.
     Reply(usize),
     /// The server refused until the client has been elsewhere, as 2025-11-25 does; which round, and where.
@@ -48,6 +50,7 @@ impl Step {
             | Step::Notify { .. }
             | Step::Tell(_)
             | Step::CloseStream
+            | Step::Hear(_)
             | Step::KeepSilent => false,
         }
     }
@@ -55,7 +58,7 @@ impl Step {
 
 /// The steps of an exchange and of its later rounds, and those after the answer.
 pub(super) fn score(rounds: &[Arc<Recorded>]) -> (Vec<Step>, Vec<Step>) {
-    let mut writing = Writing { steps: Vec::new(), asked: 0, last: Duration::ZERO, turn: None };
+    let mut writing = Writing { steps: Vec::new(), asked: 0, open: Vec::new(), last: Duration::ZERO, turn: None };
     let mut after = Vec::new();
     for (number, round) in rounds.iter().enumerate() {
         let request = &round.call.request;
@@ -64,6 +67,8 @@ pub(super) fn score(rounds: &[Arc<Recorded>]) -> (Vec<Step>, Vec<Step>) {
         writing.things(&round.things, Place::Before);
         writing.answer(round, number, number + 1 < rounds.len());
         writing.turn = None;
+        // What the server did not wait for before it answered needs no answer.
+        writing.open.clear();
         let steps = std::mem::take(&mut writing.steps);
         writing.things(&round.things, Place::After);
         after.append(&mut writing.steps);
@@ -90,6 +95,8 @@ struct Writing {
     steps: Vec<Step>,
     /// How many questions were asked that have no name of their own.
     asked: usize,
+    /// Questions whose answers are still to come, each with the place and the time of the answer.
+    open: Vec<(u64, Duration, String)>,
     /// When the last thing happened.
     last: Duration,
     /// Session, place and time of the request, where order matters.
@@ -103,28 +110,37 @@ impl Writing {
             match &thing.what {
                 Inside::Entry(entry) => self.entry(entry, thing.after),
                 Inside::Call(call) if call.asker == Side::Server => {
+                    self.hear_before(call.request.seq);
                     self.take_time(&call.request, thing.after);
-                    let mut open = call.response.as_ref();
                     let mut questions = vec![self.question(call)];
                     // What was asked before the first answer came was asked together.
                     while let Some(Thing { what: Inside::Call(next), .. }) = things.peek() {
-                        if open.is_some_and(|answer| answer.seq < next.request.seq) || next.asker != Side::Server {
+                        let answered = self.open.iter().any(|(seq, ..)| *seq < next.request.seq);
+                        if answered || next.asker != Side::Server {
                             break;
                         }
                         questions.push(self.question(next));
-                        open = open.into_iter().chain(&next.response).min_by_key(|answer| answer.seq);
                         things.next();
                     }
                     self.steps.push(Step::Ask(questions));
-                    // The client takes its own time.
-                    self.last = call.response.as_ref().map_or(self.last, |answer| answer.at);
                 }
                 Inside::Call(_) => {}
             }
         }
     }
 
+    /// Waits for the answers that came before this place; the client takes its own time.
+    fn hear_before(&mut self, seq: u64) {
+        self.open.sort_by_key(|(seq, ..)| *seq);
+        let heard = self.open.iter().take_while(|(answered, ..)| *answered < seq).count();
+        for (_, at, name) in self.open.drain(..heard) {
+            self.last = self.last.max(at);
+            self.steps.push(Step::Hear(name));
+        }
+    }
+
     fn entry(&mut self, entry: &Entry, after: Option<u64>) {
+        self.hear_before(entry.seq);
         if let What::ChannelEnded { .. } = &entry.what {
             self.wait(entry.at);
             return self.steps.push(Step::CloseStream);
@@ -143,6 +159,7 @@ impl Writing {
             let gave_up = round.things.iter().any(|thing| is_cancellation(&thing.what));
             return self.steps.push(if gave_up { Step::KeepSilent } else { Step::Unanswered });
         };
+        self.hear_before(response.seq);
         self.take_time(response, round.after);
         match asked_for(&response.message).filter(|_| round.is_round()) {
             None => self.steps.push(match round.visits() {
@@ -150,7 +167,9 @@ impl Writing {
                 None => Step::Reply(number),
             }),
             Some(questions) => {
+                let heard: Vec<_> = questions.iter().map(|question| Step::Hear(question.name.clone())).collect();
                 self.steps.push(Step::Ask(questions));
+                self.steps.extend(heard);
                 if !goes_on {
                     self.steps.push(Step::Ends);
                 }
@@ -187,7 +206,9 @@ impl Writing {
         if let Some(meta) = params.get_mut("_meta").and_then(Value::as_object_mut) {
             meta.shift_remove(crate::protocol::meta::PROGRESS_TOKEN);
         }
-        Question { name: format!("question-{}", self.asked), method, params }
+        let name = format!("question-{}", self.asked);
+        self.open.extend(call.response.iter().map(|answer| (answer.seq, answer.at, name.clone())));
+        Question { name, method, params }
     }
 }
 

@@ -96,7 +96,7 @@ fn played(rounds: Vec<Arc<Recorded>>, asked: Asked, pace: Pace) -> (Vec<String>,
         match play.next(&world) {
             Act::Wait(delay) => lines.push(format!("wait {:?}", delay.to)),
             Act::Notify { method, params } => lines.push(format!("{method} {params}")),
-            Act::Ask(questions) => {
+            Act::Pose(questions) => {
                 for question in questions {
                     lines.push(format!("ask {} {}", question.method, question.params));
                     play.answered(&question.name, Ok(json!({"action": "decline"})));
@@ -106,6 +106,7 @@ fn played(rounds: Vec<Arc<Recorded>>, asked: Asked, pace: Pace) -> (Vec<String>,
                 let Reply::Result(result) = answer.reply else { panic!("{:?}", answer.reply) };
                 return (lines, result.value().unwrap());
             }
+            Act::Hear(_) => {}
             act => lines.push(format!("{act:?}")),
         }
     }
