@@ -138,7 +138,8 @@ _meta do not count. The same request again gets the next recorded answer. Client
 served, on every transport, whatever the recording was made with: notifications, progress and questions
 come again in their order.
 
-An index is kept beside the trace, as TRACE.index, and built again when the trace has changed.
+An index is kept beside the trace, as TRACE.index, and built again when the trace has changed. Of a long
+recording of another format a trace is kept too, as FILE.trace.
 
 Examples:
   rehearse replay trace.jsonl

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -10,11 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rehearsal_core::answer::{Place, Recorded, Thing};
 use rehearsal_core::message::Message;
-use rehearsal_core::trace::{Format, Inside, ReadError, Span, TraceWriter};
+use rehearsal_core::trace::{Format, Inside, Span};
 
+use super::converted::converted;
 use super::index::{self, Existing, Facts, Group, Index, IndexError, damaged};
 use super::options::Options;
-use crate::store::{BadLines, Recording};
+use crate::store::Recording;
 
 /// How many exchanges are kept in memory.
 const KEPT: usize = 4096;
@@ -35,7 +36,7 @@ pub(super) struct Tape {
 }
 
 impl Tape {
-    /// Opens a recording of any format; one that is not ours is turned into a trace in a temporary file first.
+    /// Opens a recording of any format; one that is not ours is turned into a trace first.
     pub(super) fn open(
         recording: &Recording,
         path: Option<&Path>,
@@ -43,10 +44,10 @@ impl Tape {
         existing: Existing,
     ) -> Result<Tape, IndexError> {
         let (recording, path) = match recording.format() {
-            Format::Trace => (recording.clone(), path),
-            _ => (converted(recording)?, None),
+            Format::Trace => (recording.clone(), path.map(Path::to_owned)),
+            _ => converted(recording, path)?,
         };
-        let index = index::open(&recording, path, options, existing)?;
+        let index = index::open(&recording, path.as_deref(), options, existing)?;
         let file = Arc::clone(recording.file());
         let length = file.metadata()?.len();
         Ok(Tape { file, length, index, kept: Mutex::default(), facts: Mutex::default() })
@@ -164,14 +165,4 @@ pub(super) fn request(recorded: &Recorded) -> &Message {
 
 fn changed() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the trace was changed after it was opened; start again")
-}
-
-fn converted(recording: &Recording) -> Result<Recording, IndexError> {
-    let file = tempfile::tempfile()?;
-    let mut writer = TraceWriter::new(BufWriter::with_capacity(256 << 10, file), tempfile::tempfile()?);
-    for part in recording.parts(BadLines::Refuse) {
-        writer.part(&part?)?;
-    }
-    let file = writer.finish()?.into_inner().map_err(|error| ReadError::Io(error.into_error()))?;
-    Ok(Recording::in_file(Arc::new(file)))
 }

@@ -20,4 +20,4 @@ pub(super) use key::{about_key, method_key};
 pub(super) use layout::Facts;
 pub(super) use lookup::{Group, Index, damaged};
 pub use open::IndexError;
-pub(super) use open::{Existing, open};
+pub(super) use open::{Existing, fingerprint, new_beside, open};

@@ -87,9 +87,16 @@ fn beside(trace: &Path) -> PathBuf {
     name.into()
 }
 
-fn new_beside(path: &Path) -> Option<NamedTempFile> {
+/// A new file in the same folder, where there may be one.
+pub(in crate::replay) fn new_beside(path: &Path) -> Option<NamedTempFile> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     NamedTempFile::new_in(folder).ok()
+}
+
+/// A number that changes with a file, with as much of it as is looked at.
+pub(in crate::replay) fn fingerprint(file: &File) -> io::Result<u128> {
+    let Origin { length, changed, sample, .. } = origin(file, &Likeness::default())?;
+    Ok(RequestKey::of(&json!([length, changed.to_string(), sample.to_string()])).0)
 }
 
 /// What tells one trace from another, and from itself when it has grown.
