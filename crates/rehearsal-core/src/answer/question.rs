@@ -33,6 +33,17 @@ impl Question {
         json!({"method": self.method.as_str(), "params": params})
     }
 
+    /// The questions that `inputRequests` has.
+    pub(super) fn requested(requests: Option<&Value>) -> Vec<Question> {
+        let requests = requests.and_then(Value::as_object).into_iter().flatten();
+        let question = |(name, request): (&String, &Value)| {
+            let method = request.get("method").and_then(Value::as_str)?.into();
+            let params = request.get("params").cloned().unwrap_or_else(|| json!({}));
+            Some(Question { name: name.clone(), method, params })
+        };
+        requests.filter_map(question).collect()
+    }
+
     /// The request before 2026-07-28, with this in `_meta` beside what is there.
     pub fn request(&self, id: RequestId, meta: Option<&Value>) -> Message {
         let mut params = self.params.clone();

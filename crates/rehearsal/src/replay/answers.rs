@@ -376,6 +376,9 @@ impl Shared {
             rounds = rounds.into_iter().map(Recorded::for_call).collect();
         }
         if let [recorded] = rounds.as_mut_slice() {
+            if self.has_tasks && [Method::TOOLS_CALL, Method::TASKS_RESULT].contains(&asked.method) {
+                *recorded = self.carried_out(recorded, &asked)?;
+            }
             self.leave_out_told(recorded, asked.conversation)?;
         }
         let missed = match rounds.first() {

@@ -27,6 +27,8 @@ struct Conversation {
     cursors: HashMap<(u64, Option<String>), Cursor>,
     /// What was told of exchanges that not every client makes, by session and place.
     told: HashSet<(u32, u64)>,
+    /// The questions of tasks that need not be asked any more: session, task, name.
+    answered: HashSet<(u32, String, String)>,
 }
 
 /// To whom answers are given in order.
@@ -131,6 +133,19 @@ impl Progress {
     /// Whether what was said at a place of a session is still to be told in a conversation; from now on it is not.
     pub(super) fn tell(&mut self, conversation: u64, session: u32, place: u64) -> bool {
         self.conversations.entry(conversation).or_default().told.insert((session, place))
+    }
+
+    /// A question of a task was answered in a conversation, or is not worth asking any more.
+    pub(super) fn answer(&mut self, conversation: u64, session: u32, task: &str, name: &str) {
+        let answered = &mut self.conversations.entry(conversation).or_default().answered;
+        answered.insert((session, task.to_owned(), name.to_owned()));
+    }
+
+    /// Whether a question of a task is still to be asked in a conversation.
+    pub(super) fn is_open(&self, conversation: u64, session: u32, task: &str, name: &str) -> bool {
+        let known = self.conversations.get(&conversation);
+        let key = (session, task.to_owned(), name.to_owned());
+        known.is_none_or(|conversation| !conversation.answered.contains(&key))
     }
 
     /// The recorded session that a conversation began with.

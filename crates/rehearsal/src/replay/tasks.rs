@@ -7,11 +7,14 @@
 //!                      shape, the result in tasks/get
 //! without tasks        the result                     the result
 //! ```
+//!
+//! What a task wanted to know is asked in each of these ways: by `tasks/get` in 2026-07-28, while `tasks/result` is in hand
+//! in 2025-11-25, before the result without tasks.
 
 use std::io;
 use std::sync::Arc;
 
-use rehearsal_core::answer::{Asked, Recorded, RecordedTask, task_outcome, wanted_task};
+use rehearsal_core::answer::{Asked, Question, Recorded, RecordedTask, related_task, task_outcome, wanted_task};
 use rehearsal_core::message::{ErrorReply, Method, Reply};
 use rehearsal_core::protocol::{Era, Revision, code};
 use rehearsal_core::trace::RequestKey;
@@ -19,6 +22,7 @@ use serde_json::{Value, json};
 
 use super::progress::Taken;
 use super::replay::Shared;
+use super::tape::request;
 
 /// How many answers about one task are looked at, from the last on.
 const LOOKED_AT: usize = 1000;
@@ -106,6 +110,22 @@ impl Shared {
                 };
                 // What was not looked at to its end has ended by now.
                 let ended = task.is_ended() || !is_fresh;
+                if let (Era::Modern, Some(outcome)) = (era, &outcome)
+                    && (ended || task.is_asking())
+                {
+                    let open = self.open_questions(&outcome.recorded.questions(), id, &outcome.recorded, asked);
+                    if !open.is_empty() {
+                        let info = self.info_of(outcome.recorded.session, era)?;
+                        return Ok(Some(TaskAnswer::Reply(task.asks(&open, asked, &info), place)));
+                    }
+                }
+                if let (Era::Legacy, Some(outcome), true) = (era, &outcome, ended) {
+                    // Whoever sees that it has ended without an answer is not asked for one any more.
+                    for question in self.shown_questions(id, outcome.recorded.session)? {
+                        let (conversation, session) = (asked.conversation, outcome.recorded.session);
+                        self.progress().answer(conversation, session, id, &question.name);
+                    }
+                }
                 let outcome = outcome.filter(|_| ended);
                 outcome.iter().for_each(|outcome| self.progress().note(outcome.number));
                 let session = recorded.as_ref().or(outcome.as_ref().map(|it| &it.recorded)).map(|it| it.session);
@@ -117,14 +137,18 @@ impl Shared {
             ("tasks/result" | "tasks/update", _) if is_used_up => Ok(None),
             ("tasks/result", Era::Legacy) if recorded.is_none() => {
                 let Some(outcome) = self.outcome(id, whose)? else { return Ok(None) };
-                let Some((task, place)) = unshown(id, &outcome) else { return Ok(None) };
-                self.note_all("tasks/get", id, Whose::Session(outcome.recorded.session))?;
-                Ok(Some(TaskAnswer::Reply(task.results(&self.said(&outcome, asked)?), place)))
+                for method in ["tasks/get", "tasks/update"] {
+                    self.note_all(method, id, Whose::Session(outcome.recorded.session))?;
+                }
+                Ok(Some(TaskAnswer::Play(outcome.number)))
             }
-            // Nothing waits for it: what a task once asked is not asked in the other era.
             ("tasks/update", Era::Modern) if recorded.is_none() => {
                 let Some(outcome) = self.outcome(id, whose)? else { return Ok(None) };
                 let Some((task, place)) = unshown(id, &outcome) else { return Ok(None) };
+                let answers = asked.params.get("inputResponses").and_then(Value::as_object);
+                for (name, _) in answers.into_iter().flatten() {
+                    self.progress().answer(asked.conversation, outcome.recorded.session, id, name);
+                }
                 let info = self.info_of(outcome.recorded.session, Era::Modern)?;
                 Ok(Some(TaskAnswer::Reply(task.acknowledges(asked, &info), place)))
             }
@@ -150,15 +174,14 @@ impl Shared {
             None => {
                 let whose = Whose::Session(recorded.session);
                 let outcome = self.outcome(&task.id, whose)?;
-                self.note_all("tasks/get", &task.id, whose)?;
+                for method in ["tasks/get", "tasks/update"] {
+                    self.note_all(method, &task.id, whose)?;
+                }
                 Ok(Some(match outcome {
                     // With everything that the server asked before it answered.
-                    Some(outcome) if task.shape == Era::Legacy => {
+                    Some(outcome) => {
                         self.progress().note(outcome.number);
                         TaskAnswer::Play(outcome.number)
-                    }
-                    Some(outcome) => {
-                        TaskAnswer::Reply(self.said(&outcome, asked)?, Arc::clone(&outcome.recorded.place))
                     }
                     None => {
                         let why = "this call became a task when it was recorded, and what came of it was not recorded";
@@ -168,6 +191,51 @@ impl Shared {
                 }))
             }
         }
+    }
+
+    /// The answer to `tasks/get` that tells what came of a task of 2026-07-28, as the answer to the call that began it or to
+    /// `tasks/result`: everything that the task wanted to know is asked first.
+    pub(super) fn carried_out(&self, recorded: &Arc<Recorded>, asked: &Asked) -> io::Result<Arc<Recorded>> {
+        let is_look = request(recorded).method() == Some(&Method::TASKS_GET) && shape(recorded) == Era::Modern;
+        let task = recorded.reply().filter(|_| is_look).and_then(|reply| RecordedTask::shown(reply, Era::Modern));
+        let Some((task, reply)) = task.and_then(|task| Some((task.clone(), task.outcome()?.clone()))) else {
+            return Ok(Arc::clone(recorded));
+        };
+        let number = recorded.number;
+        let said = self.said(&Outcome { number, recorded: Arc::clone(recorded), reply }, asked)?;
+        let shown = self.shown_questions(&task.id, recorded.session)?;
+        let (said, questions) = match asked.method == Method::TASKS_RESULT {
+            false => (said, adapted(&shown, recorded, asked)),
+            true => {
+                let mut open = self.open_questions(&shown, &task.id, recorded, asked);
+                open.iter_mut().for_each(|question| question.params["_meta"] = related_task(&task.id));
+                (task.results(&said), open)
+            }
+        };
+        Ok(recorded.asking(&questions, &said, asked.terms.revision))
+    }
+
+    /// What a task of 2026-07-28 wanted to know, in order.
+    fn shown_questions(&self, id: &str, session: u32) -> io::Result<Vec<Question>> {
+        let mut questions: Vec<Question> = Vec::new();
+        for number in self.about("tasks/get", id, Whose::Session(session))?.into_iter().rev() {
+            let recorded = self.tape.recorded(number)?;
+            let task = recorded.reply().and_then(|reply| RecordedTask::shown(reply, Era::Modern));
+            for question in task.iter().flat_map(RecordedTask::questions) {
+                if questions.iter().all(|known| known.name != question.name) {
+                    questions.push(question.clone());
+                }
+            }
+        }
+        Ok(questions)
+    }
+
+    /// Of the questions of a task those that this client can be asked and was not yet.
+    fn open_questions(&self, all: &[Question], id: &str, of: &Recorded, asked: &Asked) -> Vec<Question> {
+        let mut open = adapted(all, of, asked);
+        let progress = self.progress();
+        open.retain(|question| progress.is_open(asked.conversation, of.session, id, &question.name));
+        open
     }
 
     fn said(&self, outcome: &Outcome, asked: &Asked) -> io::Result<Reply> {
@@ -225,6 +293,16 @@ impl Shared {
         numbers.into_iter().for_each(|number| progress.note(number));
         Ok(())
     }
+}
+
+/// Of recorded questions those that a client can be asked, as its version has them.
+fn adapted(questions: &[Question], recorded: &Recorded, asked: &Asked) -> Vec<Question> {
+    let mut questions = questions.to_vec();
+    // What is in `_meta` names the task in its own conversation.
+    for question in &mut questions {
+        question.params.as_object_mut().map(|params| params.shift_remove("_meta"));
+    }
+    questions.into_iter().filter_map(|it| it.adapted(&asked.terms, recorded.revision).ok()).collect()
 }
 
 /// The shape in which a recording speaks of tasks.

@@ -75,7 +75,7 @@ impl Thing {
     /// The change that it tells of, where it does.
     pub fn change(&self) -> Option<Change> {
         let told = self.told()?;
-        let params = told.params.as_ref().and_then(|params| params.value().ok()).unwrap_or_default();
+        let params = told.params.as_ref().and_then(|params| params.exact().ok()).unwrap_or_default();
         Change::told(&told.method, &params)
     }
 }
@@ -92,7 +92,7 @@ impl Recorded {
         if error.code != code::URL_ELICITATION_REQUIRED {
             return None;
         }
-        let data = error.data.as_ref()?.value().ok()?;
+        let data = error.data.as_ref()?.exact().ok()?;
         let visit = |(at, params): (usize, &Value)| {
             let name = params.get("elicitationId").and_then(Value::as_str);
             let name = name.map_or_else(|| format!("question-{}", at + 1), str::to_owned);

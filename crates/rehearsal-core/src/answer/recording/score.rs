@@ -84,7 +84,7 @@ pub(super) fn missed(things: &[Thing]) -> Vec<Step> {
         // Of a request that this client did not make.
         (_, told) if told.method == Method::PROGRESS => None,
         (_, told) => {
-            let params = told.params.as_ref().and_then(|params| params.value().ok()).unwrap_or_default();
+            let params = told.params.as_ref().and_then(|params| params.exact().ok()).unwrap_or_default();
             Some(Step::Notify { method: told.method.clone(), params })
         }
     };
@@ -225,11 +225,5 @@ fn is_cancellation(thing: &Inside) -> bool {
 fn asked_for(message: &Message) -> Option<Vec<Question>> {
     let crate::message::Reply::Result(result) = &message.as_response()?.reply else { return None };
     let requests = result.field("inputRequests").and_then(|requests| requests.exact().ok());
-    let requests = requests.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
-    let question = |(name, request): (String, Value)| {
-        let method = request.get("method").and_then(Value::as_str)?.into();
-        let params = request.get("params").cloned().unwrap_or_else(|| serde_json::json!({}));
-        Some(Question { name, method, params })
-    };
-    Some(requests.into_iter().filter_map(question).collect())
+    Some(Question::requested(requests.as_ref()))
 }

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::Recorded;
 use super::adapt::adapted;
+use super::{Place, Recorded, Thing};
 use crate::answer::shape::{ResultType, envelope};
 use crate::answer::task::is_failure;
-use crate::answer::{Asked, related_task};
+use crate::answer::{Asked, Question, related_task};
+use crate::exchange::Side;
 use crate::json::RawJson;
-use crate::message::{ErrorReply, Message, Method, Reply, Response};
+use crate::message::{ErrorReply, Message, Method, Reply, Request, RequestId, Response};
 use crate::protocol::{Era, Revision};
-use crate::trace::Placed;
+use crate::trace::{Call, Inside, Placed};
 
 /// What a server once said about a task.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,8 @@ pub struct RecordedTask {
     fields: Map<String, Value>,
     /// What came of it, where that was said with it, as 2026-07-28 does.
     outcome: Option<Reply>,
+    /// What it wanted to know, where that was said with it, as 2026-07-28 does.
+    questions: Vec<Question>,
 }
 
 impl RecordedTask {
@@ -56,10 +59,11 @@ impl RecordedTask {
             }))
         });
         let result = fields.shift_remove("result").map(|result| Reply::Result(RawJson::from_value(&result)));
+        let questions = Question::requested(fields.get("inputRequests"));
         for key in ["resultType", "inputRequests", "_meta"] {
             fields.shift_remove(key);
         }
-        Some(RecordedTask { id, shape, fields, outcome: result.or(failed) })
+        Some(RecordedTask { id, shape, fields, outcome: result.or(failed), questions })
     }
 
     /// Whether it had ended.
@@ -72,7 +76,18 @@ impl RecordedTask {
         self.outcome.as_ref()
     }
 
-    /// The fields in the shape of an era. What a task once asked is not asked in the other, so there it just works on.
+    /// What it wanted to know, where that was said with it.
+    pub fn questions(&self) -> &[Question] {
+        &self.questions
+    }
+
+    /// Whether it waited for answers.
+    pub fn is_asking(&self) -> bool {
+        self.fields.get("status").is_some_and(|status| status == "input_required")
+    }
+
+    /// The fields in the shape of an era. What 2025-11-25 asks elsewhere, 2026-07-28 asks here; where there is nothing to
+    /// ask, it just works on.
     fn fields(&self, era: Era, status: Option<&str>) -> Map<String, Value> {
         let names = [("ttl", "ttlMs"), ("pollInterval", "pollIntervalMs")];
         let named = |key: &str| {
@@ -83,7 +98,7 @@ impl RecordedTask {
         let mut fields: Map<String, Value> =
             self.fields.iter().map(|(key, value)| (named(key), value.clone())).collect();
         let status = status.or(match fields.get("status").and_then(Value::as_str) {
-            Some("input_required") if era != self.shape => Some("working"),
+            Some("input_required") if era == Era::Modern && self.shape == Era::Legacy => Some("working"),
             Some(_) | None => None,
         });
         if let Some(status) = status {
@@ -101,6 +116,16 @@ impl RecordedTask {
         };
         envelope(&mut result, ResultType::Task, asked.method.as_str(), asked.terms.revision, info);
         Reply::Result(RawJson::from_value(&result))
+    }
+
+    /// The answer to `tasks/get` of 2026-07-28 where the task waits for answers.
+    pub fn asks(&self, questions: &[Question], asked: &Asked, info: &Value) -> Reply {
+        let mut shown = self.fields(asked.terms.era(), Some("input_required"));
+        let requests = questions.iter().map(|question| (question.name.clone(), question.input_request()));
+        shown.insert("inputRequests".to_owned(), Value::Object(requests.collect()));
+        let mut shown = Value::Object(shown);
+        envelope(&mut shown, ResultType::Complete, asked.method.as_str(), asked.terms.revision, info);
+        Reply::Result(RawJson::from_value(&shown))
     }
 
     /// The answer to `tasks/get`; `outcome` is what came of it, for where it has ended.
@@ -195,6 +220,38 @@ impl Recorded {
     }
 }
 
+impl Recorded {
+    /// What the server asked meanwhile by requests of its own.
+    pub fn questions(&self) -> Vec<Question> {
+        let asked = self.things.iter().filter_map(|thing| match &thing.what {
+            Inside::Call(call) if call.asker == Side::Server => call.request.message.as_request(),
+            Inside::Call(_) | Inside::Entry(_) => None,
+        });
+        let asked = asked.filter(|request| request.method != Method::PING).enumerate();
+        let question = |(at, request): (usize, &Request)| {
+            let params = request.params.as_ref().and_then(|params| params.exact().ok()).unwrap_or_default();
+            Question { name: format!("question-{}", at + 1), method: request.method.clone(), params }
+        };
+        asked.map(question).collect()
+    }
+
+    /// An exchange in which all of this was asked and then answered like this, in the version of a client.
+    pub fn asking(&self, questions: &[Question], reply: &Reply, revision: Revision) -> Arc<Recorded> {
+        let Placed { seq, at, .. } = self.call.request;
+        let placed = |message: Message| Placed::new(seq, at, message);
+        let thing = |question: &Question| {
+            let request = placed(question.request(RequestId::Number(0), None));
+            let call = Call { asker: Side::Server, request, response: None };
+            Thing { what: Inside::Call(Box::new(call)), place: Place::Before, after: None }
+        };
+        let response = Some(placed(Message::reply(RequestId::Number(0), reply)));
+        let call = Call { response, ..self.call.clone() };
+        let things = questions.iter().map(thing).collect();
+        let revision = Some(revision);
+        Arc::new(Recorded { call, things, revision, overlaps: false, after: None, ..self.clone() })
+    }
+}
+
 /// In which shape a client wants a task for this call, if it knows tasks at all.
 pub fn wanted_task(asked: &Asked) -> Option<Era> {
     let wants = asked.params.get("task").is_some_and(Value::is_object);
@@ -225,11 +282,15 @@ mod tests {
     }
 
     #[test]
-    fn what_a_task_once_asked_is_not_asked_in_the_other_era() {
-        let asked = result(json!({"taskId": "a", "status": "input_required", "inputRequests": {}}));
-        let asked = RecordedTask::shown(&asked, Era::Modern).unwrap();
-        assert_eq!(asked.fields(Era::Legacy, None)["status"], "working");
-        assert_eq!(asked.fields(Era::Modern, None)["status"], "input_required");
+    fn a_task_waits_for_answers_only_where_its_questions_are_known() {
+        let asking = result(
+            json!({"taskId": "a", "status": "input_required", "inputRequests": {"q": {"method": "roots/list"}}}),
+        );
+        let modern = RecordedTask::shown(&asking, Era::Modern).unwrap();
+        assert_eq!(modern.questions()[0].method, "roots/list");
+        assert_eq!(modern.fields(Era::Legacy, None)["status"], "input_required");
+        let legacy = RecordedTask::shown(&asking, Era::Legacy).unwrap();
+        assert_eq!(legacy.fields(Era::Modern, None)["status"], "working");
     }
 
     #[test]

@@ -1,0 +1,133 @@
+//! What a task asked its client in one era, asked in the other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rehearsal::client::Answers;
+use rehearsal::core::message::Method;
+use rehearsal::replay::Options;
+use serde_json::json;
+
+use crate::replays::client;
+use crate::transcript::{Peer, replay, session};
+
+const HANDSHAKE: &str = r#"
+> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}}
+< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}},"serverInfo":{"name":"s","version":"1"}}}
+> {"method":"notifications/initialized"}
+"#;
+
+/// A task that wants to know something, of 2025-11-25.
+const IN_2025: &str = r#"
+HANDSHAKE
+> {"id":1,"method":"tools/call","params":{"name":"dig","task":{}}}
+< {"id":1,"result":{"task":{"taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":null}}}
+> {"id":2,"method":"tasks/get","params":{"taskId":"t"}}
+< {"id":2,"result":{"taskId":"t","status":"input_required","createdAt":"x","lastUpdatedAt":"x","ttl":null}}
+> {"id":3,"method":"tasks/result","params":{"taskId":"t"}}
+< {"id":"q","method":"elicitation/create","params":{"message":"Where?","requestedSchema":{"type":"object","properties":{}},"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
+> {"id":"q","result":{"action":"accept","content":{}}}
+< {"id":3,"result":{"content":[{"type":"text","text":"gold"}],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
+"#;
+
+/// The same of 2026-07-28.
+const IN_2026: &str = r#"
+> {"id":1,"method":"tools/call","params":{"name":"dig",TASKS}}
+< {"id":1,"result":{"resultType":"task","taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttlMs":null}}
+> {"id":2,"method":"tasks/get","params":{"taskId":"t",TASKS}}
+< {"id":2,"result":{"resultType":"complete","taskId":"t","status":"input_required","createdAt":"x","lastUpdatedAt":"x","ttlMs":null,
+    "inputRequests":{"where":{"method":"elicitation/create","params":{"message":"Where?","requestedSchema":{"type":"object","properties":{}}}}}}}
+> {"id":3,"method":"tasks/update","params":{"taskId":"t","inputResponses":{"where":{"action":"accept","content":{}}},TASKS}}
+< {"id":3,"result":{"resultType":"complete"}}
+> {"id":4,"method":"tasks/get","params":{"taskId":"t",TASKS}}
+< {"id":4,"result":{"resultType":"complete","taskId":"t","status":"completed","createdAt":"x","lastUpdatedAt":"x","ttlMs":null,"result":{"content":[{"type":"text","text":"gold"}]}}}
+"#;
+
+const TASKS: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#;
+
+async fn hears(recorded: &str, transcript: &str) {
+    let whole = |text: &str| text.replace("HANDSHAKE", HANDSHAKE).replace("TASKS", TASKS).replace("INFO", INFO);
+    let replay = replay(&[session("a", &whole(recorded))], Options::default());
+    Peer::of(&replay).play(&whole(transcript)).await;
+    assert_eq!(replay.ledger().unwrap().unused, 0);
+}
+
+const INFO: &str = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}"#;
+
+#[tokio::test]
+async fn a_client_of_2026_is_asked_by_the_task() {
+    let transcript = r#"
+    > {"id":1,"method":"tools/call","params":{"name":"dig",TASKS}}
+    < {"id":1,"result":{"taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttlMs":null,"resultType":"task",INFO}}
+    > {"id":2,"method":"tasks/get","params":{"taskId":"t",TASKS}}
+    < {"id":2,"result":{"taskId":"t","status":"input_required","createdAt":"x","lastUpdatedAt":"x","ttlMs":null,
+        "inputRequests":{"question-1":{"method":"elicitation/create","params":{"message":"Where?","requestedSchema":{"type":"object","properties":{}}}}},"resultType":"complete",INFO}}
+    > {"id":3,"method":"tasks/update","params":{"taskId":"t","inputResponses":{"question-1":{"action":"decline"}},TASKS}}
+    < {"id":3,"result":{"resultType":"complete",INFO}}
+    > {"id":4,"method":"tasks/get","params":{"taskId":"t",TASKS}}
+    < {"id":4,"result":{"taskId":"t","status":"completed","createdAt":"x","lastUpdatedAt":"x","ttlMs":null,"result":{"content":[{"type":"text","text":"gold"}],"resultType":"complete",INFO},"resultType":"complete",INFO}}
+    "#;
+    hears(IN_2025, transcript).await;
+}
+
+#[tokio::test]
+async fn a_client_of_2025_is_asked_while_it_waits_for_the_result() {
+    let transcript = r#"
+    HANDSHAKE
+    > {"id":1,"method":"tools/call","params":{"name":"dig","task":{}}}
+    < {"id":1,"result":{"task":{"taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":null}}}
+    > {"id":2,"method":"tasks/get","params":{"taskId":"t"}}
+    < {"id":2,"result":{"taskId":"t","status":"input_required","createdAt":"x","lastUpdatedAt":"x","ttl":null}}
+    > {"id":3,"method":"tasks/result","params":{"taskId":"t"}}
+    < {"id":1,"method":"elicitation/create","params":{"message":"Where?","requestedSchema":{"type":"object","properties":{}},"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
+    > {"id":1,"result":{"action":"decline"}}
+    < {"id":3,"result":{"content":[{"type":"text","text":"gold"}],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
+    "#;
+    // The server of the recording has said nothing about itself.
+    let unnamed = HANDSHAKE.replace(r#""name":"s","version":"1"}}}"#, r#""name":"recorded","version":"0"}}}"#);
+    let unnamed = unnamed.replace(r#","tasks":{"requests":{"tools":{"call":{}}}}"#, "");
+    hears(IN_2026, &transcript.replace("HANDSHAKE", &unnamed)).await;
+    let late = transcript.replace(
+        r#"> {"id":3,"method":"tasks/result""#,
+        r#"> {"id":9,"method":"tasks/get","params":{"taskId":"t"}}
+        < {"id":9,"result":{"taskId":"t","status":"completed","createdAt":"x","lastUpdatedAt":"x","ttl":null}}
+        > {"id":3,"method":"tasks/result""#,
+    );
+    let asked = late.find(r#"< {"id":1,"method":"elicitation"#).unwrap();
+    let told = late.find(r#"< {"id":3,"result""#).unwrap();
+    let late = format!("{}{}", &late[..asked], &late[told..]);
+    hears(IN_2026, &late.replace("HANDSHAKE", &unnamed)).await;
+}
+
+#[tokio::test]
+async fn a_client_without_tasks_is_asked_before_it_is_answered() {
+    let transcript = r#"
+    HANDSHAKE
+    > {"id":1,"method":"tools/call","params":{"name":"dig"}}
+    < {"id":1,"method":"elicitation/create","params":{"message":"Where?","requestedSchema":{"type":"object","properties":{}}}}
+    > {"id":1,"result":{"action":"decline"}}
+    < {"id":1,"result":{"content":[{"type":"text","text":"gold"}]}}
+    "#;
+    let unnamed = HANDSHAKE.replace(r#""name":"s","version":"1"}}}"#, r#""name":"recorded","version":"0"}}}"#);
+    let unnamed = unnamed.replace(r#","tasks":{"requests":{"tools":{"call":{}}}}"#, "");
+    hears(IN_2026, &transcript.replace("HANDSHAKE", &unnamed)).await;
+}
+
+#[tokio::test]
+async fn a_client_of_2026_without_tasks_is_sent_away_until_it_knows() {
+    for recorded in [IN_2025, IN_2026] {
+        let recorded = recorded.replace("HANDSHAKE", HANDSHAKE).replace("TASKS", TASKS);
+        let replay = replay(&[session("a", &recorded)], Options::default());
+        let asked = Arc::new(AtomicUsize::new(0));
+        let (count, answers) = (Arc::clone(&asked), Answers::new());
+        let answers = answers.on(Method::ELICITATION, move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+            Ok(json!({"action": "accept", "content": {}}))
+        });
+        let client = client(&replay).answering(|_| answers).modern().connect().await.unwrap();
+        let result = client.call_tool("dig", json!({})).await.unwrap().into_result().unwrap();
+        assert_eq!(result["content"][0]["text"], "gold");
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        assert_eq!(replay.ledger().unwrap().unused, 0);
+    }
+}
