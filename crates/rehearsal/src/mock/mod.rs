@@ -23,6 +23,7 @@ mod draft;
 mod http;
 mod load;
 mod mock_server;
+mod news;
 mod perform;
 #[cfg(test)]
 mod plays;

@@ -9,6 +9,7 @@ use rehearsal_core::message::Method;
 use rehearsal_core::protocol::Era;
 
 use super::call::{Call, Posed, Stop};
+use super::news::News;
 use super::server::{Shared, within};
 use super::session::Session;
 use super::turns::Playing;
@@ -80,7 +81,7 @@ async fn until_answer<'a>(
                     let era = recorded.asked().terms.era();
                     tell(&call.session, call.channel, era, change).await;
                 }
-                Performance::Script(_) => server.tell_in_order(change).await,
+                Performance::Script(_) => server.news.tell_in_order(News::Changed(change)).await,
             },
             Act::Ask(questions) => {
                 for (name, answer) in call.ask(&questions, None).await.ok()? {
@@ -143,7 +144,7 @@ pub(super) async fn afterwards(session: &Arc<Session>, mut play: RecordedPlay) {
 /// Tells what changed when it was recorded: before 2026-07-28 to the client that makes it happen again, if it wants to know.
 async fn tell(session: &Session, channel: Channel, era: Era, change: Change) {
     match era {
-        Era::Modern => session.server.tell_in_order(change).await,
+        Era::Modern => session.server.news.tell_in_order(News::Changed(change)).await,
         Era::Legacy if session.wants(&change) => session.notify(channel, change.method(), &change.params()).await,
         Era::Legacy => {}
     }

@@ -242,8 +242,8 @@ fn note(session: &Arc<Session>, channel: Channel, notification: &Notification, t
         }
     } else if notification.method == Method::INITIALIZED && session.becomes_ready() {
         // Subscribed here and not in the task, so that nothing is missed that happens before the task begins.
-        let news = session.server.news.subscribe();
-        tasks.spawn(subscriptions::tell(Arc::clone(session), news));
+        let ear = session.server.news.listen();
+        tasks.spawn(subscriptions::tell(Arc::clone(session), ear));
         if let Some(play) = session.waiting() {
             let session = Arc::clone(session);
             tasks.spawn(async move { perform::afterwards(&session, *play).await });

@@ -10,17 +10,12 @@ use rehearsal_core::json::RawJson;
 use rehearsal_core::message::Method;
 use rehearsal_core::script::mock::Delay;
 use rehearsal_wire::{Connection, Ending};
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::watch;
 
+use super::news::{News, Newsroom};
 use super::source::{Answers, Source};
 use super::tasks::Tasks;
 use super::turns::Turns;
-
-/// How many changes wait for a slow subscriber before it misses the oldest.
-const CHANGES: usize = 256;
-
-/// How long a play waits for those who do not read what they are told.
-const SLOW_LISTENER: Duration = Duration::from_secs(1);
 
 /// How many calls are remembered; the oldest are forgotten.
 const CALLS: usize = 10_000;
@@ -40,7 +35,7 @@ pub(super) struct Shared {
     pub(super) tasks: Tasks,
     pub(super) journal: CallJournal,
     began: Instant,
-    pub(super) news: broadcast::Sender<News>,
+    pub(super) news: Newsroom,
     listener: Option<Listener>,
     stopping: watch::Sender<bool>,
     /// The status with which the server ended on purpose.
@@ -51,17 +46,6 @@ impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared").field("source", &self.source()).finish_non_exhaustive()
     }
-}
-
-/// Something that clients may want to know.
-#[derive(Clone, Debug)]
-pub(super) enum News {
-    /// Something changed.
-    Changed(Change),
-    /// A task is further than it was.
-    Task(String),
-    /// Everything before this was told, as soon as nobody has it any more.
-    Mark(#[expect(dead_code, reason = "that it is dropped is what it says")] mpsc::Sender<()>),
 }
 
 impl Server {
@@ -97,7 +81,7 @@ impl Server {
             tasks: Tasks::default(),
             journal: CallJournal::new(CALLS),
             began: Instant::now(),
-            news: broadcast::Sender::new(CHANGES),
+            news: Newsroom::default(),
             listener,
             stopping: watch::Sender::new(false),
             exiting: watch::Sender::new(None),
@@ -121,7 +105,7 @@ impl Server {
         *self.0.state() = State::new(&mock);
         *self.0.source.write().unwrap_or_else(PoisonError::into_inner) = Source::Mock(mock);
         for change in [Change::Tools, Change::Prompts, Change::Resources] {
-            self.0.tell(News::Changed(change));
+            self.0.news.tell(News::Changed(change));
         }
     }
 
@@ -180,20 +164,6 @@ impl Shared {
 
     pub(super) fn world(&self) -> World<'_> {
         World { now_ms: now_ms(), seal: &self.seal }
-    }
-
-    /// Tells everybody who wants to know; nobody listening is not a failure.
-    pub(super) fn tell(&self, news: News) {
-        let _ = self.news.send(news);
-    }
-
-    /// Tells everybody who wants to know what changed, and returns when they have been told: what is said next comes
-    /// later on every pipe. Whoever does not read holds nobody up for long.
-    pub(super) async fn tell_in_order(&self, change: Change) {
-        self.tell(News::Changed(change));
-        let (mark, mut passed) = mpsc::channel(1);
-        self.tell(News::Mark(mark));
-        let _ = tokio::time::timeout(SLOW_LISTENER, passed.recv()).await;
     }
 
     /// Takes note of an answer to a request that came at this time.

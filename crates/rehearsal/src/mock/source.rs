@@ -13,7 +13,7 @@ use rehearsal_core::script::mock::LogLevel;
 use serde_json::Value;
 
 use super::call::Call;
-use super::server::News;
+use super::news::News;
 use super::session::Session;
 use super::tasks::Said;
 
@@ -92,7 +92,7 @@ impl Session {
     /// Since 2026-07-28 changes are told to those who listen, and nothing else is.
     fn tell_listeners(&self, method: &Method, params: &Value) {
         if let Some(change) = Change::told(method, params) {
-            self.server.tell(News::Changed(change));
+            self.server.news.tell(News::Changed(change));
         }
     }
 }

@@ -12,18 +12,17 @@ use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::Revision;
 use serde_json::{Value, json};
-use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
 
 use super::call::{Call, Stop};
-use super::server::{News, within};
+use super::news::{Ear, News};
+use super::server::within;
 use super::session::Session;
 
 /// Tells a client of the handshake era until the conversation ends.
-pub(super) async fn tell(session: Arc<Session>, mut news: broadcast::Receiver<News>) {
+pub(super) async fn tell(session: Arc<Session>, mut ear: Ear) {
     loop {
         let told = tokio::select! {
-            told = next(&mut news) => told,
+            told = ear.next() => told,
             () = session.closing() => return,
         };
         let News::Changed(change) = told else { continue };
@@ -53,7 +52,7 @@ pub(super) async fn listen(
     mut first: Option<Box<RecordedPlay>>,
     revision: Revision,
 ) -> Option<Reply> {
-    let mut news = call.session.server.news.subscribe();
+    let mut ear = call.session.server.news.listen();
     let accepted = on_subscription(json!({"notifications": wanted.accepted()}), &call.id);
     call.notify(Method::SUBSCRIPTION_ACKNOWLEDGED, &accepted).await;
     while let Some(act) = first.as_mut().and_then(|play| play.afterwards()) {
@@ -77,7 +76,7 @@ pub(super) async fn listen(
     }
     loop {
         let told = tokio::select! {
-            told = next(&mut news) => told,
+            told = ear.next() => told,
             stop = call.stopped() => return match stop {
                 Stop::Cancelled => None,
                 Stop::Closing => Some(Reply::Result(end_of_subscription(info, &call.id, revision))),
@@ -92,19 +91,7 @@ pub(super) async fn listen(
                 let params = running.task().told();
                 call.notify(Method::TASKS_NOTIFICATION, &on_subscription(params, &call.id)).await;
             }
-            News::Changed(_) | News::Task(_) | News::Mark(_) => {}
-        }
-    }
-}
-
-/// What happens next; a subscriber that is too slow misses some, and everything told says only "look again".
-async fn next(news: &mut broadcast::Receiver<News>) -> News {
-    loop {
-        match news.recv().await {
-            Ok(told) => return told,
-            Err(RecvError::Lagged(_)) => {}
-            // The server outlives its sessions, so this is never reached; waiting for ever is right if it were.
-            Err(RecvError::Closed) => std::future::pending().await,
+            News::Changed(_) | News::Task(_) => {}
         }
     }
 }

@@ -9,7 +9,8 @@ use rehearsal_core::message::Reply;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, watch};
 
-use super::server::{News, Shared, now_ms, random, within};
+use super::news::News;
+use super::server::{Shared, now_ms, random, within};
 use super::session::Session;
 
 /// How many tasks are remembered; the oldest are forgotten.
@@ -154,7 +155,7 @@ async fn work(server: &Arc<Shared>, running: &Running, mut play: Box<Play>, hear
     let Some(mut answers) = taken else { return };
     let change = |status: Status| {
         running.change(status);
-        server.tell(News::Task(running.task().id.clone()));
+        server.news.tell(News::Task(running.task().id.clone()));
     };
     loop {
         let act = play.next(&mut server.state(), &server.world());
@@ -167,7 +168,7 @@ async fn work(server: &Arc<Shared>, running: &Running, mut play: Box<Play>, hear
                     session.notify(Channel::MAIN, method, &params).await;
                 }
             }
-            Act::Tell(changed) => server.tell_in_order(changed).await,
+            Act::Tell(changed) => server.news.tell_in_order(News::Changed(changed)).await,
             Act::Ask(questions) => {
                 change(Status::InputRequired(questions));
                 let Some((name, answer)) = answers.recv().await else { return };
