@@ -39,3 +39,4 @@ pub use private_key::{Edge, PRIVATE_KEY, last_edge};
 pub use pseudonym::pseudonym;
 pub use redaction::Redaction;
 pub use rule::{Rule, RuleError};
+pub use url::shown_url;

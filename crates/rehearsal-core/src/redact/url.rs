@@ -1,9 +1,13 @@
 //! Credentials in URLs.
 
+use super::edit::apply;
 use super::hit::Kind;
 use super::key;
 use super::pseudonym::is_pseudonym;
-use super::scan::Scan;
+use super::scan::{Rules, Scan};
+
+/// What people see in the place of a secret.
+const MASK: &str = "***";
 
 /// Names in a query that are secrets there and nowhere else.
 const QUERY: &[&str] = &[
@@ -89,6 +93,54 @@ impl Scan<'_> {
                 self.hide(url, start..start + userinfo.len(), Kind::Url);
             }
             None => {}
+        }
+    }
+}
+
+/// A URL, or what was meant to be one, as it may be shown to people: in errors, on a terminal, in a log.
+///
+/// ```
+/// # use rehearsal_core::redact::shown_url;
+/// assert_eq!(shown_url("http://joe:hunter2@host/mcp?key=sesame&x=1"), "http://joe:***@host/mcp?key=***&x=1");
+/// assert_eq!(shown_url("joe:hunter2@host/mcp"), "joe:***@host/mcp");
+/// assert_eq!(shown_url("http://127.0.0.1:3000/mcp"), "http://127.0.0.1:3000/mcp");
+/// ```
+pub fn shown_url(url: &str) -> String {
+    // Without a scheme it is no URL, but a password all the same.
+    let scheme = if url.contains("://") { "" } else { "http://" };
+    let whole = format!("{scheme}{url}");
+    let rules = Rules { standard: true, ..Rules::default() };
+    let mut scan = Scan::new(&rules, "url");
+    scan.url(&whole);
+    scan.edits.iter_mut().for_each(|edit| edit.with = MASK.to_owned());
+    let shown = apply(whole.as_bytes(), scan.edits);
+    String::from_utf8_lossy(shown.strip_prefix(scheme.as_bytes()).unwrap_or(&shown)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_of_a_url_has_no_secret_however_it_is_broken() {
+        let broken = [
+            "http://joe:hunter2@h/",
+            "http://hunter2@h/",
+            "joe:hunter2@h",
+            "ftp://joe:hunter2@h/",
+            "http://joe:hunter2@ho st/",
+            "http://joe:hunter2@/mcp",
+            "http://joe:hun/ter2@h/",
+            "http://joe:hunter2@",
+            "https://h/?token=hunter2&x=1",
+            "h/mcp?api_key=hunter2",
+        ];
+        for url in broken {
+            let shown = shown_url(url);
+            assert!(!shown.contains("ter2") && shown.contains(MASK), "{url}: {shown}");
+        }
+        for url in ["", "http://[::1]:9/a?x=1#y", "localhost:3000", "http://é/", "://", "@"] {
+            assert_eq!(shown_url(url), url);
         }
     }
 }

@@ -17,7 +17,7 @@ use super::json_input::JsonInputError;
 use super::mock::MockFailure;
 use super::replay::ReplayFailure;
 use super::save::SaveError;
-use super::server::ServerError;
+use super::server::{ServerError, listen_hints};
 use super::trace::TraceError;
 use super::wrap::WrapError;
 use crate::print::Talk;
@@ -132,13 +132,8 @@ impl Failure {
 /// What to do about an address that cannot be listened on.
 pub(super) fn bind_hints(error: &BindError) -> Vec<String> {
     match error {
-        BindError::Address { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
-            vec!["end the program that listens there, or write --listen 0 for any free port".to_owned()]
-        }
-        BindError::Address { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-            vec!["ports below 1024 are not for everybody; choose a higher one".to_owned()]
-        }
-        BindError::Address { .. } | BindError::Path { .. } => Vec::new(),
+        BindError::Address { source, .. } => listen_hints(source),
+        BindError::Path { .. } => Vec::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `rehearse logout`
 
 use clap::Args;
+use rehearsal::core::redact::shown_url;
 
 use super::context::Context;
 use super::exit::Exit;
@@ -26,7 +27,7 @@ impl Logout {
         check_url(&self.url)?;
         let removed = token_store(context)?.forget(&self.url).map_err(ServerError::Tokens)?;
         let what = if removed { "the token is gone:" } else { "there was no token for" };
-        context.talk.say(format_args!("{what} {}", self.url));
+        context.talk.say(format_args!("{what} {}", shown_url(&self.url)));
         Ok(Exit::Ok)
     }
 }

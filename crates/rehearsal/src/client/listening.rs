@@ -15,6 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use regex::Regex;
 use rehearsal_core::exchange::Channel;
+use rehearsal_core::redact::shown_url;
 use rehearsal_wire::stdio::{self, Farewell, ServerCommand};
 use rehearsal_wire::{BoxFuture, Connection, Ending, Event, Outgoing, Receiver, SendError, Sender, Stopped};
 use tokio::net::TcpStream;
@@ -59,7 +60,7 @@ impl Listening {
             Err(_) if listening.url.is_empty() => {
                 format!("did not say within {} s where it listens", limit.as_secs_f64())
             }
-            Err(_) => format!("says that it listens at {}, but nobody answers there", listening.url),
+            Err(_) => format!("says that it listens at {}, but nobody answers there", shown_url(&listening.url)),
         };
         let noise = lines.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
         let (exit_status, last_stderr) = (listening.process.exit_status(), listening.process.last_stderr());

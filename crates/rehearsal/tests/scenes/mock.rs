@@ -301,7 +301,7 @@ fn a_port_that_is_taken_says_so_and_what_to_do() {
     let stage = Stage::new().file("a.mock.yaml", "tools: [{ name: a, answers: [{ text: a }] }]\n");
     let played = stage.play(&format!("rehearse mock a.mock.yaml --listen {port}"));
     assert!(played.contains(&format!("cannot listen on 127.0.0.1:{port}: Address already in use")), "{played}");
-    assert!(played.contains("--listen 0 for any free port"), "{played}");
+    assert!(played.contains("write port 0 for any free port"), "{played}");
 }
 
 /// One pipe has one order, and it is that of the file.

@@ -220,3 +220,34 @@ fn secrets_over_http_are_nowhere() {
     without_secrets(&text, &places);
     assert!(text.contains("page=2"), "{text}");
 }
+
+#[test]
+fn a_password_in_a_url_is_in_no_error_of_any_verb() {
+    let config = r#"{"mcpServers":{"a":{"url":"http://joe:hunter2@h/mcp?key=hunter2"},"b":{"command":"x"}}}"#;
+    let stage = Stage::new().file("m.json", config);
+    let urls = [
+        "http://joe:hunter2@127.0.0.1:9/mcp?key=hunter2",
+        "joe:hunter2@127.0.0.1:9/mcp",
+        "ftp://joe:hunter2@h/",
+        "http://joe:hunter2@ho st/",
+        "http://joe:hunter2@/mcp",
+    ];
+    for url in urls {
+        for verb in [
+            "list",
+            "call x",
+            "read x",
+            "prompt x",
+            "request ping",
+            "init -o -",
+            "logout",
+            "record --listen 127.0.0.1:0",
+        ] {
+            let option = if verb == "logout" { "" } else { "--url" };
+            let said = stage.play(&format!("HOME=$PWD rehearse {verb} {option} '{url}'"));
+            assert!(!said.contains("hunter2") && said.contains("***"), "{verb} {url}: {said}");
+        }
+    }
+    let said = stage.play("rehearse list --config m.json --server a; rehearse wrap m.json");
+    assert!(!said.contains("hunter2") && said.contains("b: wrapped"), "{said}");
+}

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use rehearsal_core::redact::shown_url;
 
 use super::answer::refusal;
 use crate::HttpHead;
@@ -12,7 +13,7 @@ use crate::HttpHead;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The address cannot be used.
-    #[error("cannot use the address {url:?}: {why}")]
+    #[error("cannot use the address {:?}: {why}", shown_url(.url))]
     BadUrl {
         /// The address as it was given.
         url: String,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::uri::Scheme;
 use http::{HeaderMap, Uri};
+use rehearsal_core::redact::shown_url;
 
 use super::{Authorize, ConnectError};
 use crate::MESSAGE_LIMIT;
@@ -46,7 +47,8 @@ pub struct Options {
 impl Options {
     /// The usual options for a server.
     pub fn new(url: &str) -> Result<Options, ConnectError> {
-        let bad = |why: &str| ConnectError::BadUrl { url: url.chars().take(200).collect(), why: why.to_owned() };
+        let bad =
+            |why: &str| ConnectError::BadUrl { url: shown_url(url).chars().take(200).collect(), why: why.to_owned() };
         if !url.contains("://") {
             return Err(bad("it must begin with http:// or https://"));
         }

@@ -31,7 +31,7 @@ pub struct HttpProxy {
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}")]
+    #[error("cannot listen on {address}: {source}")]
     Address {
         /// The address.
         address: SocketAddr,

@@ -3,11 +3,10 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 
 use nix::sys::signal::Signal;
-use rehearsal::core::redact::Redaction;
+use rehearsal::core::redact::shown_url;
 use rehearsal::oauth::{OAuth, Token};
 use rehearsal::record::{HttpRecording, Recorder};
-use rehearsal::wire::http::client::{ConnectError, in_words};
-use rehearsal::wire::http::proxy::Options;
+use rehearsal::wire::http::proxy::{BindError, Options};
 use rehearsal::wire::http::server::Hosts;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -32,7 +31,7 @@ pub(super) fn record(
     oauth: Option<OAuth>,
     context: &Context,
 ) -> Result<u8, Failure> {
-    let mut options = Options::new(address(listen.address)?, url).map_err(|error| ServerError::Url(hidden(error)))?;
+    let mut options = Options::new(address(listen.address)?, url).map_err(ServerError::Url)?;
     if !listen.hosts.is_empty() {
         let also = |hosts: Hosts| match hosts {
             Hosts::Loopback => Hosts::LoopbackAnd(listen.hosts.to_vec()),
@@ -56,8 +55,8 @@ pub(super) fn record(
         };
         options.authorization = token.as_ref().map(Token::header);
         let listening = HttpRecording::start(recorder, options).await;
-        let recording = listening.map_err(|error| ServerError::Listen { why: in_words(&error) })?;
-        context.talk.say(format!("listening on {}", Redaction::standard().text(&recording.url())));
+        let recording = listening.map_err(not_started)?;
+        context.talk.say(format!("listening on {}", shown_url(&recording.url())));
         let exit = signals.next().await;
         tokio::select! {
             () = recording.stop() => {}
@@ -70,13 +69,10 @@ pub(super) fn record(
     code
 }
 
-/// The error without the password that the URL may hold.
-fn hidden(error: ConnectError) -> ConnectError {
+fn not_started(error: BindError) -> ServerError {
     match error {
-        ConnectError::BadUrl { url, why } => {
-            ConnectError::BadUrl { url: Redaction::standard().text(&url).into_owned(), why }
-        }
-        other => other,
+        BindError::Address { address, source } => ServerError::Listen { address, cause: source },
+        BindError::Upstream(error) => ServerError::Url(error),
     }
 }
 

@@ -1,8 +1,11 @@
 //! What can be wrong with what was said about the server.
 
+use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use rehearsal::config::ConfigError;
+use rehearsal::core::redact::shown_url;
 use rehearsal::oauth::StoreError;
 use rehearsal::wire::http::client::ConnectError;
 
@@ -33,7 +36,7 @@ pub(crate) enum ServerError {
         container: String,
     },
     /// The URL is none.
-    #[error("--url {url:?}: {why}")]
+    #[error("--url {:?}: {why}", shown_url(.url))]
     BadUrl {
         /// What was given.
         url: String,
@@ -52,10 +55,12 @@ pub(crate) enum ServerError {
         why: String,
     },
     /// The address cannot be listened on.
-    #[error("{why}")]
+    #[error("cannot listen on {address}: {cause}")]
     Listen {
-        /// Why, in words.
-        why: String,
+        /// The address.
+        address: SocketAddr,
+        /// Why not.
+        cause: io::Error,
     },
     /// There is no such directory.
     #[error("{option} {}: there is no such directory", path.display())]
@@ -126,6 +131,7 @@ impl ServerError {
             ServerError::BadListen { .. } => {
                 vec!["write it like 127.0.0.1:8080, or 127.0.0.1:0 for a free port".to_owned()]
             }
+            ServerError::Listen { cause, .. } => listen_hints(cause),
             ServerError::BadUrl { .. } | ServerError::Url(ConnectError::BadUrl { .. }) => {
                 vec!["write it like http://127.0.0.1:3000/mcp".to_owned()]
             }
@@ -141,12 +147,27 @@ impl ServerError {
             | ServerError::NoDirectory { .. }
             | ServerError::NoUse { .. }
             | ServerError::Url(_)
-            | ServerError::Listen { .. }
             | ServerError::TwoRoots
             | ServerError::TwoLogins
             | ServerError::NoHome
             | ServerError::Tokens(_)
             | ServerError::Config(_) => Vec::new(),
         }
+    }
+}
+
+/// What to do about an address that cannot be listened on.
+pub(in crate::cli) fn listen_hints(cause: &io::Error) -> Vec<String> {
+    match cause.kind() {
+        io::ErrorKind::AddrInUse => {
+            vec!["end the program that listens there, or write port 0 for any free port".to_owned()]
+        }
+        io::ErrorKind::PermissionDenied => {
+            vec!["ports below 1024 are not for everybody; choose a higher one".to_owned()]
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            vec!["this machine has no such address; 127.0.0.1 is for itself, 0.0.0.0 for all that it has".to_owned()]
+        }
+        _ => Vec::new(),
     }
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use rehearsal::core::redact::shown_url;
 
 use super::config::{Config, Prefix, Reached, reached};
 use super::error::WrapError;
@@ -63,6 +64,7 @@ impl Wrap {
                 Reached::Command => format!("{name}: wrapped; recorded in {}", trace.display()),
                 Reached::Wrapped(_) => format!("{name}: was wrapped already"),
                 Reached::Url(url) => {
+                    let url = shown_url(&url);
                     format!("{name}: NOT wrapped, it is at {url}; {}", elsewhere(&url, &trace))
                 }
                 Reached::Unknown => format!("{name}: NOT wrapped, it has neither `command` nor `url`"),
