@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rehearsal::Client;
-use rehearsal::client::{Answers, ClientBuilder};
+use rehearsal::client::{Answers, ClientBuilder, Protocol};
+use rehearsal::core::message::Method;
 use rehearsal::core::protocol::Revision;
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -12,7 +13,7 @@ use tokio::process::Command;
 use crate::clients::{Era, everything, run_script};
 use crate::installed::{HttpServer, TIMEOUT, folder, listening, node, npm_server, python};
 use crate::mocked::rehearse;
-use crate::rmcp_client;
+use crate::rmcp_client::{self, Heard};
 
 /// The program of `examples/tiny-server`.
 const TINY: &str = env!("CARGO_BIN_EXE_tiny");
@@ -173,6 +174,35 @@ async fn what_the_rust_sdk_heard_with_a_handshake_it_hears_in_both_eras() {
         let replayed = rmcp_client::over_stdio(tape.replay(), era, None).await;
         assert_eq!(rmcp_client::tour(replayed).await, everything(era.version()), "era {era:?}");
     }
+}
+
+#[tokio::test]
+async fn what_the_rust_sdk_told_subscribers_of_one_era_those_of_the_other_hear() {
+    const RESOURCE: &str = "tiny://greeting";
+    for protocol in [Protocol::Legacy(Revision::V2025_11_25), Protocol::Modern] {
+        let tape = Tape::new();
+        let words = tape.recording([env!("CARGO_BIN_EXE_rmcp-server"), "stdio"]);
+        let client = Client::command(&words[0]).arguments(&words[1..]).protocol(protocol).timeout(TIMEOUT);
+        let client = client.connect().await.unwrap();
+        client.subscribe(RESOURCE).await.unwrap();
+        client.notification(Method::RESOURCE_UPDATED).await.unwrap();
+        assert_eq!(client.call_tool("echo", json!({"message": "next"})).await.unwrap().content(), "next");
+        client.close().await;
+        tape.written().await;
+        let server = tape.over_http().await;
+        for era in [Era::Legacy, Era::Modern] {
+            hears_of(rmcp_client::over_stdio(tape.replay(), era, None).await, RESOURCE).await;
+            hears_of(rmcp_client::over_http(&server.url, era, None).await, RESOURCE).await;
+        }
+    }
+}
+
+/// Subscribes to a resource that changes at once, and goes on.
+async fn hears_of(mut client: rmcp_client::RustClient, resource: &str) {
+    client.subscribe(resource).await;
+    assert_eq!(client.change().await, Heard::Updated(resource.to_owned()), "{}", client.version());
+    assert_eq!(client.call("echo", json!({"message": "next"})).await, Ok("next".to_owned()));
+    client.close().await;
 }
 
 #[tokio::test]
