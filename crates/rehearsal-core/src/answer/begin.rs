@@ -254,10 +254,16 @@ impl Mock {
         let arguments = arguments(&mut asked)?;
         let required = self.prompts[at].arguments.iter().filter(|argument| argument.required);
         let missing: Vec<_> = required.map(|it| it.name.as_str()).filter(|it| arguments.get(it).is_none()).collect();
+        let mut remarks = Vec::new();
         if !missing.is_empty() {
-            return Err(invalid(format!("the prompt {} needs {}", self.prompts[at].name, missing.join(" and "))));
+            let said = format!("the prompt {} needs {}", self.prompts[at].name, missing.join(" and "));
+            match self.prompts[at].validate {
+                Validate::Strict => return Err(invalid(said)),
+                Validate::Warn => remarks.push(said),
+                Validate::Off => {}
+            }
         }
-        self.play(asked, Target::Prompt(at), arguments, Vec::new(), state, world)
+        self.play(asked, Target::Prompt(at), arguments, remarks, state, world)
     }
 
     fn read_resource(

@@ -106,7 +106,7 @@ impl Mock {
             resources.extend(mock.resources.iter().map(|it| Resource::compile(it, &mut numbers, &mut shop)));
             let patterns = mock.resource_templates.iter();
             resource_templates.extend(patterns.filter_map(|it| ResourceTemplate::compile(it, &mut numbers, &mut shop)));
-            prompts.extend(mock.prompts.iter().map(|it| Prompt::compile(it, &mut numbers, &mut shop)));
+            prompts.extend(mock.prompts.iter().map(|it| Prompt::compile(it, validate, &mut numbers, &mut shop)));
             faults.push(numbers.faults(&mock.faults, &mut shop));
             if !problems.is_empty() {
                 problems.sort_by_key(|problem| problem.at);

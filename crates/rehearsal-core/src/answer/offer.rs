@@ -65,6 +65,8 @@ pub(super) struct Prompt {
     pub(super) number: usize,
     pub(super) listed: Listed,
     pub(super) arguments: Vec<Argument>,
+    /// What is done where an argument is missing.
+    pub(super) validate: Validate,
     pub(super) rules: Rules,
     pub(super) faults: Faults,
 }
@@ -321,7 +323,12 @@ impl ResourceTemplate {
 }
 
 impl Prompt {
-    pub(super) fn compile(written: &InOrder<mock::Prompt>, numbers: &mut Numbers, shop: &mut Workshop<'_>) -> Prompt {
+    pub(super) fn compile(
+        written: &InOrder<mock::Prompt>,
+        validate: Validate,
+        numbers: &mut Numbers,
+        shop: &mut Workshop<'_>,
+    ) -> Prompt {
         let mut listed = Map::new();
         listed.insert("name".to_owned(), written.name.value.as_str().into());
         insert(&mut listed, "title", written.title.as_deref());
@@ -350,6 +357,7 @@ impl Prompt {
             name: written.name.value.clone(),
             label: format!("prompt {}", written.name.value).into(),
             number: numbers.target(),
+            validate,
             listed: Listed::new(written, listed, &written.listed),
             arguments: arguments.collect(),
             rules,

@@ -138,3 +138,19 @@ tools:
         "-32603: no answer for tool endless: the mock declares none; nothing could be made up that fits its output_schema"
     );
 }
+
+#[test]
+fn a_prompt_without_a_required_argument_is_refused_unless_nobody_looks() {
+    let text = |validate: &str| {
+        format!(
+            "validate: {validate}\nprompts:\n  - name: greet\n    arguments: [{{ name: who, required: true }}]\n    \
+             answers: [{{ when: {{ exact: {{}} }}, error: {{ code: -1, message: whom? }} }}]\n"
+        )
+    };
+    for (validate, expected) in
+        [("strict", "-32602: the prompt greet needs who"), ("warn", "-1: whom?"), ("'off'", "-1: whom?")]
+    {
+        let refused = Stage::new(&text(validate)).ask("prompts/get", json!({"name": "greet"}), &json!({}));
+        assert_eq!(refused, [expected], "{validate}");
+    }
+}
