@@ -33,9 +33,10 @@ impl Dialect for Mcptest {
             Record::Item(exchange) => {
                 let seq = self.seq;
                 self.seq += 2;
-                let message = |key: &str| exchange.some(key).map(|tree| Message::parse(tree.to_string()));
-                let request = message("request").ok_or("an exchange with a `request`")?;
-                let response = message("response");
+                let (request, response) = (exchange.some("request"), exchange.some("response"));
+                let request = request.ok_or("an exchange with a `request`")?;
+                let response = response.map(|response| Message::parse(enveloped(response, request).to_string()));
+                let request = Message::parse(enveloped(request, request).to_string());
                 if request.as_request().is_some() {
                     let response = response.map(|response| Placed::new(seq + 1, Default::default(), response));
                     let request = Placed::new(seq, Default::default(), request);
@@ -56,6 +57,21 @@ impl Dialect for Mcptest {
             out.push_back(Part::Finish { ended_at: None, end: None });
         }
     }
+}
+
+/// A message of a cassette that was written without what is the same in each: where the request has no `jsonrpc`, it and its
+/// answer get one, and the answer the request's id. Otherwise what is missing was missing when it was said.
+fn enveloped(message: &Tree, request: &Tree) -> Tree {
+    let mut message = message.clone();
+    let Some(id) = request.some("id").filter(|_| request.get("jsonrpc").is_none()) else { return message };
+    let says = ["method", "result", "error"].iter().any(|key| message.get(key).is_some());
+    if says && message.get("jsonrpc").is_none() {
+        message.set("jsonrpc", Tree::string("2.0"));
+        if message.get("id").is_none() {
+            message.set("id", id.clone());
+        }
+    }
+    message
 }
 
 fn entry(seq: u64, from: Side, message: Message) -> Part {
@@ -112,6 +128,24 @@ pub(super) fn exchange(part: &Part) -> Option<(Key, Tree)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_exchange_without_envelopes_is_a_call() {
+        let read = |exchange: &str| {
+            let mut parts = Parts::default();
+            Mcptest::default().record(Record::Item(Tree::parse(exchange).unwrap()), &mut parts).unwrap();
+            let Some(Part::Call(call)) = parts.pop_front() else { panic!("{parts:?}") };
+            call.response.unwrap().message
+        };
+        for answer in [r#"{"id":2,"result":{}}"#, r#"{"result":{}}"#] {
+            let message = read(&format!(r#"{{"request":{{"id":2,"method":"ping"}},"response":{answer}}}"#));
+            assert!(message.as_response().is_some(), "{message:?}");
+        }
+        // Here it is the server who left it out.
+        let asked = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
+        let message = read(&format!(r#"{{"request":{asked},"response":{{"id":2,"result":{{}}}}}}"#));
+        assert!(message.as_garbled().is_some(), "{message:?}");
+    }
 
     #[test]
     fn the_answer_to_what_is_no_request_is_kept() {
