@@ -1,14 +1,18 @@
 //! What each version is sent of what was recorded in another: everything that a version has, replayed to all five, and every
 //! message held against the shapes of its version.
 
+use std::path::Path;
+
 use rehearsal::core::exchange::Side;
 use rehearsal::core::message::{Body, Message, Request};
 use rehearsal::core::protocol::{Era, Revision};
 use rehearsal::core::shape::{check_notification, check_request, check_response};
-use rehearsal::replay::Options;
+use rehearsal::core::trace::Moment;
+use rehearsal::replay::{Options, Replay};
+use rehearsal::store::{BadLines, Input, Recording};
 use serde_json::{Value, json};
 
-use crate::transcript::{Peer, replay, session};
+use crate::transcript::{Peer, journal, session};
 
 /// A session of 2025-11-25 with everything that other versions do not have.
 const IN_2025: &str = r#"
@@ -101,19 +105,19 @@ const IN_2026: &str = r#"
 
 /// Everything that a client of a version hears when it asks what was once asked, a line each. Panics where something is not of
 /// that version.
-async fn heard(journal: &str, revision: Revision) -> String {
-    let replay = replay(&[journal.to_owned()], Options::default());
+async fn heard(trace: &Path, revision: Revision) -> String {
+    let input = Input::File(trace.to_owned());
+    let replay = Replay::open(&input, Options::default()).unwrap();
     let mut client = Judge { peer: Peer::of(&replay), revision, heard: String::new(), id: 100 };
     client.begin().await;
-    for line in journal.lines() {
-        let line: Value = serde_json::from_str(line).unwrap();
-        let is_asked = line["type"] == "request" && line["from"] == "client";
+    for moment in Recording::open(&input).unwrap().timeline(BadLines::Refuse) {
+        let Moment::Call { call, .. } = moment.unwrap() else { continue };
+        let Some(request) = call.request.message.as_request().filter(|_| call.asker == Side::Client) else { continue };
+        let params = request.params.as_ref().map_or(Value::Null, |params| params.value().unwrap());
         let opens = ["initialize", "server/discover", "subscriptions/listen"];
-        let method = line["method"].as_str().unwrap_or_default();
-        if !is_asked || opens.contains(&method) || line["params"].get("requestState").is_some() {
-            continue;
+        if !opens.contains(&request.method.as_str()) && params.get("requestState").is_none() {
+            client.ask(request.method.as_str(), params).await;
         }
-        client.ask(method, line["params"].clone()).await;
     }
     client.heard
 }
@@ -231,7 +235,7 @@ fn answer(method: &str) -> Value {
 }
 
 async fn in_all_versions(name: &str, transcript: &str) {
-    let journal = session(name, transcript);
+    let (_directory, journal) = journal(&[session(name, transcript)]);
     for revision in Revision::ALL {
         insta::assert_snapshot!(format!("{name}_in_{revision}"), heard(&journal, revision).await);
     }
@@ -245,4 +249,25 @@ async fn everything_of_2025_11_25_is_said_as_each_version_has_it() {
 #[tokio::test]
 async fn everything_of_2026_07_28_is_said_as_each_version_has_it() {
     in_all_versions("2026-07-28", IN_2026).await;
+}
+
+#[tokio::test]
+async fn recordings_of_other_tools_are_said_as_each_version_has_it() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/traces");
+    for name in [
+        "mcp-cassette-0.4.json",
+        "mcp-recorder-0.5.json",
+        "mcporter-0.12.ndjson",
+        "mcptest-1.3.json",
+        "python.jsonl",
+        "python.log",
+    ] {
+        // In a folder of its own, because an index is written beside it.
+        let directory = tempfile::tempdir().unwrap();
+        let trace = directory.path().join(name);
+        std::fs::copy(folder.join(name), &trace).unwrap();
+        for revision in Revision::ALL {
+            assert!(!heard(&trace, revision).await.is_empty());
+        }
+    }
 }
