@@ -2,7 +2,9 @@
 
 use std::hash::{DefaultHasher, Hasher};
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
+use super::evidence::Evidence;
 use super::{Call, Entry, What};
 use crate::exchange::{Channel, Side};
 use crate::message::{Message, Method};
@@ -10,7 +12,7 @@ use crate::protocol::meta;
 
 /// All that must be known of something to tell what belongs to it, or to what it belongs: a few numbers, however long it
 /// is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tie {
     /// Its place in the session, and in its batch.
     pub(super) place: (u64, u32),
@@ -18,6 +20,32 @@ pub struct Tie {
     pub(super) end: Option<(u64, u32)>,
     channel: Channel,
     kind: Kind,
+    /// What it is about, where that matters.
+    evidence: Option<Arc<Evidence>>,
+}
+
+/// Makes the ties of one session, whose things come in the order in which they were settled.
+#[derive(Debug, Default)]
+pub struct Ties {
+    /// The last place at which the server asked something.
+    asked: Option<u64>,
+}
+
+impl Ties {
+    /// That of a call.
+    pub fn of_call(&mut self, call: &Call) -> Tie {
+        let place = call.request.seq;
+        let matters = match call.asker {
+            Side::Server => {
+                self.asked = self.asked.max(Some(place));
+                true
+            }
+            // Only of what was open when something was asked.
+            Side::Client => self.asked.is_some_and(|asked| asked > place),
+        };
+        let evidence = matters.then(|| Arc::new(Evidence::of(call)));
+        Tie { evidence, ..Tie::of_call(call) }
+    }
 }
 
 /// What kind of thing it is.
@@ -69,8 +97,7 @@ pub(super) enum Bond {
 }
 
 impl Tie {
-    /// That of a call.
-    pub fn of_call(call: &Call) -> Tie {
+    fn of_call(call: &Call) -> Tie {
         let Call { asker, request, response } = call;
         let message = &request.message;
         let kind = match asker {
@@ -82,7 +109,7 @@ impl Tie {
             Side::Server => Kind::Question,
         };
         let end = response.as_ref().map(|answer| (answer.seq, answer.item.unwrap_or(0)));
-        Tie { place: (request.seq, request.item.unwrap_or(0)), end, channel: request.channel, kind }
+        Tie { place: (request.seq, request.item.unwrap_or(0)), end, channel: request.channel, kind, evidence: None }
     }
 
     /// That of anything else.
@@ -95,7 +122,7 @@ impl Tie {
             }
             What::Stderr { .. } | What::Piece { .. } | What::Ended(_) => (Channel::MAIN, Kind::Free),
         };
-        Tie { place: (entry.seq, entry.item.unwrap_or(0)), end: None, channel, kind }
+        Tie { place: (entry.seq, entry.item.unwrap_or(0)), end: None, channel, kind, evidence: None }
     }
 
     /// Its place in the session; that of the question, for a call.
@@ -138,6 +165,20 @@ impl Tie {
             Kind::Question | Kind::Log if same && !self.has_channel() && !listens => Bond::Possible,
             Kind::Question | Kind::Log | Kind::Told | Kind::Http { .. } => sure(same && self.has_channel()),
             Kind::Request { .. } | Kind::Free => Bond::None,
+        }
+    }
+
+    /// How much speaks for what may belong to several calls to belong to this one.
+    pub(super) fn speaks_for(&self, call: &Tie) -> i64 {
+        // Who asks waits for the answer.
+        if let (Some(answered), Some(ended)) = (self.end, call.end)
+            && answered > ended
+        {
+            return -1;
+        }
+        match (&self.evidence, &call.evidence) {
+            (Some(ours), Some(theirs)) => ours.speaks_for(theirs),
+            (_, _) => 0,
         }
     }
 }

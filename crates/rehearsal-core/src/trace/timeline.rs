@@ -10,7 +10,7 @@ use std::iter::Peekable;
 
 use jiff::Timestamp;
 
-use super::{Call, End, Entry, Part, ReadError, Start, Tie, Weave, What, Woven};
+use super::{Call, End, Entry, Part, ReadError, Start, Tie, Ties, Weave, What, Woven};
 
 /// One thing in a timeline.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +50,7 @@ pub struct Timeline<C: Iterator, E: Iterator> {
     calls: Half<C>,
     entries: Half<E>,
     weave: Weave<Inside>,
+    ties: Ties,
     /// Whether a session is being read.
     open: bool,
     finish: Option<Moment>,
@@ -76,6 +77,7 @@ where
             calls: Half { parts: calls, done: false },
             entries: Half { parts: entries, done: false },
             weave: Weave::default(),
+            ties: Ties::default(),
             open: false,
             finish: None,
             told: 0,
@@ -117,7 +119,10 @@ where
             (_, Some(_)) => self.entries.next(),
         };
         match next {
-            Some(Ok(Part::Call(call))) => self.weave(Tie::of_call(&call), Inside::Call(call)),
+            Some(Ok(Part::Call(call))) => {
+                let tie = self.ties.of_call(&call);
+                self.weave(tie, Inside::Call(call));
+            }
             Some(Ok(Part::Entry(entry))) => self.weave(Tie::of_entry(&entry), Inside::Entry(entry)),
             Some(Ok(Part::Finish { ended_at, end })) => self.finish = Some(Moment::Finish { ended_at, end }),
             Some(Ok(Part::Start(_))) | None => {}
@@ -162,7 +167,7 @@ where
             None => {}
         }
         self.open = false;
-        self.weave = Weave::default();
+        (self.weave, self.ties) = (Weave::default(), Ties::default());
         let finish = self.finish.take();
         Some(Ok(finish.unwrap_or(Moment::Finish { ended_at: None, end: None })))
     }

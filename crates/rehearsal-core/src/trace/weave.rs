@@ -1,5 +1,6 @@
 //! Things in the order in which they happened, each under what it belongs to, with bounded memory.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 
 use super::tie::{Bond, Tie};
@@ -52,12 +53,12 @@ struct Item<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     Nobody,
-    /// It happened while this one was open.
-    Perhaps(Place),
+    /// It happened while this one was open, for which so much speaks, and more than for others.
+    Perhaps(Place, i64),
     /// It says so.
     Surely(Place),
-    /// It happened while several were open.
-    Anybody,
+    /// It happened while several were open for which as much speaks.
+    Anybody(i64),
 }
 
 impl<T> Default for Weave<T> {
@@ -112,8 +113,15 @@ impl<T> Weave<T> {
                 (Bond::Sure, _) => Owner::Surely(place),
                 // Nobody knows how long it was open.
                 (Bond::Possible, _) if call.end.is_none() => continue,
-                (Bond::Possible, Owner::Nobody) => Owner::Perhaps(place),
-                (Bond::Possible, Owner::Perhaps(_) | Owner::Anybody) => Owner::Anybody,
+                (Bond::Possible, Owner::Nobody) => Owner::Perhaps(place, item.tie.speaks_for(call)),
+                (Bond::Possible, Owner::Perhaps(_, most) | Owner::Anybody(most)) => {
+                    let speaks = item.tie.speaks_for(call);
+                    match speaks.cmp(&most) {
+                        Ordering::Less => continue,
+                        Ordering::Equal => Owner::Anybody(most),
+                        Ordering::Greater => Owner::Perhaps(place, speaks),
+                    }
+                }
             };
             claims.push(*at);
         }
@@ -132,13 +140,16 @@ impl<T> Weave<T> {
         let place = match item.owner {
             // What comes before the call that it belongs to waits for it.
             Owner::Surely(call) if call > *first && self.window.contains_key(&call) => call,
-            Owner::Surely(_) | Owner::Perhaps(_) | Owner::Nobody | Owner::Anybody => *first,
+            Owner::Surely(_) | Owner::Perhaps(..) | Owner::Nobody | Owner::Anybody(_) => *first,
         };
         let Item { thing, claims, .. } = self.remove(&place)?;
         let mut inside = Vec::new();
         for at in claims {
-            let owner = self.window.get(&at).map(|item| item.owner);
-            if owner == Some(Owner::Surely(place)) || owner == Some(Owner::Perhaps(place)) {
+            let is_its_own = self.window.get(&at).is_some_and(|item| match item.owner {
+                Owner::Surely(call) | Owner::Perhaps(call, _) => call == place,
+                Owner::Nobody | Owner::Anybody(_) => false,
+            });
+            if is_its_own {
                 inside.extend(self.remove(&at).map(|item| item.thing));
             }
         }

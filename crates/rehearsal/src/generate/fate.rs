@@ -52,7 +52,10 @@ impl Account {
 /// What becomes of something that comes before no answer of a rule. `during` is the request that was open meanwhile, if one
 /// was.
 pub(super) fn beside(thing: &Inside, during: Option<&Method>) -> Fate {
-    let when = during.map_or_else(|| "outside of any call".to_owned(), |method| format!("during {method}"));
+    let when = during.map_or_else(
+        || "outside of any call, or while several were in flight".to_owned(),
+        |method| format!("during {method}"),
+    );
     match thing {
         Inside::Call(call) => match call.request.message.method() {
             Some(method) if *method == Method::PING => Fate::Used,

@@ -524,11 +524,11 @@ fn whatever_is_not_in_what_is_generated_is_told() {
     left out: a line on stderr
     left out: busy/own, which is no question about tools, prompts or resources
     left out: logging/setLevel, which was refused
-    left out: notifications/busy/own, told outside of any call
-    left out: notifications/message, told outside of any call
-    left out: notifications/resources/updated, told outside of any call
-    left out: notifications/tools/list_changed, told outside of any call
-    left out: sampling/createMessage, asked outside of any call
+    left out: notifications/busy/own, told outside of any call, or while several were in flight
+    left out: notifications/message, told outside of any call, or while several were in flight
+    left out: notifications/resources/updated, told outside of any call, or while several were in flight
+    left out: notifications/tools/list_changed, told outside of any call, or while several were in flight
+    left out: sampling/createMessage, asked outside of any call, or while several were in flight
     left out: tools/call, which does not say of what
     left out: tools/call, without an answer that could be understood
     left out: how dig was listed before it changed
@@ -547,11 +547,11 @@ fn whatever_is_not_in_what_is_generated_is_told() {
     left out: a line on stderr
     left out: busy/own, which is no question about tools, prompts or resources
     left out: logging/setLevel, which was refused
-    left out: notifications/busy/own, told outside of any call
-    left out: notifications/message, told outside of any call
-    left out: notifications/resources/updated, told outside of any call
-    left out: notifications/tools/list_changed, told outside of any call
-    left out: sampling/createMessage, asked outside of any call
+    left out: notifications/busy/own, told outside of any call, or while several were in flight
+    left out: notifications/message, told outside of any call, or while several were in flight
+    left out: notifications/resources/updated, told outside of any call, or while several were in flight
+    left out: notifications/tools/list_changed, told outside of any call, or while several were in flight
+    left out: sampling/createMessage, asked outside of any call, or while several were in flight
     left out: tools/call, which does not say of what
     left out: tools/call, without an answer that could be understood
     left out: how dig was listed before it changed
@@ -566,11 +566,11 @@ fn whatever_is_not_in_what_is_generated_is_told() {
     left out: a line on stderr
     left out: busy/own, which is no question about tools, prompts or resources
     left out: logging/setLevel, which was refused
-    left out: notifications/busy/own, told outside of any call
-    left out: notifications/message, told outside of any call
-    left out: notifications/resources/updated, told outside of any call
-    left out: notifications/tools/list_changed, told outside of any call
-    left out: sampling/createMessage, asked outside of any call
+    left out: notifications/busy/own, told outside of any call, or while several were in flight
+    left out: notifications/message, told outside of any call, or while several were in flight
+    left out: notifications/resources/updated, told outside of any call, or while several were in flight
+    left out: notifications/tools/list_changed, told outside of any call, or while several were in flight
+    left out: sampling/createMessage, asked outside of any call, or while several were in flight
     left out: tools/call, which does not say of what
     left out: tools/call, without an answer that could be understood
     left out: how dig was listed before it changed

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rehearsal_core::message::Method;
 use rehearsal_core::protocol::{Revision, meta};
-use rehearsal_core::trace::{Call, Likeness, RequestKey, Span, Start, Woven};
+use rehearsal_core::trace::{Call, Likeness, RequestKey, Span, Start, Ties, Woven};
 
 use super::digest::{Answered, Asked, Digest, Digests, Kept};
 use super::key::method_key;
@@ -24,6 +24,8 @@ pub(super) struct Collection {
     pub(super) keys: Vec<(u128, u32)>,
     pub(super) alike: HashMap<u128, Vec<u32>>,
     pub(super) sessions: Vec<Facts>,
+    /// Of the session that is read.
+    ties: Ties,
     /// The key of all of a method, by that of all about one thing.
     methods: HashMap<u128, u128>,
 }
@@ -50,12 +52,13 @@ impl Collection {
     pub(super) fn start(&mut self, start: Start) {
         let first = u32::try_from(self.exchanges.len()).unwrap_or(NONE);
         let Start { session_id, server_info, metadata, .. } = start;
+        self.ties = Ties::default();
         self.sessions.push(Facts { id: session_id, server_info, metadata, first, ..Facts::default() });
     }
 
     /// Learns from a call what is not in its digest.
     pub(super) fn digest(&mut self, call: &Call, span: Span, likeness: &Likeness) -> Option<Digest> {
-        let digest = Digest::of_call(call, span, likeness)?;
+        let digest = Digest::of_call(call, span, likeness, &mut self.ties)?;
         let request = &call.request.message;
         if let (Kept::Asked(asked), Some(method)) = (&digest.what, request.method()) {
             self.methods.entry(asked.about.0).or_insert_with(|| method_key(method.as_str()).0);
@@ -191,7 +194,10 @@ impl Session {
             }
             self.free.pop_first();
             self.settle_open(all, seq);
-            let next = self.open.iter().min_by_key(|(_, end)| *end).map(|(number, _)| *number);
+            // Of several that may have asked, one that has not; of several that may have said it, the first that was answered.
+            let asks = |number: &u32| self.things.get(number).is_some_and(|all| all.iter().any(|it| it.is_call));
+            let rank = |(number, end): &&(u32, u64)| (record.is_call && asks(number), *end);
+            let next = self.open.iter().min_by_key(rank).map(|(number, _)| *number);
             match (next, self.settled) {
                 (Some(number), _) => self.things.entry(number).or_default().push(record),
                 (None, Some((number, _))) => {

@@ -5,7 +5,7 @@ use std::iter;
 use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Message, Method, Reply};
 use rehearsal_core::protocol::{Revision, code, meta};
-use rehearsal_core::trace::{Call, Entry, Fate, Likeness, RequestKey, Span, Tie, Weave, What, Woven, subject};
+use rehearsal_core::trace::{Call, Entry, Fate, Likeness, RequestKey, Span, Tie, Ties, Weave, What, Woven, subject};
 use serde_json::Value;
 
 use super::key::about_key;
@@ -78,12 +78,12 @@ pub(super) struct Rounds {
 
 impl Digest {
     /// That of a call; `None` for one that nobody could ask again.
-    pub(super) fn of_call(call: &Call, span: Span, likeness: &Likeness) -> Option<Digest> {
+    pub(super) fn of_call(call: &Call, span: Span, likeness: &Likeness, ties: &mut Ties) -> Option<Digest> {
         let what = match call.asker {
             Side::Client => Kept::Asked(Asked::new(call, likeness)?),
             Side::Server => Kept::Said { is_call: true },
         };
-        Some(Digest { tie: Tie::of_call(call), span, what })
+        Some(Digest { tie: ties.of_call(call), span, what })
     }
 
     /// That of anything else; `None` for what a replay has no use for.
@@ -236,7 +236,7 @@ impl Digests {
                     (call, _) => call.is_some(),
                 };
                 let Some(next) = (if is_call { calls.next() } else { entries.next() }) else { break };
-                let tie = next.tie;
+                let tie = next.tie.clone();
                 weave.take(next, tie, 0);
             }
             weave.give()
