@@ -9,6 +9,7 @@ mod fate;
 mod generated;
 mod learn;
 mod learned;
+mod lost_field;
 mod mock;
 mod mock_answer;
 mod python;

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::generated::{Generated, TemplateError};
 use super::learned::{Before, Learned};
+use super::lost_field::lost_fields;
 use super::recorded::{Recorded, held, plain_words, rendered};
 
 const TEMPLATE: &str = include_str!("templates/server.py.jinja");
@@ -21,6 +22,7 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
     let recorded = Recorded::of(learned);
     let mut left_out = recorded.left_out.clone();
     left_out.extend(untold(learned));
+    left_out.extend(lost_fields(learned, "the package mcp", &["execution"]));
     let list = |items: &[Value]| literal(&Value::from(items.to_vec()));
     let text = |key: &str| learned.server.get(key).and_then(Value::as_str).map(|text| literal(&text.into()));
     let tools = with_unlisted(

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::generated::{Generated, TemplateError};
 use super::learned::Learned;
+use super::lost_field::lost_fields;
 use super::python::{module_name, subscribes, with_unlisted};
 use super::recorded::{Recorded, held, plain_words, rendered};
 
@@ -60,6 +61,7 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
         "responses": recorded.responses,
     });
     let mut left_out = recorded.left_out;
+    left_out.extend(lost_fields(learned, "rmcp", &[]));
     let data = held(data, |_| false, &mut left_out);
     let mut files = vec![("src/recorded.json".to_owned(), format!("{data:#}\n"))];
     for (name, template) in [

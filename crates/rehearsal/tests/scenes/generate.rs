@@ -558,6 +558,7 @@ fn whatever_is_not_in_what_is_generated_is_told() {
     left out: that the server ended by itself
     left out: what is in `tools` without a name
     left out: the capability `tasks`
+    left out: `own` of tools, which the package mcp does not know
     left out: some digits of 1e400
     ");
     rehearse!(stage, "rehearse generate busy.journal --as rust -o busy 2>&1 | grep -v ^wrote", @"
@@ -577,6 +578,8 @@ fn whatever_is_not_in_what_is_generated_is_told() {
     left out: that the server ended by itself
     left out: what is in `tools` without a name
     left out: the capability `tasks`
+    left out: `execution` of tools, which rmcp does not know
+    left out: `own` of tools, which rmcp does not know
     left out: some digits of 1e400
     ");
 }
