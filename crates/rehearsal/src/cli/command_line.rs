@@ -1,7 +1,9 @@
 //! Everything that can be typed.
 
+use std::ffi::OsString;
+
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use super::call::Call;
 use super::check::Check;
@@ -89,7 +91,7 @@ impl CommandLine {
                 return Exit::Ok;
             }
             let surprised = error.kind() == ErrorKind::UnknownArgument;
-            if surprised && !context.words.iter().any(|word| word == "--") {
+            if surprised && takes_command(&context.words) && !context.words.iter().any(|word| word == "--") {
                 context.talk.hint("the command of a server comes after `--`: rehearse list -- npx -y some-server");
             }
             Exit::BadInput
@@ -106,4 +108,14 @@ mod tests {
     fn the_command_line_makes_sense_to_its_parser() {
         CommandLine::command().debug_assert();
     }
+}
+
+/// Whether the verb that was named starts a server.
+fn takes_command(words: &[OsString]) -> bool {
+    let all = CommandLine::command();
+    let mut verb = &all;
+    while let Some(inner) = words.iter().find_map(|word| verb.find_subcommand(word)) {
+        verb = inner;
+    }
+    verb.get_arguments().any(clap::Arg::is_last_set)
 }
