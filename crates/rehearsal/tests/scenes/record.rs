@@ -216,3 +216,20 @@ trace.jsonl
     assert_eq!(log.lines().count(), 10 * 4002);
     assert!(log.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()));
 }
+
+#[test]
+fn a_trace_and_a_log_are_not_one_file() {
+    rehearse!(Stage::new(), "rehearse record -o a.jsonl --log ./a.jsonl -- cat; ls", @"
+    exit: 0
+    ----- stderr -----
+    error: -o and --log both name ./a.jsonl
+    hint: a trace has a session a line, a log a message a line; give each a file of its own
+    ");
+    let stage = Stage::new().file("a.jsonl", "");
+    rehearse!(stage, "ln -s a.jsonl b.jsonl; rehearse record -o a.jsonl --log b.jsonl -- cat", @"
+    exit: 2
+    ----- stderr -----
+    error: -o and --log both name b.jsonl
+    hint: a trace has a session a line, a log a message a line; give each a file of its own
+    ");
+}

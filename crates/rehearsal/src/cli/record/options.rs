@@ -1,7 +1,8 @@
 //! What `rehearse record` takes.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rehearsal::core::redact::Rule;
@@ -87,6 +88,11 @@ Examples:
 impl Record {
     /// Records until the conversation is over.
     pub(in crate::cli) fn run(&self, context: &Context) -> Result<u8, Failure> {
+        if let (Some(trace), Some(log)) = (self.trace(), &self.log)
+            && is_one_file(&trace, log)
+        {
+            return Err(ServerError::OneFile { path: log.clone() }.into());
+        }
         let recorder = self.recorder(context);
         let ended = match (&self.url, self.command.split_first()) {
             (Some(url), _) => {
@@ -153,6 +159,16 @@ impl Record {
             plural(summary.messages, "message"),
             files.join(" and ")
         )
+    }
+}
+
+/// Whether two paths lead to the same file, which need not be there yet.
+fn is_one_file(one: &Path, other: &Path) -> bool {
+    let node = |path: &Path| path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()));
+    match (node(one), node(other)) {
+        (Some(one), Some(other)) => one == other,
+        (None, None) => std::path::absolute(one).ok() == std::path::absolute(other).ok(),
+        (Some(_), None) | (None, Some(_)) => false,
     }
 }
 

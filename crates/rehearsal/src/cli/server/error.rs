@@ -21,6 +21,12 @@ pub(crate) enum ServerError {
     /// No server was named, where only a command or a URL will do.
     #[error("which server should be recorded?")]
     NothingToRecord,
+    /// What is written in two ways would be one file.
+    #[error("-o and --log both name {}", path.display())]
+    OneFile {
+        /// Which.
+        path: PathBuf,
+    },
     /// More than one server was named.
     #[error("{one} and {other} both name a server; which one is meant?")]
     TwoServers {
@@ -127,6 +133,9 @@ impl ServerError {
                     "start one: rehearse record -- npx -y some-server".to_owned(),
                     "reach one: rehearse record --url http://127.0.0.1:3000/mcp --listen 127.0.0.1:8080".to_owned(),
                 ]
+            }
+            ServerError::OneFile { .. } => {
+                vec!["a trace has a session a line, a log a message a line; give each a file of its own".to_owned()]
             }
             ServerError::BadListen { .. } => {
                 vec!["write it like 127.0.0.1:8080, or 127.0.0.1:0 for a free port".to_owned()]
