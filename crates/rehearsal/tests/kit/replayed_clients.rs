@@ -73,6 +73,24 @@ async fn clients_at_the_same_time_hear_a_recorded_session_each() {
     assert_eq!(replay.ledger().unwrap().unused, 0);
 }
 
+/// A request in a session that the server had forgotten, over HTTP.
+const FORGOTTEN: &str = r#"{"type":"start","format":2,"session_id":"b"}
+{"type":"request","session_id":"b","seq":0,"at_ms":0,"from":"client","channel":1,"id":1,"method":"tools/call","params":{"name":"count"}}
+{"type":"http","session_id":"b","seq":1,"at_ms":1,"from":"server","channel":1,"http":{"status":404,"headers":[["content-type","application/json"]]}}
+{"type":"response","session_id":"b","seq":2,"at_ms":2,"from":"server","channel":1,"id":1,"error":{"code":-32001,"message":"Session not found"}}
+"#;
+
+#[tokio::test]
+async fn what_http_refused_for_its_session_answers_nobody() {
+    let replay =
+        replay(&[FORGOTTEN.to_owned(), session("a", TWICE), FORGOTTEN.replace("\"b\"", "\"c\"")], Options::default());
+    for _ in 0..3 {
+        let client = client(&replay).legacy(Revision::V2025_11_25).connect().await.unwrap();
+        assert_eq!([count(&client).await, count(&client).await], ["one", "two"]);
+    }
+    assert_eq!(replay.ledger().unwrap().unused, 0);
+}
+
 #[tokio::test]
 async fn what_was_said_during_a_ping_is_told_to_each_client() {
     let replay = replay(&[session("a", TWICE)], Options::default());

@@ -80,7 +80,7 @@ impl Collection {
             match &thing.what {
                 Kept::Asked(asked) => session.exchange(self, &thing, asked, inside),
                 // What belongs to no exchange.
-                Kept::Said { .. } | Kept::Head { .. } | Kept::Retry(_) | Kept::Closed => {
+                Kept::Said { .. } | Kept::Head { .. } | Kept::Refused | Kept::Retry(_) | Kept::Closed => {
                     thing.said().into_iter().for_each(|record| session.leave(record));
                 }
             }
@@ -109,13 +109,15 @@ impl Session {
         let place = call.tie.seq();
         self.settle(all, place);
         let number = u32::try_from(all.exchanges.len()).unwrap_or(NONE);
+        // Before 2026-07-28 what HTTP refuses is never about what was asked for.
+        let is_refused = asked.claimed.is_none() && inside.iter().any(|thing| matches!(thing.what, Kept::Refused));
         let mut flags = Flags::default();
         if asked.is_protocol {
             flags.add(Flags::PROTOCOL);
         }
         if self.goes_on(all, asked, number) {
             flags.add(Flags::ROUND);
-        } else if asked.is_about_itself {
+        } else if asked.is_about_itself || is_refused {
             flags.add(Flags::PROTOCOL);
         } else {
             all.keys.push((asked.key.0, number));
@@ -248,6 +250,6 @@ fn transport(facts: &mut Facts, what: &Kept) {
         Kept::Head { is_stream: true } => facts.streamed += 1,
         Kept::Head { is_stream: false } => facts.plain += 1,
         Kept::Retry(retry) => facts.retry = Some(*retry),
-        Kept::Asked(_) | Kept::Said { .. } | Kept::Closed => {}
+        Kept::Asked(_) | Kept::Said { .. } | Kept::Refused | Kept::Closed => {}
     }
 }

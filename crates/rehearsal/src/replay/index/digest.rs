@@ -31,6 +31,8 @@ pub(super) enum Kept {
     Said { is_call: bool },
     /// The head of an answer over HTTP.
     Head { is_stream: bool },
+    /// HTTP refused a request, for what it says about its session or its version.
+    Refused,
     /// How long clients should wait before they come back to a closed stream, in milliseconds.
     Retry(u64),
     /// A stream ended.
@@ -94,6 +96,7 @@ impl Digest {
                 let kind = head.headers.get("content-type")?;
                 Kept::Head { is_stream: kind.starts_with("text/event-stream") }
             }
+            What::Http { from: Side::Server, head, .. } if matches!(head.status, Some(400 | 404)) => Kept::Refused,
             What::Event { retry: Some(retry), .. } => Kept::Retry(*retry),
             What::ChannelEnded { .. } => Kept::Closed,
             What::Message { .. }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// What the file begins with; the number is that of the layout.
-pub(super) const MAGIC: [u8; 16] = *b"rehearse index 2";
+pub(super) const MAGIC: [u8; 16] = *b"rehearse index 3";
 /// No exchange, no request.
 pub(super) const NONE: u32 = u32::MAX;
 /// Likewise.
