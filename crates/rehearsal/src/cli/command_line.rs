@@ -99,6 +99,16 @@ impl CommandLine {
     }
 }
 
+/// Whether the verb that was named starts a server.
+fn takes_command(words: &[OsString]) -> bool {
+    let all = CommandLine::command();
+    let mut verb = &all;
+    while let Some(inner) = words.iter().find_map(|word| verb.find_subcommand(word)) {
+        verb = inner;
+    }
+    verb.get_arguments().any(clap::Arg::is_last_set)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,14 +118,4 @@ mod tests {
     fn the_command_line_makes_sense_to_its_parser() {
         CommandLine::command().debug_assert();
     }
-}
-
-/// Whether the verb that was named starts a server.
-fn takes_command(words: &[OsString]) -> bool {
-    let all = CommandLine::command();
-    let mut verb = &all;
-    while let Some(inner) = words.iter().find_map(|word| verb.find_subcommand(word)) {
-        verb = inner;
-    }
-    verb.get_arguments().any(clap::Arg::is_last_set)
 }
