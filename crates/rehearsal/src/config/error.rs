@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use rehearsal_core::script::ScriptError;
+
 /// What is wrong with a config file.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -14,6 +16,9 @@ pub enum ConfigError {
         #[source]
         cause: std::io::Error,
     },
+    /// It is not text.
+    #[error(transparent)]
+    NotText(#[from] ScriptError),
     /// It is not JSON.
     #[error("{}:{line}:{column}: not JSON: expected {expected}", path.display())]
     NotJson {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rehearsal_core::json::Path as Place;
+use rehearsal_core::script::text;
 
 use super::document::Node;
 use super::error::ConfigError;
@@ -43,9 +44,8 @@ impl Server<'_> {
 impl ConfigFile {
     /// Reads a file. Comments and commas after the last element are taken, since editors write them.
     pub fn read(path: &Path) -> Result<ConfigFile, ConfigError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|cause| ConfigError::Unreadable { path: path.into(), cause })?;
-        ConfigFile::parse(path, text)
+        let bytes = std::fs::read(path).map_err(|cause| ConfigError::Unreadable { path: path.into(), cause })?;
+        ConfigFile::parse(path, text(&path.display().to_string(), bytes)?)
     }
 
     /// Reads the text of the file at `path`.

@@ -116,6 +116,8 @@ fn the_files_of_all_clients_are_read_as_wrap_reads_them() {
         let said = stage.play(&format!("rehearse call add a=1 b=2 --config {file} --server tiny"));
         assert_eq!(said, "exit: 0\n----- stdout -----\n3\n", "{file}");
     }
+    let latin = stage.play("printf '{\n \\351}' > latin.json; rehearse list --config latin.json --server a");
+    assert!(latin.contains("error: latin.json:2:2: not UTF-8: the byte 0xE9 begins no character; save"), "{latin}");
     rehearse!(stage, "rehearse list --config settings.json --server tinny", @r#"
     exit: 2
     ----- stderr -----
