@@ -1,6 +1,7 @@
 //! Numbers that a [`Value`] cannot hold, kept in it by their digits.
 //!
-//! `serde_json` reads `12345678901234567890123` as the float nearest to it, and refuses `1e400`. Whoever passes on what
+//! `serde_json` reads `12345678901234567890123` as the float nearest to it, and refuses `1e400`, as it does letters that are
+//! cut in two. Whoever passes on what
 //! others have said, or tells one request from another, must not change it. Here such a number is a string that begins
 //! with a character which Unicode keeps for the inside of programs; all that we write turns it into a number again, and
 //! all that we compare sees the number.
@@ -140,7 +141,9 @@ fn marked(json: &[u8]) -> Option<Vec<u8>> {
             b'-' | b'0'..=b'9' => at + number_length(&json[at..]),
             _ => at + 1,
         };
-        let token = &json[at..end];
+        let whole = whole_letters(&json[at..end]);
+        is_changed |= matches!(whole, Cow::Owned(_));
+        let token = &*whole;
         match byte {
             b'"' if !is_key(&json[end..]) && looks_marked(token) => {
                 is_changed = true;
@@ -160,6 +163,43 @@ fn marked(json: &[u8]) -> Option<Vec<u8>> {
         at = end;
     }
     is_changed.then_some(out)
+}
+
+/// A string in which no letter is cut in two: half of a pair, which JavaScript writes, becomes `\u{fffd}`.
+fn whole_letters(token: &[u8]) -> Cow<'_, [u8]> {
+    if !token.starts_with(b"\"") || memchr::memmem::find(token, b"\\u").is_none() {
+        return Cow::Borrowed(token);
+    }
+    let mut whole = Cow::Borrowed(token);
+    let mut at = 0;
+    while let Some(next) = memchr::memchr(b'\\', &token[at..]) {
+        at += next;
+        let length = match (half(&token[at..]), half(&token[(at + 6).min(token.len())..])) {
+            (Some(Half::First), Some(Half::Second)) => 12,
+            (Some(_), _) => {
+                whole.to_mut()[at..at + 6].copy_from_slice(b"\\ufffd");
+                6
+            }
+            (None, _) => 2,
+        };
+        at = (at + length).min(token.len());
+    }
+    whole
+}
+
+enum Half {
+    First,
+    Second,
+}
+
+/// Whether an escape stands for half of a letter.
+fn half(escape: &[u8]) -> Option<Half> {
+    let digits = escape.strip_prefix(b"\\u")?.get(..4)?;
+    match u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()? {
+        0xd800..=0xdbff => Some(Half::First),
+        0xdc00..=0xdfff => Some(Half::Second),
+        _ => None,
+    }
 }
 
 /// How many bytes a string has, with its quotes.
@@ -330,6 +370,20 @@ mod tests {
         ] {
             assert_eq!(again(json), expected);
             assert_eq!(long(&exact(json.as_bytes()).unwrap()), None);
+        }
+    }
+
+    #[test]
+    fn half_a_letter_hides_nothing_else() {
+        for (json, expected) in [
+            (r#"["cut \ud83d",1e400]"#, "[\"cut \u{fffd}\",1e400]"),
+            (
+                r#"{"\udc00":"\uD83D\uDE00 \ud83d\ud83d\ude00 \\ud83d"}"#,
+                "{\"\u{fffd}\":\"\u{1f600} \u{fffd}\u{1f600} \\\\ud83d\"}",
+            ),
+            (r#""\ud83d\n""#, "\"\u{fffd}\\n\""),
+        ] {
+            assert_eq!(again(json), expected);
         }
     }
 
