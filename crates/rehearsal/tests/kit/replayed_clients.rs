@@ -152,3 +152,16 @@ async fn what_a_server_can_do_is_told_from_the_sessions_that_are_answered_from()
         assert_eq!(*client.server_capabilities(), expected);
     }
 }
+
+#[tokio::test]
+async fn what_was_discovered_is_discovered_again() {
+    let said = r#"{"resultType":"complete","supportedVersions":["2026-07-28","2025-11-25"],"capabilities":{"tools":{}},"ttlMs":5000,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}"#;
+    let talk =
+        format!("> {{\"id\":1,\"method\":\"server/discover\",\"params\":{{META}}}}\n< {{\"id\":1,\"result\":{said}}}");
+    let replay = replay(&[session("a", &talk)], Options::default());
+    let modern = client(&replay).modern().connect().await.unwrap();
+    let discovered = modern.request("server/discover", json!({})).await.unwrap().into_result().unwrap();
+    assert_eq!(discovered, serde_json::from_str::<serde_json::Value>(said).unwrap());
+    let legacy = client(&replay).legacy(Revision::V2025_11_25).connect().await.unwrap();
+    assert_eq!(legacy.server_info()["name"], "s");
+}

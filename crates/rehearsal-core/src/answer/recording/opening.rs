@@ -23,6 +23,8 @@ pub struct Opening {
     pub capabilities: Map<String, Value>,
     /// Everything else that it said, such as `instructions`.
     more: Map<String, Value>,
+    /// What only `server/discover` says.
+    discovered: Map<String, Value>,
 }
 
 impl Opening {
@@ -38,7 +40,11 @@ impl Opening {
         let inside = inside.and_then(|meta| meta.shift_remove(meta::SERVER_INFO));
         let info = said.shift_remove("serverInfo").or(inside).filter(Value::is_object);
         let capabilities = said.shift_remove("capabilities");
-        for key in ["protocolVersion", "supportedVersions", "resultType", "ttlMs", "cacheScope"] {
+        let mut discovered = Map::new();
+        for key in ["supportedVersions", "ttlMs", "cacheScope"] {
+            discovered.extend(said.shift_remove(key).map(|value| (key.to_owned(), value)));
+        }
+        for key in ["protocolVersion", "resultType"] {
             said.shift_remove(key);
         }
         if said.get("_meta").and_then(Value::as_object).is_some_and(Map::is_empty) {
@@ -49,7 +55,7 @@ impl Opening {
             Some(_) | None => Map::new(),
         };
         declare_tasks(&mut capabilities);
-        Some(Opening { info: info.unwrap_or_else(unnamed).into(), capabilities, more: said })
+        Some(Opening { info: info.unwrap_or_else(unnamed).into(), capabilities, more: said, discovered })
     }
 
     /// What can be said about a server whose opening was not recorded: its name, and what clients used.
@@ -72,7 +78,7 @@ impl Opening {
             };
             capabilities.insert(capability.to_owned(), json!({}));
         }
-        Opening { info: info.into(), capabilities, more: Map::new() }
+        Opening { info: info.into(), capabilities, more: Map::new(), discovered: Map::new() }
     }
 
     /// `initialize`: settles the version, and remembers what the client can do.
@@ -96,6 +102,9 @@ impl Opening {
             "capabilities": shape::capabilities(&self.capabilities, revision),
         });
         self.rest(&mut result);
+        for (key, value) in &self.discovered {
+            result[key] = value.clone();
+        }
         shape::envelope(&mut result, ResultType::Complete, Method::DISCOVER.as_str(), revision, &self.info);
         forget_in_result(Method::DISCOVER.as_str(), &mut result, revision);
         Reply::Result(RawJson::from_value(&result))
