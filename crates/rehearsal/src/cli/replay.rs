@@ -353,8 +353,15 @@ impl Replay {
     fn recorder(&self, context: &Context) -> Recorder {
         let talk = context.talk.clone();
         let recorder = Recorder::builder().on_notice(move |notice| talk.error(notice)).redaction(self.redaction());
-        let recorder = recorder.metadata("recorded_by", "replay").trace(self.output.as_ref().unwrap_or(&self.trace));
-        recorder.build()
+        let mut recorder = recorder.metadata("recorded_by", "replay");
+        // So that it is found again by whoever chooses the same sessions.
+        for (key, value) in &self.metadata {
+            recorder = recorder.metadata(key, value.as_str());
+        }
+        if let Some(id) = &self.session {
+            recorder = recorder.metadata(Sessions::ADDS_TO, id.as_str());
+        }
+        recorder.trace(self.output.as_ref().unwrap_or(&self.trace)).build()
     }
 
     /// What other tools wrote, or a journal, would be damaged by a session at its end.

@@ -1,21 +1,20 @@
 //! A request comes in: what was recorded for it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use rehearsal_core::answer::{
     Act, Answer, Asked, Begun, Memory, Opening, Performance, Provenance, Recorded, RecordedPlay, Unmatched, World,
-    adapted,
 };
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
 use rehearsal_core::protocol::{Era, code, meta};
 use rehearsal_core::script::mock::LogLevel;
-use rehearsal_core::trace::{RequestKey, subject};
+use rehearsal_core::trace::RequestKey;
 use serde_json::{Value, json};
 
-use super::index::{Group, method_key};
+use super::index::Group;
 use super::ledger::Ledger;
 use super::missed::subscribes_to;
 use super::options::Repeat;
@@ -244,76 +243,6 @@ impl Shared {
         }
     }
 
-    /// A list that was never asked for, made of what was used: clients ask for every list that a server declares. A real
-    /// server behind the recording knows better.
-    fn listed(&self, asked: &Asked) -> io::Result<Option<Answer>> {
-        let (capability, used, list, name) = match asked.method.as_str() {
-            "tools/list" => ("tools", Some(Method::TOOLS_CALL), "tools", "name"),
-            "prompts/list" => ("prompts", Some(Method::PROMPTS_GET), "prompts", "name"),
-            "resources/list" => ("resources", Some(Method::RESOURCES_READ), "resources", "uri"),
-            "resources/templates/list" => ("resources", None, "resourceTemplates", "uriTemplate"),
-            _ => return Ok(None),
-        };
-        if self.upstream.is_some() {
-            return Ok(None);
-        }
-        let Some(recorded) = self.firsts(used.as_ref(), &asked.method)? else { return Ok(None) };
-        let opening = self.opening_for(asked)?;
-        if recorded.is_empty() && !opening.capabilities.contains_key(capability) {
-            return Ok(None);
-        }
-        let mut elements = Vec::new();
-        for recorded in recorded {
-            let Some(subject) = subject(request(&recorded)) else { continue };
-            let mut element = json!({"name": &subject});
-            element[name] = subject.into();
-            if capability == "tools" {
-                element["inputSchema"] = json!({"type": "object"});
-            }
-            let given = request(&recorded).params().and_then(|params| params.field("arguments")?.exact().ok());
-            if let Some(Value::Object(given)) = given.filter(|_| capability == "prompts") {
-                element["arguments"] = given.keys().map(|name| json!({"name": name})).collect();
-            }
-            elements.push(element);
-        }
-        let reply = Reply::Result(RawJson::from_value(&json!({list: elements})));
-        let reply = adapted(&reply, &asked.method, None, asked.terms.revision, &opening.info);
-        let remark = format!("{} was not recorded; it lists what was used", asked.method);
-        Ok(Some(Answer { remarks: vec![remark], ..Answer::protocol(reply) }))
-    }
-
-    /// The first recording about each thing of a method, in the sessions that are answered from; `None` where `list` was
-    /// recorded there.
-    fn firsts(&self, used: Option<&Method>, list: &Method) -> io::Result<Option<Vec<Arc<Recorded>>>> {
-        let Some(selected) = &self.selected else {
-            let group = |method: &Method| self.tape.index.group(method_key(method.as_str()));
-            if group(list)?.is_some() {
-                return Ok(None);
-            }
-            let group = used.map(group).transpose()?.flatten();
-            let members = group.into_iter().flat_map(|group| self.tape.members(group, group.count));
-            return members.map(|number| self.tape.recorded(number?)).collect::<io::Result<_>>().map(Some);
-        };
-        let (mut firsts, mut known, mut looked_at) = (Vec::new(), HashSet::new(), 0);
-        for session in (0..self.tape.index.sessions()).zip(selected).filter_map(|(at, is)| is.then_some(at)) {
-            for number in self.tape.of_session(session)? {
-                looked_at += 1;
-                if looked_at > LOOKED_AT {
-                    return Ok(Some(firsts));
-                }
-                let recorded = self.tape.recorded(number)?;
-                let method = request(&recorded).method();
-                if method == Some(list) {
-                    return Ok(None);
-                }
-                if used.is_some() && method == used && known.insert(subject(request(&recorded))) {
-                    firsts.push(recorded);
-                }
-            }
-        }
-        Ok(Some(firsts))
-    }
-
     /// The next recording under a key that suits the client; `None` where there is none at all.
     pub(super) fn take(&self, key: RequestKey, asked: &Asked, repeat: Repeat) -> io::Result<Option<Taken>> {
         let Some(group) = self.tape.index.group(key)? else { return Ok(None) };
@@ -337,10 +266,15 @@ impl Shared {
 
     /// Whether a recording may answer a client of this name, or any.
     pub(super) fn suits(&self, client: Option<&str>, number: u32) -> io::Result<bool> {
-        if self.selected.is_none() && client.is_none() {
+        if self.selected.is_none() && client.is_none() && self.upstream.is_none() {
             return Ok(true);
         }
-        let session = self.tape.index.exchange(number)?.session;
+        let exchange = self.tape.index.exchange(number)?;
+        // Where the real server can be asked, it is asked again what it once did not answer.
+        if self.upstream.is_some() && !exchange.flags.is_answered() {
+            return Ok(false);
+        }
+        let session = exchange.session;
         Ok(self.is_selected(session) && (client.is_none() || self.asker(number, session)?.as_deref() == client))
     }
 

@@ -14,6 +14,7 @@ mod forward;
 mod index;
 mod ledger;
 mod line;
+mod listed;
 mod missed;
 mod openings;
 mod options;

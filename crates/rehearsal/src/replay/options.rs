@@ -75,6 +75,11 @@ pub struct Sessions {
     pub by_client: bool,
 }
 
+impl Sessions {
+    /// Metadata of what was recorded while the session of an id was replayed: that id, by which it is found again.
+    pub const ADDS_TO: &str = "adds_to";
+}
+
 /// Sees how far an index is built, every few thousand messages.
 #[derive(Clone, Default)]
 pub struct OnIndex(Option<Arc<dyn Fn(Indexed) + Send + Sync>>);

@@ -17,7 +17,7 @@ use super::forward::Upstream;
 use super::index::{Existing, Facts, IndexError, method_key};
 use super::ledger::{LISTED, Ledger, LedgerLine};
 use super::openings::{Openings, pooled};
-use super::options::Options;
+use super::options::{Options, Sessions};
 use super::progress::Progress;
 use super::tape::{Tape, request};
 use crate::mock::{Answers, Server};
@@ -240,7 +240,8 @@ fn selected(tape: &Tape, options: &Options) -> io::Result<Option<Vec<bool>>> {
             Some(other) => &other.to_string() == value,
             None => false,
         };
-        Ok(wanted.id.as_deref().is_none_or(|id| id == facts.id) && wanted.metadata.iter().all(has))
+        let is_of = |id: &str| id == facts.id || facts.metadata.get(Sessions::ADDS_TO).is_some_and(|to| to == id);
+        Ok(wanted.id.as_deref().is_none_or(is_of) && wanted.metadata.iter().all(has))
     };
     (0..tape.index.sessions()).map(suits).collect::<io::Result<_>>().map(Some)
 }

@@ -46,9 +46,13 @@ struct Forwarding {
 }
 
 fn forwarding(server: impl Fn() -> ClientBuilder + Send + Sync + 'static) -> Forwarding {
+    forwarding_of(TRACE, server)
+}
+
+fn forwarding_of(recorded: &str, server: impl Fn() -> ClientBuilder + Send + Sync + 'static) -> Forwarding {
     let directory = tempfile::tempdir().unwrap();
     let trace = directory.path().join("trace.jsonl");
-    std::fs::write(&trace, TRACE).unwrap();
+    std::fs::write(&trace, recorded).unwrap();
     let recorder = Recorder::builder().trace(directory.path().join("live.jsonl")).build();
     let upstream = Upstream::new(server, recorder, Map::new());
     let replay = Replay::open_with(&Input::File(trace), Options::default(), Some(upstream)).unwrap();
@@ -175,5 +179,16 @@ async fn what_changes_between_calls_is_told_to_clients_of_2026_that_listen() {
     let other = Client::connection(mock.connection()).timeout(TIMEOUT).connect().await.unwrap();
     assert_eq!(other.call_tool("change", json!({})).await.unwrap().content(), "changed");
     client.notification(Method::TOOLS_CHANGED).await.unwrap();
+    forwarding.replay.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_was_never_answered_is_asked_of_the_real_server() {
+    let unanswered = r#"{"request":{"seq":2,"at_ms":2,"id":2,"method":"tools/call","params":{"name":"plain"}},"response":null,"duration_ms":null}]}"#;
+    let trace = TRACE.trim_end().strip_suffix("]}").unwrap().to_owned() + "," + unanswered + "\n";
+    let mock = MockServer::from_text(ASKING).unwrap();
+    let forwarding = forwarding_of(&trace, move || Client::connection(mock.connection()).timeout(TIMEOUT));
+    let client = forwarding.client().connect().await.unwrap();
+    assert_eq!(client.call_tool("plain", json!({})).await.unwrap().content(), "here");
     forwarding.replay.close().await.unwrap();
 }

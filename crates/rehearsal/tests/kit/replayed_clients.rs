@@ -165,3 +165,21 @@ async fn what_was_discovered_is_discovered_again() {
     let legacy = client(&replay).legacy(Revision::V2025_11_25).connect().await.unwrap();
     assert_eq!(legacy.server_info()["name"], "s");
 }
+
+#[tokio::test]
+async fn a_list_ends_where_its_next_page_was_not_recorded() {
+    let talk = r#"
+        > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+        < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
+        > {"id":1,"method":"tools/list"}
+        < {"id":1,"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}],"nextCursor":"c1"}}
+    "#;
+    let replay = replay(&[session("a", talk)], Options::default());
+    for protocol in [Protocol::Legacy(Revision::V2025_11_25), Protocol::Modern] {
+        let client = client(&replay).protocol(protocol).connect().await.unwrap();
+        let names: Vec<_> = client.list_tools().await.unwrap().into_iter().map(|tool| tool.name).collect();
+        assert_eq!(names, ["a"]);
+        let other = client.request("tools/list", json!({"cursor": "c2"})).await.unwrap();
+        assert!(other.error().is_some(), "nobody gave that cursor: {other:?}");
+    }
+}

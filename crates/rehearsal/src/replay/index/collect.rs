@@ -115,6 +115,9 @@ impl Session {
         if asked.is_protocol {
             flags.add(Flags::PROTOCOL);
         }
+        if asked.answered == Answered::Never {
+            flags.add(Flags::UNANSWERED);
+        }
         if self.goes_on(all, asked, number) {
             flags.add(Flags::ROUND);
         } else if asked.is_about_itself || is_refused {

@@ -135,6 +135,14 @@ impl Flags {
     /// Something was said before it, after exchanges that not every client makes.
     pub(super) const HEARS: Flags = Flags(8);
 
+    /// It was never answered.
+    pub(super) const UNANSWERED: Flags = Flags(16);
+
+    /// Whether it was answered.
+    pub(in crate::replay) fn is_answered(self) -> bool {
+        self.0 & Flags::UNANSWERED.0 == 0
+    }
+
     pub(in crate::replay) fn overlaps(self) -> bool {
         self.0 & Flags::OVERLAPS.0 != 0
     }
