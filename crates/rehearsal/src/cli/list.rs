@@ -2,7 +2,7 @@
 
 use clap::Args;
 use rehearsal::Client;
-use rehearsal::client::ClientError;
+use rehearsal::client::{ClientError, Listing};
 use rehearsal::core::protocol::code;
 use serde_json::Value;
 
@@ -63,7 +63,8 @@ impl List {
         let screen = &context.stdout;
         to_stdout(|out| if self.long { lists.details(screen, out) } else { lists.tables(screen, out) })?;
         let Lists { tools, resources, templates, prompts, .. } = &lists;
-        if tools.is_none() && resources.is_none() && templates.is_none() && prompts.is_none() {
+        let none = tools.is_none() && resources.is_none() && templates.is_none() && prompts.is_none();
+        if none && lists.refused.is_empty() {
             context.talk.say("it declares neither tools nor resources nor prompts");
             context.talk.hint("`--tools` asks for its tools all the same");
         }
@@ -98,7 +99,8 @@ impl List {
 /// Says what is listed and cannot be used, each with its place.
 pub(super) fn told_unusable(lists: &Lists, context: &Context) -> Exit {
     lists.unusable.iter().for_each(|unusable| context.talk.error(unusable));
-    if lists.unusable.is_empty() { Exit::Ok } else { Exit::ChecksFailed }
+    lists.refused.iter().for_each(|refused| context.talk.error(refused));
+    if lists.unusable.is_empty() && lists.refused.is_empty() { Exit::Ok } else { Exit::ChecksFailed }
 }
 
 /// All lists that a server declares.
@@ -106,21 +108,32 @@ pub(super) async fn fetch_everything(client: &Client) -> Result<Lists, ClientErr
     let declared = |capability: &str| client.server_capabilities().get(capability).is_some_and(|it| !it.is_null());
     let mut lists = Lists::default();
     if declared("tools") {
-        lists.tools = lists.sorted(client.listing().await?);
+        lists.tools = answered(&mut lists, client.listing().await)?;
     }
     if declared("resources") {
-        lists.resources = lists.sorted(client.listing().await?);
+        lists.resources = answered(&mut lists, client.listing().await)?;
         match client.listing().await {
-            Ok(templates) => lists.templates = lists.sorted(templates).filter(|list| !list.is_empty()),
             // Templates have no capability of their own, so a server with resources need not know them.
             Err(error) if is_unknown_method(&error) => {}
-            Err(error) => return Err(error),
+            listing => lists.templates = answered(&mut lists, listing)?.filter(|list| !list.is_empty()),
         }
     }
     if declared("prompts") {
-        lists.prompts = lists.sorted(client.listing().await?);
+        lists.prompts = answered(&mut lists, client.listing().await)?;
     }
     Ok(lists)
+}
+
+/// What can be used of a list; one that the server refuses is put aside, and does not hide the others.
+fn answered<T>(lists: &mut Lists, listing: Result<Listing<T>, ClientError>) -> Result<Option<Vec<T>>, ClientError> {
+    match listing {
+        Ok(listing) => Ok(lists.sorted(listing)),
+        Err(error @ (ClientError::ErrorReply { .. } | ClientError::BadResult { .. })) => {
+            lists.refused.push(error);
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// `weather 1.2.0, protocol 2025-11-25`

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use rehearsal::client::{Listing, Unusable};
+use rehearsal::client::{ClientError, Listing, Unusable};
 use rehearsal::core::protocol::{Prompt, Resource, ResourceTemplate, Tool};
 use serde_json::{Map, Value};
 
@@ -26,6 +26,8 @@ pub(crate) struct Lists {
     pub(crate) prompts: Option<Vec<Prompt>>,
     /// What is listed and cannot be used.
     pub(crate) unusable: Vec<Unusable>,
+    /// Lists that the server answered with an error, or with something that is no list.
+    pub(crate) refused: Vec<ClientError>,
 }
 
 impl Lists {

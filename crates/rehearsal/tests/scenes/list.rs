@@ -252,3 +252,29 @@ fn what_cannot_be_used_does_not_hide_what_can() {
     hint: `rehearse mock half.mock.yaml` serves it
     "#);
 }
+
+#[test]
+fn a_list_that_the_server_refuses_does_not_hide_the_others() {
+    let refuses = HALF_BROKEN
+        .replace(r#"result='{"resources":[{"name":"a"},{"uri":"file:///b"}]}'"#, r#"result='{"resources":null}'"#)
+        .replace(
+            r#"result='{"prompts":[{"description":"p"},{"name":"q"}]}'"#,
+            r#"printf '{"jsonrpc":"2.0","id":%s,"error":{"code":1,"message":"down"}}\n' "$id"; continue"#,
+        );
+    let stage = Stage::new().file("half", &refuses);
+    rehearse!(stage, "rehearse list --timeout 5 --protocol legacy -- sh half", @r#"
+    exit: 1
+    ----- stdout -----
+    TOOL   ARGUMENTS
+    two    [n=integer]
+    three
+    ----- stderr -----
+    half, protocol 2025-11-25
+    error: tools/list: $.tools[0]: a tool without a text `name`: {"title":"one"}
+    error: tools/list: $.tools[2]: a tool without a text `name`: {"name":3}
+    error: tools/list, page 2: $.tools[1]: a tool without a text `name`: null
+    error: resources/templates/list: $.resourceTemplates[0]: a resource template without a text `uriTemplate`: {"uriTemplate":["x"]}
+    error: the result of resources/list is not usable: no list `resources`
+    error: prompts/list was refused: 1: down
+    "#);
+}
