@@ -131,3 +131,12 @@ async fn a_client_of_2026_without_tasks_is_sent_away_until_it_knows() {
         assert_eq!(replay.ledger().unwrap().unused, 0);
     }
 }
+
+#[tokio::test]
+async fn what_came_of_a_task_is_a_whole_result_for_a_client_of_2026_without_tasks() {
+    let transcript = r#"
+    > {"id":1,"method":"tools/call","params":{"name":"dig","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}
+    < {"id":1,"result":{"content":[{"type":"text","text":"gold"}],"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"recorded","version":"0"}}}}
+    "#;
+    hears(IN_2026, transcript).await;
+}

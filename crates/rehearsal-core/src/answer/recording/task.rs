@@ -188,7 +188,15 @@ pub fn task_outcome(outcome: &Reply, from: Option<Revision>, asked: &Asked, info
         Reply::Result(result) => Reply::Result(nameless(result)),
         Reply::Error(_) => outcome.clone(),
     };
-    adapted(&outcome, &Method::TOOLS_CALL, from, asked.terms.revision, info)
+    let mut said = adapted(&outcome, &Method::TOOLS_CALL, from, asked.terms.revision, info);
+    // Inside of a task it need not say what it is and who says it.
+    if let Reply::Result(result) = &mut said
+        && let Ok(mut whole) = result.exact()
+    {
+        envelope(&mut whole, ResultType::Complete, Method::TOOLS_CALL.as_str(), asked.terms.revision, info);
+        *result = RawJson::from_value(&whole);
+    }
+    said
 }
 
 /// The answer to `tasks/result` without the name of its task, which means nothing to whoever does not know it.
