@@ -140,9 +140,13 @@ impl Shared {
         };
         let recorded = number.map(|number| self.tape.recorded(number)).transpose()?;
         let found = recorded.as_ref().and_then(|recorded| Opening::recorded(&recorded.call));
+        let pooled = self.opening_for(&asked)?;
         let opening = match found {
-            Some(opening) => Arc::new(opening),
-            None => self.opening_for(&asked)?,
+            Some(mut opening) => {
+                opening.can_also(&pooled);
+                Arc::new(opening)
+            }
+            None => pooled,
         };
         let reply = match asked.terms.era() {
             Era::Legacy => opening.initialize(&asked, memory).unwrap_or_else(Reply::Error),
@@ -191,10 +195,12 @@ impl Shared {
             return self.unknown(asked, &unfit, world);
         }
         let mut taken = self.take(key, &asked, repeat)?;
-        if taken.is_none()
-            && let Some(key) = self.redacted(&asked)
-        {
-            taken = self.take(key, &asked, repeat)?;
+        let mut clean = None;
+        if taken.is_none() {
+            clean = self.redacted(&asked);
+            if let Some(clean) = &clean {
+                taken = self.take(RequestKey::of(clean), &asked, repeat)?;
+            }
         }
         if taken.is_none()
             && let Some(key) = self.task_key(&asked)
@@ -236,7 +242,8 @@ impl Shared {
                     if let Some(answer) = self.listed(&asked)? {
                         return Ok(Begun::Answered(answer));
                     }
-                    let closest = self.closest(&asked, &view)?;
+                    // What was taken out of the recording is not told from the request either.
+                    let closest = self.closest(&asked, clean.as_ref().unwrap_or(&view))?;
                     self.unknown(asked, &closest, world)
                 }
             },
@@ -289,12 +296,12 @@ impl Shared {
         }
     }
 
-    /// The key of a request without its secrets, where it has some.
-    fn redacted(&self, asked: &Asked) -> Option<RequestKey> {
+    /// A request without its secrets, where it has some.
+    fn redacted(&self, asked: &Asked) -> Option<Value> {
         let message = Message::request(RequestId::Number(0), asked.method.clone(), Some(&asked.params)).ok()?;
         let redacted = self.options.redaction.message(&message)?;
         let params = redacted.params()?.exact().ok()?;
-        Some(self.options.likeness.key(&asked.method, Some(&params)))
+        Some(self.options.likeness.view(&asked.method, Some(&params)))
     }
 
     pub(super) fn play(

@@ -96,8 +96,10 @@ impl Shared {
     }
 }
 
-/// What the sessions that are answered from say: the first handshake, or what can be told without one.
+/// What the sessions that are answered from say: the first handshake with what any server could do, or what can be told
+/// without one.
 pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Opening> {
+    let mut pooled: Option<Opening> = None;
     for method in OPENS {
         let Some(group) = tape.index.group(Likeness::default().key(&method, None))? else { continue };
         let mut looked_at = 0;
@@ -107,13 +109,19 @@ pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Openi
                 continue;
             }
             if let Some(opening) = Opening::recorded(&tape.recorded(number)?.call) {
-                return Ok(opening);
+                match &mut pooled {
+                    Some(pooled) => pooled.can_also(&opening),
+                    None => pooled = Some(opening),
+                }
             }
             looked_at += 1;
             if looked_at >= CANDIDATES {
                 break;
             }
         }
+    }
+    if let Some(pooled) = pooled {
+        return Ok(pooled);
     }
     if selected.is_some() {
         let mut chosen = Vec::new();

@@ -183,3 +183,32 @@ async fn a_list_ends_where_its_next_page_was_not_recorded() {
         assert!(other.error().is_some(), "nobody gave that cursor: {other:?}");
     }
 }
+
+#[tokio::test]
+async fn what_any_server_of_the_pool_could_do_is_declared() {
+    let of = |id: &str, capabilities: &str| {
+        let talk = r#"
+            > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+            < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":HERE,"serverInfo":{"name":"s","version":"1"}}}
+        "#;
+        session(id, &talk.replace("HERE", capabilities))
+    };
+    let sessions =
+        [of("a", r#"{"tools":{"listChanged":false}}"#), of("b", r#"{"tools":{"listChanged":true},"prompts":{}}"#)];
+    let client = client(&replay(&sessions, Options::default())).legacy(Revision::V2025_11_25).connect().await.unwrap();
+    assert_eq!(*client.server_capabilities(), json!({"tools": {"listChanged": true}, "prompts": {}}));
+}
+
+#[tokio::test]
+async fn a_refusal_tells_no_secret() {
+    let talk = r#"
+        > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+        < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
+        > {"id":1,"method":"tools/call","params":{"name":"login","arguments":{"user":"ada","password":"[redacted:76214d0c]"}}}
+        < {"id":1,"result":{"content":[]}}
+    "#;
+    let client = client(&replay(&[session("a", talk)], Options::default())).connect().await.unwrap();
+    let refused = client.call_tool("login", json!({"user": "bob", "password": "hunter2secret"})).await.unwrap();
+    let told = String::from_utf8_lossy(refused.bytes()).into_owned();
+    assert!(told.contains("bob") && !told.contains("hunter2secret"), "{told}");
+}

@@ -186,8 +186,8 @@ fn a_secret_that_was_taken_out_is_taken_out_of_the_request() {
     rehearse!(stage, "rehearse call rain city=Oslo password=another -- rehearse replay trace.jsonl", @r#"
     exit: 1
     ----- stderr -----
-    error: -32603: no recording of tools/call rain; closest is session session-0, call 3: $.params.arguments.password: expected "[redacted:fad04dae]", got "another"
-      data: {"closest":{"recording":"session session-0, call 3","mismatches":[{"path":"$.params.arguments.password","expected":"\"[redacted:fad04dae]\"","got":"\"another\""}]}}
+    error: -32603: no recording of tools/call rain; closest is session session-0, call 3: $.params.arguments.password: expected "[redacted:fad04dae]", got "[redacted:fbdbd0eb]"
+      data: {"closest":{"recording":"session session-0, call 3","mismatches":[{"path":"$.params.arguments.password","expected":"\"[redacted:fad04dae]\"","got":"\"[redacted:fbdbd0eb]\""}]}}
     "#);
 }
 

@@ -58,6 +58,11 @@ impl Opening {
         Some(Opening { info: info.unwrap_or_else(unnamed).into(), capabilities, more: said, discovered })
     }
 
+    /// Adds what another server of the same recording could do.
+    pub fn can_also(&mut self, other: &Opening) {
+        add(&mut self.capabilities, &other.capabilities);
+    }
+
     /// What can be said about a server whose opening was not recorded: its name, and what clients used.
     pub fn inferred<'a>(server_info: &Map<String, Value>, used: impl IntoIterator<Item = &'a str>) -> Opening {
         let mut info = unnamed();
@@ -102,10 +107,10 @@ impl Opening {
             "capabilities": shape::capabilities(&self.capabilities, revision),
         });
         self.rest(&mut result);
+        shape::envelope(&mut result, ResultType::Complete, Method::DISCOVER.as_str(), revision, &self.info);
         for (key, value) in &self.discovered {
             result[key] = value.clone();
         }
-        shape::envelope(&mut result, ResultType::Complete, Method::DISCOVER.as_str(), revision, &self.info);
         forget_in_result(Method::DISCOVER.as_str(), &mut result, revision);
         Reply::Result(RawJson::from_value(&result))
     }
@@ -119,6 +124,18 @@ impl Opening {
     fn rest(&self, result: &mut Value) {
         for (key, value) in &self.more {
             result[key] = value.clone();
+        }
+    }
+}
+
+/// Adds what is not there, and what is `true` elsewhere.
+fn add(to: &mut Map<String, Value>, from: &Map<String, Value>) {
+    for (key, value) in from {
+        match (to.get_mut(key), value) {
+            (None, _) => drop(to.insert(key.clone(), value.clone())),
+            (Some(Value::Object(to)), Value::Object(from)) => add(to, from),
+            (Some(to), Value::Bool(true)) if to.is_boolean() => *to = Value::Bool(true),
+            (Some(_), _) => {}
         }
     }
 }
