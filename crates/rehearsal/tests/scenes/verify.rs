@@ -402,3 +402,18 @@ fn what_a_server_asks_at_any_time_is_answered_whenever_it_asks() {
     2 as recorded, 0 different, 0 skipped
     ");
 }
+
+#[test]
+fn a_link_to_a_recording_stays_a_link() {
+    let stage = recorded();
+    stage.play("mkdir real && mv trace.jsonl real/trace.jsonl && ln -s real/trace.jsonl trace.jsonl");
+    let updated = stage.play("rehearse verify trace.jsonl --update -- rehearse mock after.mock.yaml");
+    assert!(updated.contains("trace.jsonl has the live answers now"), "{updated}");
+    rehearse!(stage, "readlink trace.jsonl && grep -c 'How then?' real/trace.jsonl && ls -A real", @"
+    exit: 0
+    ----- stdout -----
+    real/trace.jsonl
+    2
+    trace.jsonl
+    ");
+}

@@ -47,7 +47,8 @@ impl Writing {
             let (out, file): (Box<dyn Write>, _) = match path {
                 None => (Box::new(io::stdout().lock()), None),
                 Some(path) => {
-                    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+                    let real = real(path);
+                    let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty());
                     let file = NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(plain)?;
                     (Box::new(file.reopen()?), Some((file, path.to_owned())))
                 }
@@ -75,12 +76,17 @@ impl Writing {
                 let mode = std::fs::metadata(&path).map(|known| known.permissions()).ok();
                 let mode = mode.unwrap_or_else(|| std::os::unix::fs::PermissionsExt::from_mode(0o600));
                 file.as_file().set_permissions(mode)?;
-                file.persist(&path).map_err(|error| error.error)?;
+                file.persist(real(&path)).map_err(|error| error.error)?;
             }
             Ok(())
         };
         finished().map_err(|error| failure(path.as_deref(), error))
     }
+}
+
+/// The file that a link leads to: it gets what is written, and the link stays.
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// The error of the system, without the name of a file that nobody asked for.
