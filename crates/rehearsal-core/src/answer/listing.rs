@@ -56,13 +56,16 @@ impl Listing {
         templates: &[ResourceTemplate],
         prompts: &[Prompt],
     ) -> Listing {
-        let of = |elements: Vec<Listed>| Elements { elements, written: Default::default() };
+        fn of<'a>(all: impl Iterator<Item = &'a Listed>) -> Elements {
+            let elements = all.filter(|listed| listed.is_seen()).cloned().collect();
+            Elements { elements, written: Default::default() }
+        }
         Listing {
             lists: [
-                of(tools.iter().map(|it| it.listed.clone()).collect()),
-                of(resources.iter().map(|it| it.listed.clone()).collect()),
-                of(templates.iter().map(|it| it.listed.clone()).collect()),
-                of(prompts.iter().map(|it| it.listed.clone()).collect()),
+                of(tools.iter().map(|it| &it.listed)),
+                of(resources.iter().map(|it| &it.listed)),
+                of(templates.iter().map(|it| &it.listed)),
+                of(prompts.iter().map(|it| &it.listed)),
             ],
         }
     }
@@ -77,10 +80,11 @@ impl Listing {
         let elements = &self.lists[list as usize];
         elements.written[revision as usize].get_or_init(|| {
             let known = |element: &Listed| match element {
-                Listed::Exactly(element) => element.to_string(),
-                Listed::Newest(element) => shape::listed(list, element.clone(), revision).to_string(),
+                Listed::Exactly(element) => Some(element.to_string()),
+                Listed::Newest(element) => Some(shape::listed(list, element.clone(), revision).to_string()),
+                Listed::Never => None,
             };
-            elements.elements.iter().map(known).collect()
+            elements.elements.iter().filter_map(known).collect()
         })
     }
 }
@@ -91,7 +95,8 @@ pub(super) fn list(mock: &Mock, asked: &Asked, list: List) -> Result<RawJson, Er
     let all = mock.listing.written(list, revision);
     let shown: Vec<&String> = match list {
         List::Tools => {
-            let offered = mock.tools.iter().zip(all).filter(|(tool, _)| is_offered(tool, asked));
+            let seen = mock.tools.iter().filter(|tool| tool.listed.is_seen());
+            let offered = seen.zip(all).filter(|(tool, _)| is_offered(tool, asked));
             offered.map(|(_, written)| written).collect()
         }
         List::Resources | List::ResourceTemplates | List::Prompts => all.iter().collect(),

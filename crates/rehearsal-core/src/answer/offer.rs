@@ -86,6 +86,8 @@ pub(super) enum Listed {
     Newest(Value),
     /// As it is, for every version.
     Exactly(Value),
+    /// Nobody sees it there.
+    Never,
 }
 
 impl Listed {
@@ -93,10 +95,20 @@ impl Listed {
         written: &InOrder<T>,
         listed: Map<String, Value>,
         exactly: &Option<Located<Map<String, Value>>>,
+        hidden: bool,
     ) -> Listed {
         match exactly {
+            _ if hidden => Listed::Never,
             Some(exactly) => Listed::Exactly(exactly.value.clone().into()),
             None => Listed::Newest(ordered(written, listed)),
+        }
+    }
+
+    /// Whether it is in the list.
+    pub(super) fn is_seen(&self) -> bool {
+        match self {
+            Listed::Newest(_) | Listed::Exactly(_) => true,
+            Listed::Never => false,
         }
     }
 }
@@ -191,7 +203,7 @@ impl Tool {
             label: format!("tool {name}").into(),
             name,
             number: numbers.target(),
-            listed: Listed::new(written, listed, &written.listed),
+            listed: Listed::new(written, listed, &written.listed, written.hidden),
             input,
             output,
             validate: written.validate.unwrap_or(validate),
@@ -238,7 +250,7 @@ impl Resource {
         let rules = rules(&written.answers, &owner, fixed, numbers, shop);
         let label = format!("resource {uri}").into();
         let faults = numbers.faults(&written.faults, shop);
-        let listed = Listed::new(written, listed, &written.listed);
+        let listed = Listed::new(written, listed, &written.listed, written.hidden);
         Resource { label, number: numbers.target(), listed, rules, faults, uri }
     }
 }
@@ -314,7 +326,7 @@ impl ResourceTemplate {
             written: written.uri_template.value.clone(),
             label: format!("resource template {}", written.uri_template.value).into(),
             number: numbers.target(),
-            listed: Listed::new(written, listed, &written.listed),
+            listed: Listed::new(written, listed, &written.listed, written.hidden),
             pattern,
             complete: written.complete.iter().map(|(name, values)| (name.to_string(), values.clone())).collect(),
             rules,
@@ -358,7 +370,7 @@ impl Prompt {
             label: format!("prompt {}", written.name.value).into(),
             number: numbers.target(),
             validate,
-            listed: Listed::new(written, listed, &written.listed),
+            listed: Listed::new(written, listed, &written.listed, written.hidden),
             arguments: arguments.collect(),
             rules,
             faults: numbers.faults(&written.faults, shop),

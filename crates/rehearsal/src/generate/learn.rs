@@ -15,7 +15,8 @@ use rehearsal_core::trace::{Call, Inside, Likeness, Moment, RequestKey, What};
 use serde_json::{Map, Value};
 
 use super::fate::{Account, Fate, beside, ended};
-use super::learned::{Answered, Before, Learned, Listed, Question, Request, Said};
+use super::learned::{Answered, Before, Learned, Question, Request, Said};
+use super::listed::Listed;
 
 /// How many bytes of answers are taken in. What is generated is for people to edit.
 const LIMIT: usize = 64 << 20;
@@ -53,6 +54,7 @@ impl Learner {
     pub fn moment(&mut self, moment: Moment) -> Result<(), TooLarge> {
         match moment {
             Moment::Start(start) => {
+                self.learned.lists().into_iter().for_each(Listed::begin_session);
                 // What a handshake says later counts more.
                 for key in ["name", "version"] {
                     let said = start.server_info.get(key).filter(|said| said.is_string());
@@ -143,12 +145,10 @@ impl Learner {
             "server/discover" => {
                 self.introduced(&value, value.get("_meta").and_then(|meta| meta.get(meta::SERVER_INFO)));
             }
-            "tools/list" => self.listed(|learned| &mut learned.tools, &value, "tools", "name"),
-            "prompts/list" => self.listed(|learned| &mut learned.prompts, &value, "prompts", "name"),
-            "resources/list" => self.listed(|learned| &mut learned.resources, &value, "resources", "uri"),
-            "resources/templates/list" => {
-                self.listed(|learned| &mut learned.resource_templates, &value, "resourceTemplates", "uriTemplate");
-            }
+            "tools/list" => self.listed(call, |learned| &mut learned.tools, &value),
+            "prompts/list" => self.listed(call, |learned| &mut learned.prompts, &value),
+            "resources/list" => self.listed(call, |learned| &mut learned.resources, &value),
+            "resources/templates/list" => self.listed(call, |learned| &mut learned.resource_templates, &value),
             // What every server does by itself.
             "ping" | "logging/setLevel" | "subscriptions/listen" => {}
             _ => return Err(left_out("which is no question about tools, prompts or resources")),
@@ -156,8 +156,10 @@ impl Learner {
         Err(Fate::Used)
     }
 
-    fn listed(&mut self, of: impl Fn(&mut Learned) -> &mut Listed, page: &Value, list: &str, key: &str) {
-        for words in of(&mut self.learned).take(page, list, key) {
+    fn listed(&mut self, call: &Call, of: impl Fn(&mut Learned) -> &mut Listed, page: &Value) {
+        let params = call.request.message.params().and_then(|params| params.exact().ok());
+        let cursor = params.as_ref().and_then(|params| params.get("cursor")).filter(|cursor| !cursor.is_null());
+        for words in of(&mut self.learned).take(page, cursor) {
             self.more.enter(Fate::LeftOut(words), 1);
         }
     }
@@ -251,6 +253,8 @@ impl Learner {
     /// What was learned.
     pub fn finish(mut self) -> Learned {
         self.close();
+        let lists: Vec<_> = self.learned.lists().iter().flat_map(|listed| listed.left_out()).collect();
+        lists.into_iter().for_each(|words| self.more.enter(Fate::LeftOut(words), 1));
         self.learned.left_out = self.account.words();
         self.learned.left_out.extend(self.more.words());
         self.learned

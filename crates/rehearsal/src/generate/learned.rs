@@ -3,8 +3,10 @@
 use rehearsal_core::message::{ErrorReply, Method};
 use serde_json::{Map, Value};
 
+use super::listed::Listed;
+
 /// A server as its recordings show it. Everything is as it goes on the wire.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Learned {
     /// Who it says it is: `name`, `version` and so on.
     pub server: Map<String, Value>,
@@ -12,7 +14,7 @@ pub struct Learned {
     pub instructions: Option<String>,
     /// What it declares.
     pub capabilities: Map<String, Value>,
-    /// What it lists; of what was listed more than once, the last.
+    /// What it lists.
     pub tools: Listed,
     /// What it lists.
     pub resources: Listed,
@@ -24,15 +26,6 @@ pub struct Learned {
     pub requests: Vec<Request>,
     /// What could not be made use of, in words.
     pub left_out: Vec<String>,
-}
-
-/// What was listed of one kind.
-#[derive(Clone, Debug, Default)]
-pub struct Listed {
-    /// Whether the list was ever asked for.
-    pub was_asked: bool,
-    /// What was in it.
-    pub items: Vec<Value>,
 }
 
 /// A request that was made once or more often.
@@ -91,7 +84,28 @@ pub struct Question {
     pub params: Value,
 }
 
+impl Default for Learned {
+    fn default() -> Learned {
+        Learned {
+            server: Map::new(),
+            instructions: None,
+            capabilities: Map::new(),
+            tools: Listed::new("tools", "name"),
+            resources: Listed::new("resources", "uri"),
+            resource_templates: Listed::new("resourceTemplates", "uriTemplate"),
+            prompts: Listed::new("prompts", "name"),
+            requests: Vec::new(),
+            left_out: Vec::new(),
+        }
+    }
+}
+
 impl Learned {
+    /// Its lists.
+    pub(super) fn lists(&mut self) -> [&mut Listed; 4] {
+        [&mut self.tools, &mut self.resources, &mut self.resource_templates, &mut self.prompts]
+    }
+
     /// The requests of a method, in order.
     pub fn requests_of(&self, method: &Method) -> impl Iterator<Item = &Request> {
         self.requests.iter().filter(move |request| request.method == *method)
@@ -114,34 +128,6 @@ impl Learned {
     }
 }
 
-impl Listed {
-    /// Takes in a page of a list; what has the same key is replaced. What is lost by that is given back, in words.
-    pub(super) fn take(&mut self, page: &Value, list: &str, key: &str) -> Vec<String> {
-        self.was_asked = true;
-        let mut lost = Vec::new();
-        for item in page.get(list).and_then(Value::as_array).into_iter().flatten() {
-            let Some(name) = item.get(key).and_then(Value::as_str) else {
-                lost.push(format!("what is in `{list}` without a {key}"));
-                continue;
-            };
-            match self.items.iter_mut().find(|known| known.get(key).and_then(Value::as_str) == Some(name)) {
-                Some(known) if known == item => {}
-                Some(known) => {
-                    lost.push(format!("how {name} was listed before it changed"));
-                    known.clone_from(item);
-                }
-                None => self.items.push(item.clone()),
-            }
-        }
-        lost
-    }
-
-    /// The item with this value at a key.
-    pub fn find(&self, key: &str, value: &str) -> Option<&Value> {
-        self.items.iter().find(|item| item.get(key).and_then(Value::as_str) == Some(value))
-    }
-}
-
 impl Request {
     /// The tool, prompt or resource that it is about.
     pub fn subject(&self) -> Option<&str> {
@@ -152,11 +138,5 @@ impl Request {
     /// What a tool or prompt was called with.
     pub fn arguments(&self) -> Option<&Map<String, Value>> {
         self.params.get("arguments")?.as_object()
-    }
-
-    /// Whether some answer is a result, and not that a tool failed: some servers say so of a tool that they do not have.
-    pub fn succeeded(&self) -> bool {
-        let failed = |result: &Map<String, Value>| result.get("isError").is_some_and(|failed| failed == true);
-        self.answers.iter().any(|answer| matches!(&answer.said, Said::Result(result) if !failed(result)))
     }
 }

@@ -12,12 +12,13 @@ use serde_json::{Map, Value, json};
 use super::beyond::beyond_rules;
 use super::generated::Generated;
 use super::learned::{Answered, Learned, Request, Said};
+use super::listed::Listed;
 use super::mock_answer::answer;
 use super::rule_name::RuleNames;
 
 /// Writes the mock that answers like the recording; `source` is what to call the recording.
 pub fn generate_mock(learned: &Learned, source: &str) -> Generated {
-    let mut writer = Writer { learned, invented: invented_templates(learned), left_out: learned.left_out.clone() };
+    let mut writer = Writer { learned, left_out: learned.left_out.clone() };
     let source = source.replace(char::is_control, "?");
     let comment = format!(
         "Answers like {source}. Edit it: rules are tried in order, and the first that fits answers.\n\
@@ -29,8 +30,6 @@ pub fn generate_mock(learned: &Learned, source: &str) -> Generated {
 
 struct Writer<'a> {
     learned: &'a Learned,
-    /// Patterns for what was read though the server did not list it.
-    invented: Vec<Value>,
     left_out: Vec<String>,
 }
 
@@ -89,23 +88,21 @@ impl Writer<'_> {
 
     fn tools(&mut self) -> Vec<Offer> {
         let learned = self.learned;
-        let unlisted =
-            self.unlisted(&Method::TOOLS_CALL, "tool", |learned, name| learned.tools.find("name", name).is_some());
+        let unlisted = unlisted(learned, &learned.tools, &Method::TOOLS_CALL, |_| false);
         let mut tools = Vec::new();
-        for listed in learned.tools.items.iter().chain(&unlisted) {
-            let Some(name) = listed.get("name").and_then(Value::as_str) else { continue };
-            let mut listed = listed.clone();
+        for Shown { mut listed, hidden } in all(&learned.tools, unlisted) {
+            let Some(name) = listed.get("name").and_then(Value::as_str).map(str::to_owned) else { continue };
             if listed.pointer("/execution/taskSupport").is_some_and(|support| support == "required") {
                 // Recorded answers come at once; nobody has to wait for a task.
                 self.left_out.push(format!("that the tool {name} is always a task"));
                 listed["execution"]["taskSupport"] = "optional".into();
             }
-            let requests = learned.requests_of(&Method::TOOLS_CALL).filter(|it| it.subject() == Some(name));
+            let requests = learned.requests_of(&Method::TOOLS_CALL).filter(|it| it.subject() == Some(&name));
             let requests: Vec<_> =
                 requests.map(|request| (request, Some(request.arguments().cloned().unwrap_or_default()))).collect();
             let nothing = format!("nothing was recorded for these arguments of {name}");
             let answers = self.answers(&listed, &requests, ErrorReply::new(code::INVALID_PARAMS, nothing));
-            tools.push(Offer::new(listed, answers));
+            tools.push(Offer { hidden, ..Offer::new(listed, answers) });
         }
         tools
     }
@@ -113,31 +110,32 @@ impl Writer<'_> {
     fn resources(&mut self) -> Vec<Offer> {
         let learned = self.learned;
         let templates: Vec<_> = self.templates();
-        let unlisted = self.unlisted(&Method::RESOURCES_READ, "resource", |learned, uri| {
-            learned.resources.find("uri", uri).is_some() || templates.iter().any(|it| it.matches(uri).is_some())
-        });
+        let by_pattern = |uri: &str| templates.iter().any(|it| it.matches(uri).is_some());
+        let unlisted = unlisted(learned, &learned.resources, &Method::RESOURCES_READ, by_pattern);
         let mut resources = Vec::new();
-        for listed in learned.resources.items.iter().chain(&unlisted) {
+        for Shown { listed, hidden } in all(&learned.resources, unlisted) {
             let Some(uri) = listed.get("uri").and_then(Value::as_str) else { continue };
             let requests = learned.requests_of(&Method::RESOURCES_READ).filter(|it| it.subject() == Some(uri));
             let requests: Vec<_> = requests.map(|request| (request, None)).collect();
             let nothing = ErrorReply::new(code::RESOURCE_NOT_FOUND, format!("nothing was recorded for {uri}"));
-            resources.push(Offer::new(listed.clone(), self.answers(listed, &requests, nothing)));
+            let answers = self.answers(&listed, &requests, nothing);
+            resources.push(Offer { hidden, ..Offer::new(listed, answers) });
         }
         resources
     }
 
     fn templates(&self) -> Vec<UriTemplate> {
-        let written = self.learned.resource_templates.items.iter().chain(&self.invented);
-        written.filter_map(|it| UriTemplate::read(it.get("uriTemplate")?.as_str()?).ok()).collect()
+        let Listed { items, gone, .. } = &self.learned.resource_templates;
+        items.iter().chain(gone).filter_map(|it| UriTemplate::read(it.get("uriTemplate")?.as_str()?).ok()).collect()
     }
 
     fn resource_templates(&mut self) -> Vec<Offer> {
         let mut templates = Vec::new();
         let mut taken: BTreeSet<&str> = BTreeSet::new();
         let learned = self.learned;
-        let invented = self.invented.clone();
-        for listed in learned.resource_templates.items.iter().chain(&invented) {
+        let gone = learned.resource_templates.gone.iter();
+        let gone = gone.map(|listed| Shown { listed: listed.clone(), hidden: true }).collect();
+        for Shown { listed, hidden } in all(&learned.resource_templates, gone) {
             let Some(written) = listed.get("uriTemplate").and_then(Value::as_str) else { continue };
             let pattern = UriTemplate::read(written).ok().filter(|it| !it.variables().is_empty());
             let (mut requests, mut complete) = (Vec::new(), Vec::new());
@@ -149,7 +147,7 @@ impl Writer<'_> {
                 complete.extend((!values.is_empty()).then(|| (variable.clone(), values)));
             }
             for request in learned.requests_of(&Method::RESOURCES_READ) {
-                let Some(uri) = request.subject().filter(|uri| learned.resources.find("uri", uri).is_none()) else {
+                let Some(uri) = request.subject().filter(|uri| !is_known(&learned.resources, uri)) else {
                     continue;
                 };
                 let variables = pattern.as_ref().and_then(|pattern| pattern.matches(uri));
@@ -158,18 +156,17 @@ impl Writer<'_> {
                 }
             }
             let nothing = ErrorReply::new(code::RESOURCE_NOT_FOUND, "nothing was recorded for this resource");
-            let answers = self.answers(listed, &requests, nothing);
-            templates.push(Offer { exactly: pattern.is_none(), complete, ..Offer::new(listed.clone(), answers) });
+            let answers = self.answers(&listed, &requests, nothing);
+            templates.push(Offer { exactly: pattern.is_none(), hidden, complete, ..Offer::new(listed, answers) });
         }
         templates
     }
 
     fn prompts(&mut self) -> Vec<Offer> {
         let learned = self.learned;
-        let unlisted =
-            self.unlisted(&Method::PROMPTS_GET, "prompt", |learned, name| learned.prompts.find("name", name).is_some());
+        let unlisted = unlisted(learned, &learned.prompts, &Method::PROMPTS_GET, |_| false);
         let mut prompts = Vec::new();
-        for listed in learned.prompts.items.iter().chain(&unlisted) {
+        for Shown { listed, hidden } in all(&learned.prompts, unlisted) {
             let Some(name) = listed.get("name").and_then(Value::as_str) else { continue };
             let arguments = listed.get("arguments").and_then(Value::as_array).into_iter().flatten();
             let arguments = arguments.filter_map(|argument| argument.get("name")?.as_str());
@@ -182,40 +179,10 @@ impl Writer<'_> {
             let requests: Vec<_> =
                 requests.map(|request| (request, Some(request.arguments().cloned().unwrap_or_default()))).collect();
             let nothing = format!("nothing was recorded for these arguments of {name}");
-            let answers = self.answers(listed, &requests, ErrorReply::new(code::INVALID_PARAMS, nothing));
-            prompts.push(Offer { complete, ..Offer::new(listed.clone(), answers) });
+            let answers = self.answers(&listed, &requests, ErrorReply::new(code::INVALID_PARAMS, nothing));
+            prompts.push(Offer { hidden, complete, ..Offer::new(listed, answers) });
         }
         prompts
-    }
-
-    /// What was asked for and answered though it was never listed; what was refused is refused by a mock too.
-    fn unlisted(&mut self, method: &Method, kind: &str, is_listed: impl Fn(&Learned, &str) -> bool) -> Vec<Value> {
-        let mut found: Vec<Value> = Vec::new();
-        let (mut seen, mut refused) = (BTreeSet::new(), BTreeSet::new());
-        for request in self.learned.requests_of(method) {
-            let Some(name) = request.subject().filter(|name| !is_listed(self.learned, name)) else { continue };
-            if !request.succeeded() {
-                refused.insert(name);
-            } else if seen.insert(name) {
-                found.push(match method.as_str() {
-                    "resources/read" => json!({"uri": name, "name": name}),
-                    "tools/call" => json!({"name": name, "inputSchema": {"type": "object"}}),
-                    _ => json!({"name": name}),
-                });
-            }
-        }
-        let of_kind = match kind {
-            "tool" => self.learned.tools.was_asked,
-            "prompt" => self.learned.prompts.was_asked,
-            _ => self.learned.resources.was_asked,
-        };
-        for name in seen.iter().filter(|_| of_kind) {
-            self.left_out.push(format!("that the {kind} {name} was not listed: a mock lists all that it has"));
-        }
-        for name in refused.difference(&seen) {
-            self.left_out.push(format!("the words in which the unknown {kind} {name} was refused"));
-        }
-        found
     }
 
     /// Everything that was ever suggested.
@@ -270,26 +237,39 @@ impl Writer<'_> {
     }
 }
 
-/// Patterns for resources that were read, but are in no list: a mock lists all resources that it has.
-fn invented_templates(learned: &Learned) -> Vec<Value> {
-    let known: Vec<_> =
-        learned.resource_templates.items.iter().filter_map(|it| it.get("uriTemplate")?.as_str()).collect();
-    let known: Vec<_> = known.into_iter().filter_map(|written| UriTemplate::read(written).ok()).collect();
-    let mut invented: Vec<Value> = Vec::new();
-    for request in learned.requests_of(&Method::RESOURCES_READ).filter(|request| request.succeeded()) {
-        let Some(uri) = request.subject() else { continue };
-        let listed = learned.resources.find("uri", uri).is_some() || known.iter().any(|it| it.matches(uri).is_some());
-        let Some((folder, _)) = uri.rsplit_once('/').filter(|_| learned.resources.was_asked && !listed) else {
+/// Something that is offered, and whether nobody sees it in a list.
+struct Shown {
+    listed: Value,
+    hidden: bool,
+}
+
+/// What is in a list, and then what is not.
+fn all(list: &Listed, unlisted: Vec<Shown>) -> impl Iterator<Item = Shown> {
+    list.items.iter().map(|listed| Shown { listed: listed.clone(), hidden: false }).chain(unlisted)
+}
+
+fn is_known(list: &Listed, name: &str) -> bool {
+    list.find(name).is_some() || list.find_gone(name).is_some()
+}
+
+/// What was asked for though it was not listed, or not any more. Where nobody ever asked for the list, it may have been
+/// in it; `elsewhere` says what answers it otherwise.
+fn unlisted(learned: &Learned, list: &Listed, method: &Method, elsewhere: impl Fn(&str) -> bool) -> Vec<Shown> {
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+    for name in learned.requests_of(method).filter_map(Request::subject) {
+        if list.find(name).is_some() || !seen.insert(name) {
             continue;
-        };
-        let written = format!("{}/{{name}}", folder);
-        let fits = UriTemplate::read(&written).is_ok_and(|pattern| pattern.matches(uri).is_some());
-        let template = json!({"uriTemplate": written, "name": written});
-        if fits && !invented.contains(&template) {
-            invented.push(template);
         }
+        let listed = match (list.find_gone(name), method.as_str()) {
+            (Some(gone), _) => gone.clone(),
+            (None, _) if elsewhere(name) => continue,
+            (None, "resources/read") => json!({"uri": name, "name": name}),
+            (None, "tools/call") => json!({"name": name, "inputSchema": {"type": "object"}}),
+            (None, _) => json!({"name": name}),
+        };
+        found.push(Shown { listed, hidden: list.was_asked });
     }
-    invented
+    found
 }
 
 /// Equal answers that follow each other are one, given more often.

@@ -9,6 +9,7 @@ mod fate;
 mod generated;
 mod learn;
 mod learned;
+mod listed;
 mod lost_field;
 mod mock;
 mod mock_answer;
@@ -19,7 +20,8 @@ mod rust;
 
 pub use generated::{Generated, TemplateError};
 pub use learn::{Learner, TooLarge};
-pub use learned::{Answered, Before, Learned, Listed, Question, Request, Said};
+pub use learned::{Answered, Before, Learned, Question, Request, Said};
+pub use listed::Listed;
 pub use mock::generate_mock;
 pub use python::generate_python;
 pub use rust::generate_rust;

@@ -8,7 +8,8 @@ use rehearsal_core::message::Method;
 use serde_json::{Map, Value, json};
 
 use super::generated::{Generated, TemplateError};
-use super::learned::{Before, Learned};
+use super::learned::{Before, Learned, Request};
+use super::listed::Listed;
 use super::lost_field::lost_fields;
 use super::recorded::{Recorded, held, plain_words, rendered};
 
@@ -26,12 +27,12 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
     let list = |items: &[Value]| literal(&Value::from(items.to_vec()));
     let text = |key: &str| learned.server.get(key).and_then(Value::as_str).map(|text| literal(&text.into()));
     let tools = with_unlisted(
-        &learned.tools.items,
+        &learned.tools,
         learned,
         "tools/call",
         |name| json!({"name": name, "inputSchema": {"type": "object"}}),
     );
-    let prompts = with_unlisted(&learned.prompts.items, learned, "prompts/get", |name| json!({"name": name}));
+    let prompts = with_unlisted(&learned.prompts, learned, "prompts/get", |name| json!({"name": name}));
     let (resources, templates) = (&learned.resources.items, &learned.resource_templates.items);
     let asked_for_resources = ["resources/read", "resources/subscribe", "resources/unsubscribe"];
     // Its integers have any length, its floats have not.
@@ -85,16 +86,15 @@ fn file_name(learned: &Learned) -> String {
     if name.ends_with("server") { format!("{name}.py") } else { format!("{name}_server.py") }
 }
 
-/// What was listed, and what was never listed but answered.
+/// What was listed; where nobody ever asked for the list, what was asked for.
 pub(super) fn with_unlisted(
-    listed: &[Value],
+    listed: &Listed,
     learned: &Learned,
     method: &str,
     item: impl Fn(&str) -> Value,
 ) -> Vec<Value> {
-    let mut all = listed.to_vec();
-    for request in learned.requests_of(&method.into()).filter(|request| request.succeeded()) {
-        let Some(name) = request.subject() else { continue };
+    let mut all = listed.items.clone();
+    for name in learned.requests_of(&method.into()).filter_map(Request::subject).filter(|_| !listed.was_asked) {
         if !all.iter().any(|known| known.get("name").and_then(Value::as_str) == Some(name)) {
             all.push(item(name));
         }

@@ -19,12 +19,12 @@ const RECORDED: &str = include_str!("templates/recorded.rs.jinja");
 pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, TemplateError> {
     let recorded = Recorded::of(learned);
     let tools = with_unlisted(
-        &learned.tools.items,
+        &learned.tools,
         learned,
         "tools/call",
         |name| json!({"name": name, "inputSchema": {"type": "object"}}),
     );
-    let prompts = with_unlisted(&learned.prompts.items, learned, "prompts/get", |name| json!({"name": name}));
+    let prompts = with_unlisted(&learned.prompts, learned, "prompts/get", |name| json!({"name": name}));
     let (resources, templates) = (&learned.resources.items, &learned.resource_templates.items);
     let context = context! {
         source => plain_words(source),

@@ -534,7 +534,6 @@ fn whatever_is_not_in_what_is_generated_is_told() {
     left out: how dig was listed before it changed
     left out: that the server ended by itself
     left out: what is in `tools` without a name
-    left out: the words in which the unknown prompt none was refused
     left out: the capability `tasks`
     left out: what was said before resources/subscribe of file:///a was answered
     left out: what was said before resources/unsubscribe of file:///a was answered

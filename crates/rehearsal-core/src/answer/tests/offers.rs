@@ -71,6 +71,33 @@ fn lists_come_in_pages_and_only_with_what_the_client_can_use() {
 }
 
 #[test]
+fn what_is_hidden_answers_and_is_in_no_list() {
+    let mut stage = Stage::new(
+        "page_size: 2\n\
+         tools: [{ name: a, hidden: true, answers: [{ text: A }] }, { name: b, needs: { sampling: {} } }, { name: c }]\n\
+         resources: [{ uri: \"r://a\", text: A, hidden: true }, { uri: \"r://b\", text: B }]\n\
+         resource_templates: [{ uri_template: \"t://{x}\", text: T, hidden: true }]\n\
+         prompts: [{ name: p, hidden: true, messages: [] }]",
+    );
+    let names = |stage: &mut Stage, list: &str, key: &str, name: &str| -> Vec<Value> {
+        let result = stage.result(list, json!({}));
+        assert_eq!(result.get("nextCursor"), None);
+        result[key].as_array().unwrap().iter().map(|it| it[name].clone()).collect()
+    };
+    assert_eq!(names(&mut stage, "tools/list", "tools", "name"), ["b", "c"]);
+    assert_eq!(names(&mut stage, "resources/list", "resources", "uri"), ["r://b"]);
+    assert!(names(&mut stage, "resources/templates/list", "resourceTemplates", "uriTemplate").is_empty());
+    assert!(names(&mut stage, "prompts/list", "prompts", "name").is_empty());
+    stage.capabilities = json!({});
+    assert_eq!(names(&mut stage, "tools/list", "tools", "name"), ["c"]);
+    assert_eq!(stage.result("tools/call", json!({"name": "a"}))["content"][0]["text"], "A");
+    for (uri, text) in [("r://a", "A"), ("t://x", "T")] {
+        assert_eq!(stage.result("resources/read", json!({"uri": uri}))["contents"][0]["text"], text);
+    }
+    assert_eq!(stage.result("prompts/get", json!({"name": "p"}))["messages"], json!([]));
+}
+
+#[test]
 fn a_handshake_tells_what_is_offered_in_the_words_of_its_version() {
     let text = r#"
 server: { name: s, version: "2", title: S, website_url: "https://example.com" }

@@ -31,6 +31,9 @@ pub struct Tool {
     pub meta: Option<Map<String, Value>>,
     /// What is listed instead of the other keys, exactly as it goes on the wire in every version.
     pub listed: Option<Located<Map<String, Value>>>,
+    /// It answers, but is in no list.
+    #[serde(default)]
+    pub hidden: bool,
     /// Whether it may run as a task (2025-11-25).
     pub task_support: Option<TaskSupport>,
     /// Listed only for clients that declared these capabilities.
@@ -98,6 +101,9 @@ pub struct Resource {
     pub meta: Option<Map<String, Value>>,
     /// What is listed instead of the other keys, exactly as it goes on the wire in every version.
     pub listed: Option<Located<Map<String, Value>>>,
+    /// It answers, but is in no list.
+    #[serde(default)]
+    pub hidden: bool,
     /// The contents as text; a template.
     pub text: Option<Located<String>>,
     /// The contents as base64.
@@ -135,6 +141,9 @@ pub struct ResourceTemplate {
     pub meta: Option<Map<String, Value>>,
     /// What is listed instead of the other keys, exactly as it goes on the wire in every version.
     pub listed: Option<Located<Map<String, Value>>>,
+    /// It answers, but is in no list.
+    #[serde(default)]
+    pub hidden: bool,
     /// What to suggest for each variable of the pattern.
     #[serde(default)]
     pub complete: std::collections::BTreeMap<String, Vec<String>>,
@@ -183,6 +192,9 @@ pub struct Prompt {
     pub meta: Option<Map<String, Value>>,
     /// What is listed instead of the other keys, exactly as it goes on the wire in every version.
     pub listed: Option<Located<Map<String, Value>>>,
+    /// It answers, but is in no list.
+    #[serde(default)]
+    pub hidden: bool,
     /// What it says; texts are templates over `arguments`.
     pub messages: Option<Vec<PromptMessage>>,
     /// Instead of fixed messages: what it answers, the first that fits.

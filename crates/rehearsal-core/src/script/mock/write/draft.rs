@@ -47,6 +47,8 @@ pub struct Offer {
     pub listed: Value,
     /// Whether it must be listed exactly as it is here, in every version; the file then has it as it was on the wire.
     pub exactly: bool,
+    /// Whether it answers without being in the list.
+    pub hidden: bool,
     /// What is suggested for each argument, or variable of a pattern.
     pub complete: Vec<(String, Vec<String>)>,
     /// What it answers, in order; the last one should always fit.
@@ -117,7 +119,7 @@ impl Kind {
 impl Offer {
     /// Something that is listed like this.
     pub fn new(listed: Value, answers: Vec<DraftAnswer>) -> Offer {
-        Offer { comment: String::new(), listed, exactly: false, complete: Vec::new(), answers }
+        Offer { comment: String::new(), listed, exactly: false, hidden: false, complete: Vec::new(), answers }
     }
 }
 
@@ -189,6 +191,9 @@ fn offered(offer: &Offer, kind: Kind) -> Node {
             vec![Key::new(kind.name_in_file(), name), Key::new("listed", offer.listed.clone())]
         }
     };
+    if offer.hidden {
+        keys.push(Key::new("hidden", true));
+    }
     if kind == Kind::ResourceTemplate && !offer.complete.is_empty() {
         let complete: Map<_, _> = offer.complete.iter().map(|(name, all)| (name.clone(), json!(all))).collect();
         keys.push(Key::new("complete", Value::Object(complete)));

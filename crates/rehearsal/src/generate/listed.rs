@@ -1,0 +1,187 @@
+//! What was listed of one kind, over all its pages and times.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// What was listed of one kind.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// Whether the list was ever asked for.
+    pub was_asked: bool,
+    /// What was in it; of what was listed more than once, the last.
+    pub items: Vec<Value>,
+    /// What was taken out of it while somebody looked.
+    pub gone: Vec<Value>,
+    /// The key of a result that has the list.
+    list: &'static str,
+    /// The key that names an item.
+    key: &'static str,
+    /// What was not in it every time.
+    came_and_went: BTreeSet<String>,
+    /// What was in it when it was last read to its end, in this session.
+    seen: Option<Vec<String>>,
+    /// The pages of a list that goes on: what was on them, and the cursor for the next one.
+    begun: Option<(Vec<String>, Value)>,
+    /// Whether it was ever read to its end.
+    whole: bool,
+}
+
+impl Listed {
+    /// Nothing so far, of what stands under `list` and is named by `key`.
+    pub(super) fn new(list: &'static str, key: &'static str) -> Listed {
+        Listed {
+            was_asked: false,
+            items: Vec::new(),
+            gone: Vec::new(),
+            list,
+            key,
+            came_and_went: BTreeSet::new(),
+            seen: None,
+            begun: None,
+            whole: false,
+        }
+    }
+
+    /// Another session begins: what it does not list may be listed for others.
+    pub(super) fn begin_session(&mut self) {
+        (self.seen, self.begun) = (None, None);
+    }
+
+    /// Takes in the page for a cursor; what has the same name is replaced. What is lost by that is given back, in words.
+    pub(super) fn take(&mut self, page: &Value, cursor: Option<&Value>) -> Vec<String> {
+        let (mut lost, mut names) = (Vec::new(), Vec::new());
+        self.was_asked = true;
+        for item in page.get(self.list).and_then(Value::as_array).into_iter().flatten() {
+            let Some(name) = item.get(self.key).and_then(Value::as_str) else {
+                lost.push(format!("what is in `{}` without a {}", self.list, self.key));
+                continue;
+            };
+            names.push(name.to_owned());
+            let known = self.items.iter_mut().find(|known| known.get(self.key) == item.get(self.key));
+            match known {
+                Some(known) if known == item => {}
+                Some(known) => {
+                    lost.push(format!("how {name} was listed before it changed"));
+                    known.clone_from(item);
+                }
+                None => {
+                    if self.whole {
+                        self.came_and_went.insert(name.to_owned());
+                    }
+                    self.items.push(item.clone());
+                }
+            }
+        }
+        let before = match (cursor, self.begun.take()) {
+            (None, _) => Some(Vec::new()),
+            (Some(cursor), Some((before, next))) if next == *cursor => Some(before),
+            (Some(_), _) => None,
+        };
+        let next = page.get("nextCursor").filter(|next| !next.is_null());
+        match (before, next) {
+            (Some(before), Some(next)) => self.begun = Some(([before, names].concat(), next.clone())),
+            (Some(before), None) => self.read_to_its_end([before, names].concat()),
+            // Somewhere in the midst of a list whose beginning is not known.
+            (None, _) => {}
+        }
+        lost
+    }
+
+    fn read_to_its_end(&mut self, names: Vec<String>) {
+        let of = |item: &Value| item.get(self.key).and_then(Value::as_str).map(str::to_owned).unwrap_or_default();
+        let is_here = |item: &Value| names.contains(&of(item));
+        self.gone.retain(|item| !is_here(item));
+        self.came_and_went.extend(self.items.iter().filter(|item| !is_here(item)).map(of));
+        if let Some(seen) = &self.seen {
+            // Only what this session saw before can have been taken out.
+            let (gone, kept) = std::mem::take(&mut self.items)
+                .into_iter()
+                .partition(|item| seen.contains(&of(item)) && !is_here(item));
+            self.items = kept;
+            self.gone.extend::<Vec<_>>(gone);
+        }
+        let place = |item: &Value| names.iter().position(|name| *name == of(item)).unwrap_or(names.len());
+        self.items.sort_by_key(place);
+        self.seen = Some(names);
+        self.whole = true;
+    }
+
+    /// What of how it was listed cannot be told again, in words.
+    ///
+    /// ```text
+    /// that b was not always in `tools`
+    /// ```
+    pub(super) fn left_out(&self) -> Vec<String> {
+        let list = self.list;
+        let mut words: Vec<_> =
+            self.came_and_went.iter().map(|name| format!("that {name} was not always in `{list}`")).collect();
+        let is_cut = self.was_asked && !self.whole;
+        words.extend(is_cut.then(|| format!("the rest of `{list}`, which nobody asked for")));
+        words
+    }
+
+    /// The item of this name.
+    pub fn find(&self, name: &str) -> Option<&Value> {
+        find(&self.items, self.key, name)
+    }
+
+    /// The item of this name that is not in it any more.
+    pub fn find_gone(&self, name: &str) -> Option<&Value> {
+        find(&self.gone, self.key, name)
+    }
+}
+
+fn find<'a>(items: &'a [Value], key: &str, name: &str) -> Option<&'a Value> {
+    items.iter().find(|item| item.get(key).and_then(Value::as_str) == Some(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn page(names: &[&str], next: Option<&str>) -> Value {
+        let tools: Vec<_> = names.iter().map(|name| json!({"name": name})).collect();
+        let mut page = json!({"tools": tools});
+        if let Some(next) = next {
+            page["nextCursor"] = next.into();
+        }
+        page
+    }
+
+    fn names(items: &[Value]) -> Vec<&str> {
+        items.iter().filter_map(|item| item["name"].as_str()).collect()
+    }
+
+    #[test]
+    fn what_is_taken_out_of_a_list_is_gone_and_told() {
+        let mut listed = Listed::new("tools", "name");
+        listed.take(&page(&["a", "b"], Some("x")), None);
+        listed.take(&page(&["c"], None), Some(&json!("x")));
+        assert_eq!((names(&listed.items), listed.left_out()), (vec!["a", "b", "c"], vec![]));
+        listed.take(&page(&["d", "c", "a"], None), None);
+        assert_eq!((names(&listed.items), names(&listed.gone)), (vec!["d", "c", "a"], vec!["b"]));
+        assert_eq!(listed.left_out(), ["that b was not always in `tools`", "that d was not always in `tools`"]);
+    }
+
+    #[test]
+    fn what_another_session_does_not_list_is_told_and_stays() {
+        let mut listed = Listed::new("tools", "name");
+        listed.take(&page(&["a", "b"], None), None);
+        listed.begin_session();
+        listed.take(&page(&["b", "c"], None), None);
+        assert_eq!((names(&listed.items), names(&listed.gone)), (vec!["b", "c", "a"], vec![]));
+        assert_eq!(listed.left_out(), ["that a was not always in `tools`", "that c was not always in `tools`"]);
+    }
+
+    #[test]
+    fn a_list_that_nobody_read_to_its_end_takes_nothing_out() {
+        let mut listed = Listed::new("tools", "name");
+        listed.take(&page(&["a"], Some("x")), None);
+        listed.take(&page(&["a"], Some("x")), None);
+        listed.take(&page(&["z"], None), Some(&json!("elsewhere")));
+        assert_eq!((names(&listed.items), names(&listed.gone)), (vec!["a", "z"], vec![]));
+        assert_eq!(listed.left_out(), ["the rest of `tools`, which nobody asked for"]);
+    }
+}

@@ -1,0 +1,196 @@
+//! `rehearse generate --as mock`, held against its recording by `rehearse verify`: what is different was told as left out.
+
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, rehearse};
+
+/// A journal of one session of 2025-11-25 that declared these capabilities: method, params and the answer, a result or
+/// an error, of each call.
+fn session(capabilities: Value, calls: &[(&str, Value, Value)]) -> String {
+    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "a", "version": "1"}});
+    let info = json!({"name": "old", "version": "1"});
+    let introduced = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info});
+    let mut messages = vec![
+        ("client", json!({"type": "request", "id": 0, "method": "initialize", "params": hello})),
+        ("server", json!({"type": "response", "id": 0, "result": introduced})),
+        ("client", json!({"type": "notification", "method": "notifications/initialized"})),
+    ];
+    for (at, (method, params, answer)) in calls.iter().enumerate() {
+        let key = if answer.get("code").is_some() { "error" } else { "result" };
+        messages.push(("client", json!({"type": "request", "id": at + 1, "method": method, "params": params})));
+        messages.push(("server", json!({"type": "response", "id": at + 1, key: answer})));
+    }
+    let start = json!({"type": "start", "format": 1, "session_id": "s", "server_info": {"transport": "stdio"},
+        "started_at": "2026-07-28T12:00:00Z", "metadata": {}});
+    let lines = messages.into_iter().enumerate().map(|(at, (from, mut message))| {
+        (message["seq"], message["at_ms"], message["from"]) = (at.into(), at.into(), from.into());
+        message.to_string()
+    });
+    std::iter::once(start.to_string()).chain(lines).map(|line| line + "\n").collect()
+}
+
+fn text(text: &str) -> Value {
+    json!({"content": [{"type": "text", "text": text}]})
+}
+
+const ORACLE: &str = "rehearse generate old.journal --as mock -o new.mock.yaml --force && rehearse check new.mock.yaml \
+                      && rehearse verify old.journal -- rehearse mock new.mock.yaml";
+
+#[test]
+fn a_tool_that_only_failed_fails_in_the_same_way() {
+    let calls = [
+        (
+            "tools/call",
+            json!({"name": "flaky", "arguments": {}}),
+            json!({"code": -32000, "message": "upstream is down", "data": {"retry": 5}}),
+        ),
+        (
+            "tools/call",
+            json!({"name": "fails"}),
+            json!({"content": [{"type": "text", "text": "went wrong"}], "isError": true}),
+        ),
+        ("prompts/get", json!({"name": "broken"}), json!({"code": -32603, "message": "prompt broke"})),
+    ];
+    let stage = Stage::new().file(
+        "old.journal",
+        &session(json!({"tools": {"listChanged": true}, "prompts": {"listChanged": true}}), &calls),
+    );
+    rehearse!(stage, ORACLE, @"
+    exit: 0
+    ----- stderr -----
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    4 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "rehearse list -- rehearse mock new.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+    TOOL
+    flaky
+    fails
+
+    PROMPT
+    broken
+    ----- stderr -----
+    old 1, protocol 2026-07-28
+    ");
+}
+
+#[test]
+fn what_was_not_listed_answers_as_recorded_and_is_not_listed() {
+    let unknown = json!({"content": [{"type": "text", "text": "Unknown tool: none"}], "isError": true});
+    let gone = json!({"code": -32602, "message": "Resource note://gone not found"});
+    let calls = [
+        ("tools/list", json!({}), json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]})),
+        ("tools/call", json!({"name": "none", "arguments": {}}), unknown),
+        ("tools/call", json!({"name": "secret", "arguments": {}}), text("psst")),
+        ("resources/list", json!({}), json!({"resources": [{"uri": "note://a", "name": "a"}]})),
+        ("resources/read", json!({"uri": "note://gone"}), gone),
+        ("prompts/list", json!({}), json!({"prompts": []})),
+        ("prompts/get", json!({"name": "nobody"}), json!({"code": -32001, "message": "nobody knows"})),
+    ];
+    let capabilities = json!({"tools": {"listChanged": true}, "resources": {"subscribe": true, "listChanged": true}, "prompts": {"listChanged": true}});
+    let stage = Stage::new().file("old.journal", &session(capabilities, &calls));
+    rehearse!(stage, ORACLE, @"
+    exit: 0
+    ----- stderr -----
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    8 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "cat new.mock.yaml", @r#"
+    exit: 0
+    ----- stdout -----
+    # Answers like old.journal. Edit it: rules are tried in order, and the first that fits answers.
+    # `rehearse check` says what is wrong with it, `rehearse mock` serves it.
+    server: { name: old, version: "1" }
+    validate: "off"
+    tools:
+      - name: echo
+        input_schema: { type: object }
+        answers:
+          - name: anything else
+            error: { code: -32602, message: nothing was recorded for these arguments of echo }
+      - name: "none"
+        input_schema: { type: object }
+        hidden: true
+        answers:
+          - name: no arguments
+            when: { exact: {} }
+            text: "Unknown tool: none"
+            is_error: true
+          - name: anything else
+            error: { code: -32602, message: nothing was recorded for these arguments of none }
+      - name: secret
+        input_schema: { type: object }
+        hidden: true
+        answers:
+          - name: no arguments
+            when: { exact: {} }
+            text: psst
+          - name: anything else
+            error: { code: -32602, message: nothing was recorded for these arguments of secret }
+    resources:
+      - uri: "note://a"
+        name: a
+        answers:
+          - name: anything else
+            error: { code: -32002, message: "nothing was recorded for note://a" }
+      - uri: "note://gone"
+        name: "note://gone"
+        hidden: true
+        answers:
+          - name: no arguments
+            error: { code: -32602, message: "Resource note://gone not found" }
+    prompts:
+      - name: nobody
+        hidden: true
+        answers:
+          - name: no arguments
+            when: { exact: {} }
+            error: { code: -32001, message: nobody knows }
+          - name: anything else
+            error: { code: -32602, message: nothing was recorded for these arguments of nobody }
+    "#);
+}
+
+#[test]
+fn what_was_taken_out_of_a_list_is_not_listed_and_answers() {
+    let list = |names: &[&str]| {
+        let tools = names.iter().map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+        json!({"tools": tools.collect::<Vec<_>>()})
+    };
+    let calls = [
+        ("tools/list", json!({}), list(&["a", "b"])),
+        ("tools/call", json!({"name": "b", "arguments": {}}), text("bye")),
+        ("tools/list", json!({}), list(&["a", "c"])),
+    ];
+    let stage = Stage::new().file("old.journal", &session(json!({"tools": {"listChanged": true}}), &calls));
+    rehearse!(stage, ORACLE, @"
+    exit: 1
+    ----- stdout -----
+    ~ tools/list
+      error: removed: the tool `b` is no longer listed (message 3)
+      error: added: the tool `c` was not listed before (message 3)
+    ----- stderr -----
+    left out: that b was not always in `tools`
+    left out: that c was not always in `tools`
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    3 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    ");
+    rehearse!(stage, "rehearse generate old.journal --as python | grep -A 5 ^TOOLS", @r#"
+    exit: 0
+    ----- stdout -----
+    TOOLS: list[dict[str, Any]] = [
+        {"name": "a", "inputSchema": {"type": "object"}},
+        {"name": "c", "inputSchema": {"type": "object"}},
+    ]
+
+    # What was recorded: for each method the distinct requests, and for each request its
+    ----- stderr -----
+    left out: that b was not always in `tools`
+    left out: that c was not always in `tools`
+    "#);
+}
