@@ -21,7 +21,6 @@ use super::options::Repeat;
 use super::progress::{Alike, Progress, Scope, Taken};
 use super::replay::{Shared, is_selected};
 use super::tape::request;
-use super::tasks::TaskAnswer;
 use super::unmatched::name;
 use crate::mock::{Answers, Forwards};
 
@@ -194,7 +193,11 @@ impl Shared {
         if let Some(unfit) = self.unfit(&asked, key)? {
             return self.unknown(asked, &unfit, world);
         }
-        let mut taken = self.take(key, &asked, repeat)?;
+        if let Some(answer) = self.still_asks(&asked, key)? {
+            self.ledger().repeated += 1;
+            return self.tell_of_task(answer, asked, key, world);
+        }
+        let mut taken = self.take_look(key, &asked, repeat)?;
         let mut clean = None;
         if taken.is_none() {
             clean = self.redacted(&asked);
@@ -208,17 +211,8 @@ impl Shared {
             taken = self.take(key, &asked, repeat)?;
         }
         if let Some(answer) = self.about_task(&asked, taken)? {
-            let mut ledger = self.ledger();
-            ledger.matched += 1;
-            ledger.repeated += u64::from(matches!(taken, Some(Taken::Again(_))));
-            drop(ledger);
-            return match answer {
-                TaskAnswer::Play(number) => self.play(number, asked, key, world, 0),
-                TaskAnswer::Reply(reply, place) => {
-                    let provenance = Provenance::Recording { place };
-                    Ok(Begun::Answered(Answer { provenance, ..Answer::protocol(reply) }))
-                }
-            };
+            self.ledger().repeated += u64::from(matches!(taken, Some(Taken::Again(_))));
+            return self.tell_of_task(answer, asked, key, world);
         }
         match taken {
             Some(Taken::Fresh(number)) => {
@@ -263,6 +257,15 @@ impl Shared {
             taken = progress.take(&Recordings { shared: self, group, client: None }, scope(None), repeat)?;
         }
         Ok(Some(taken))
+    }
+
+    /// The last recording under a key that this client was given.
+    pub(super) fn last(&self, key: RequestKey, asked: &Asked) -> io::Result<Option<u32>> {
+        let Some(group) = self.tape.index.group(key)? else { return Ok(None) };
+        let (progress, conversation) = (self.progress(), asked.conversation);
+        let last =
+            |client: Option<&str>| progress.last(group, Scope { conversation, client: client.map(str::to_owned) });
+        Ok(last(self.client(asked)).or_else(|| last(None)))
     }
 
     /// The name of a client, where that counts.

@@ -15,6 +15,7 @@ mod index;
 mod ledger;
 mod line;
 mod listed;
+mod looks;
 mod missed;
 mod openings;
 mod options;

@@ -130,6 +130,11 @@ impl Progress {
         })
     }
 
+    /// The last that was given of those that are alike.
+    pub(super) fn last(&self, group: Group, scope: Scope) -> Option<u32> {
+        self.conversations.get(&scope.conversation)?.cursors.get(&(group.first, scope.client))?.last
+    }
+
     /// Whether what was said at a place of a session is still to be told in a conversation; from now on it is not.
     pub(super) fn tell(&mut self, conversation: u64, session: u32, place: u64) -> bool {
         self.conversations.entry(conversation).or_default().told.insert((session, place))
@@ -139,6 +144,13 @@ impl Progress {
     pub(super) fn answer(&mut self, conversation: u64, session: u32, task: &str, name: &str) {
         let answered = &mut self.conversations.entry(conversation).or_default().answered;
         answered.insert((session, task.to_owned(), name.to_owned()));
+    }
+
+    /// A question of a task is asked again in a conversation, though it was answered.
+    pub(super) fn ask_again(&mut self, conversation: u64, session: u32, task: &str, name: &str) {
+        if let Some(conversation) = self.conversations.get_mut(&conversation) {
+            conversation.answered.remove(&(session, task.to_owned(), name.to_owned()));
+        }
     }
 
     /// Whether a question of a task is still to be asked in a conversation.

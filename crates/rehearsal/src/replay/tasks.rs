@@ -14,7 +14,9 @@
 use std::io;
 use std::sync::Arc;
 
-use rehearsal_core::answer::{Asked, Question, Recorded, RecordedTask, related_task, task_outcome, wanted_task};
+use rehearsal_core::answer::{
+    Answer, Asked, Begun, Provenance, Question, Recorded, RecordedTask, World, related_task, task_outcome, wanted_task,
+};
 use rehearsal_core::message::{ErrorReply, Method, Reply};
 use rehearsal_core::protocol::{Era, Revision, code};
 use rehearsal_core::trace::RequestKey;
@@ -37,7 +39,7 @@ pub(super) enum TaskAnswer {
 
 /// Whose task: other servers, and the same after a restart, give the same names to others.
 #[derive(Clone, Copy)]
-enum Whose<'a> {
+pub(super) enum Whose<'a> {
     /// One that was recorded in this session.
     Session(u32),
     /// One of a client of this name, or of any.
@@ -92,6 +94,9 @@ impl Shared {
             Some(recorded) => Whose::Session(recorded.session),
             None => Whose::Client(self.client(asked)),
         };
+        if [Method::TASKS_UPDATE, Method::TASKS_CANCEL].contains(&asked.method) {
+            self.note_answers(asked, id, recorded.as_deref())?;
+        }
         match (asked.method.as_str(), asked.terms.era()) {
             ("tasks/get", era) => {
                 if recorded.as_ref().is_some_and(|recorded| shape(recorded) == era) {
@@ -161,6 +166,24 @@ impl Shared {
         }
     }
 
+    /// Answers with what is known about a task.
+    pub(super) fn tell_of_task(
+        &self,
+        answer: TaskAnswer,
+        asked: Asked,
+        key: RequestKey,
+        world: &World<'_>,
+    ) -> io::Result<Begun> {
+        self.ledger().matched += 1;
+        match answer {
+            TaskAnswer::Play(number) => self.play(number, asked, key, world, 0),
+            TaskAnswer::Reply(reply, place) => {
+                let provenance = Provenance::Recording { place };
+                Ok(Begun::Answered(Answer { provenance, ..Answer::protocol(reply) }))
+            }
+        }
+    }
+
     /// The answer to a call that was answered by a task.
     fn begun(&self, asked: &Asked, recorded: &Recorded) -> io::Result<Option<TaskAnswer>> {
         let Some(task) = recorded.reply().and_then(RecordedTask::begun) else { return Ok(None) };
@@ -216,7 +239,7 @@ impl Shared {
     }
 
     /// What a task of 2026-07-28 wanted to know, in order.
-    fn shown_questions(&self, id: &str, session: u32) -> io::Result<Vec<Question>> {
+    pub(super) fn shown_questions(&self, id: &str, session: u32) -> io::Result<Vec<Question>> {
         let mut questions: Vec<Question> = Vec::new();
         for number in self.about("tasks/get", id, Whose::Session(session))?.into_iter().rev() {
             let recorded = self.tape.recorded(number)?;
@@ -231,7 +254,7 @@ impl Shared {
     }
 
     /// Of the questions of a task those that this client can be asked and was not yet.
-    fn open_questions(&self, all: &[Question], id: &str, of: &Recorded, asked: &Asked) -> Vec<Question> {
+    pub(super) fn open_questions(&self, all: &[Question], id: &str, of: &Recorded, asked: &Asked) -> Vec<Question> {
         let mut open = adapted(all, of, asked);
         let progress = self.progress();
         open.retain(|question| progress.is_open(asked.conversation, of.session, id, &question.name));
@@ -262,7 +285,7 @@ impl Shared {
     }
 
     /// What was recorded of a method about a task, the last first.
-    fn about(&self, method: &str, id: &str, whose: Whose<'_>) -> io::Result<Vec<u32>> {
+    pub(super) fn about(&self, method: &str, id: &str, whose: Whose<'_>) -> io::Result<Vec<u32>> {
         let key = self.options.likeness.key(&method.into(), Some(&json!({"taskId": id})));
         let Some(group) = self.tape.index.group(key)? else { return Ok(Vec::new()) };
         let client = match whose {
@@ -306,7 +329,7 @@ fn adapted(questions: &[Question], recorded: &Recorded, asked: &Asked) -> Vec<Qu
 }
 
 /// The shape in which a recording speaks of tasks.
-fn shape(recorded: &Recorded) -> Era {
+pub(super) fn shape(recorded: &Recorded) -> Era {
     recorded.revision.map_or(Era::Legacy, Revision::era)
 }
 

@@ -140,3 +140,83 @@ async fn what_came_of_a_task_is_a_whole_result_for_a_client_of_2026_without_task
     "#;
     hears(IN_2026, transcript).await;
 }
+
+/// What `tasks/get` of 2026-07-28 says of a task that waits for these.
+fn waiting(id: u32, names: &[&str]) -> String {
+    let question = r#"{"method":"elicitation/create","params":{"message":"Where?","requestedSchema":{"type":"object","properties":{}}}}"#;
+    let questions: Vec<String> = names.iter().map(|name| format!(r#""{name}":{question}"#)).collect();
+    let questions = questions.join(",");
+    format!(
+        r#"
+    > {{"id":{id},"method":"tasks/get","params":{{"taskId":"t",TASKS}}}}
+    < {{"id":{id},"result":{{"resultType":"complete","taskId":"t","status":"input_required","createdAt":"x","lastUpdatedAt":"x","ttlMs":null,"inputRequests":{{{questions}}}}}}}
+    "#
+    )
+}
+
+/// The client's answers to these.
+fn updated(id: u32, names: &[&str]) -> String {
+    let answers: Vec<String> = names.iter().map(|name| format!(r#""{name}":{{"action":"decline"}}"#)).collect();
+    let answers = answers.join(",");
+    format!(
+        r#"
+    > {{"id":{id},"method":"tasks/update","params":{{"taskId":"t","inputResponses":{{{answers}}},TASKS}}}}
+    < {{"id":{id},"result":{{"resultType":"complete"}}}}
+    "#
+    )
+}
+
+const BEGUN: &str = r#"
+> {"id":1,"method":"tools/call","params":{"name":"dig",TASKS}}
+< {"id":1,"result":{"resultType":"task","taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttlMs":null}}
+"#;
+
+const ENDED: &str = r#"
+> {"id":9,"method":"tasks/get","params":{"taskId":"t",TASKS}}
+< {"id":9,"result":{"resultType":"complete","taskId":"t","status":"completed","createdAt":"x","lastUpdatedAt":"x","ttlMs":null,"result":{"content":[]}}}
+"#;
+
+#[tokio::test]
+async fn a_task_waits_for_its_client_however_often_it_is_looked_at() {
+    let recorded = [BEGUN, &waiting(2, &["where"]), &updated(3, &["where"]), ENDED].concat();
+    let looks: String = (2..6).map(|id| waiting(id, &["where"])).collect();
+    hears(&recorded, &[BEGUN, &looks, &updated(6, &["where"]), ENDED].concat()).await;
+}
+
+#[tokio::test]
+async fn a_task_wants_what_is_left_of_its_questions() {
+    let recorded = [BEGUN, &waiting(2, &["a", "b"]), &updated(3, &["a", "b"]), ENDED].concat();
+    let rest =
+        waiting(4, &["b"]).replace(r#""resultType":"complete","taskId""#, r#""resultType":"complete",INFO,"taskId""#);
+    let rest = rest.replace("INFO", &INFO.replace(r#""s","version":"1""#, r#""recorded","version":"0""#));
+    let transcript = [BEGUN, &waiting(2, &["a", "b"]), &updated(3, &["a"]), &rest, &updated(5, &["b"]), ENDED];
+    hears(&recorded, &transcript.concat()).await;
+}
+
+#[tokio::test]
+async fn a_task_whose_client_is_quicker_than_the_recorded_one_asks_it_once() {
+    let looks = [waiting(2, &["where"]), waiting(3, &["where"]), waiting(4, &["where"])].concat();
+    let recorded = [BEGUN, &looks, &updated(5, &["where"]), ENDED].concat();
+    hears(&recorded, &[BEGUN, &waiting(2, &["where"]), &updated(3, &["where"]), ENDED].concat()).await;
+}
+
+#[tokio::test]
+async fn a_task_that_was_not_content_asks_for_the_same_again() {
+    let [first, second] = [2, 4].map(|id| [waiting(id, &["where"]), updated(id + 1, &["where"])].concat());
+    let recorded = [BEGUN, &first, &second, ENDED].concat();
+    hears(&recorded, &[BEGUN, &first, &waiting(6, &["where"]), &second, ENDED].concat()).await;
+}
+
+#[tokio::test]
+async fn a_task_that_went_on_without_its_client_goes_on() {
+    let recorded = [BEGUN, &waiting(2, &["where"]), ENDED].concat();
+    hears(&recorded, &recorded).await;
+    let cancelled = r#"
+    > {"id":3,"method":"tasks/cancel","params":{"taskId":"t",TASKS}}
+    < {"id":3,"result":{"resultType":"complete"}}
+    "#;
+    let ended = ENDED.replace("completed", "cancelled").replace(r#","result":{"content":[]}}}"#, "}}");
+    let late = updated(4, &["where"]);
+    let recorded = [BEGUN, &waiting(2, &["where"]), cancelled, &late, &ended].concat();
+    hears(&recorded, &[BEGUN, &waiting(2, &["where"]), cancelled, &ended, &late].concat()).await;
+}
