@@ -40,6 +40,8 @@ pub enum Act {
     Pose(Vec<Question>),
     /// Wait for the answer to a question that was posed, if it was, and come back with it; its name.
     Hear(String),
+    /// Tell the client that a question that was posed needs no answer any more; its name.
+    Withdraw(String),
     /// Close the stream of the answer, which goes on when the client comes back.
     CloseStream {
         /// How long it should wait.

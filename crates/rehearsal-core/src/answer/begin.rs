@@ -337,6 +337,7 @@ impl Mock {
             | Act::Ask(_)
             | Act::Pose(_)
             | Act::Hear(_)
+            | Act::Withdraw(_)
             | Act::CloseStream { .. }
             | Act::Detach(_)
             | Act::Turn(_)

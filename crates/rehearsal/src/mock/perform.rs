@@ -94,6 +94,11 @@ async fn until_answer<'a>(
                     play.answered(&name, answer);
                 }
             }
+            Act::Withdraw(name) => {
+                if let Some(asked) = posed.remove(&name) {
+                    call.withdraw(Posed::from([(name, asked)])).await;
+                }
+            }
             Act::CloseStream { retry } => call.session.close_stream(call.channel, retry.map(within)),
             Act::Detach(terms) => return Some(End::Detached(terms)),
             Act::Turn(turn) => {
@@ -132,6 +137,7 @@ pub(super) async fn afterwards(session: &Arc<Session>, mut play: RecordedPlay) {
             Act::Pose(questions) => ask(session, &questions).await,
             Act::Ask(_)
             | Act::Hear(_)
+            | Act::Withdraw(_)
             | Act::CloseStream { .. }
             | Act::Detach(_)
             | Act::Turn(_)

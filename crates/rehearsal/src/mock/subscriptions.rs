@@ -71,6 +71,7 @@ pub(super) async fn listen(
             | Act::KeepSilent
             | Act::Pose(_)
             | Act::Hear(_)
+            | Act::Withdraw(_)
             | Act::Reply(_) => {}
         }
     }

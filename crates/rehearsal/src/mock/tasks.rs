@@ -179,8 +179,13 @@ async fn work(server: &Arc<Shared>, running: &Running, mut play: Box<Play>, hear
                 }
                 change(Status::Working);
             }
-            Act::Pose(_) | Act::Hear(_) | Act::CloseStream { .. } | Act::Detach(_) | Act::Turn(_) | Act::KeepSilent => {
-            }
+            Act::Pose(_)
+            | Act::Hear(_)
+            | Act::Withdraw(_)
+            | Act::CloseStream { .. }
+            | Act::Detach(_)
+            | Act::Turn(_)
+            | Act::KeepSilent => {}
             Act::Reply(answer) => {
                 change(match answer.reply {
                     Reply::Result(result) => Status::Completed(result),

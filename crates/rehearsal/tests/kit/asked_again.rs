@@ -28,7 +28,11 @@ const TALK: &str = r#"
 "#;
 
 async fn begin() -> Peer {
-    let mut peer = Peer::of(&replay(&[session("a", TALK)], Options::default()));
+    begin_with(TALK).await
+}
+
+async fn begin_with(talk: &str) -> Peer {
+    let mut peer = Peer::of(&replay(&[session("a", talk)], Options::default()));
     let capabilities = json!({"sampling": {}, "roots": {}});
     let hello = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "c", "version": "1"}});
     peer.say(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})).await;
@@ -111,4 +115,32 @@ async fn of_several_calls_that_one_asks_whose_words_are_in_the_question() {
             }
         }
     }
+}
+
+/// A question that took its client too long.
+const TOO_LONG: &str = r#"
+> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}
+< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
+> {"id":1,"method":"tools/call","params":{"name":"dig"}}
+< {"id":7,"method":"roots/list"}
+< {"method":"notifications/cancelled","params":{"requestId":7,"reason":"took too long"}}
+< {"id":1,"result":{"content":[{"type":"text","text":"without"}]}}
+"#;
+
+#[tokio::test]
+async fn a_question_that_nobody_answered_holds_nobody_up() {
+    let mut peer = begin_with(TOO_LONG).await;
+    let roots = heard(&mut peer).await;
+    assert_eq!(roots["method"], "roots/list");
+    let withdrawn = heard(&mut peer).await;
+    assert_eq!(
+        (&withdrawn["method"], &withdrawn["params"]["requestId"]),
+        (&json!("notifications/cancelled"), &roots["id"])
+    );
+    assert_eq!(heard(&mut peer).await["result"]["content"][0]["text"], "without");
+    // Who could only be sent away is not.
+    let modern = client(&replay(&[session("a", TOO_LONG)], Options::default())).modern();
+    let modern = modern.answering(|answers| answers.roots([("file:///", "all")])).connect().await.unwrap();
+    let response = modern.call("dig").rounds(0).await.unwrap();
+    assert_eq!(response.content(), "without");
 }

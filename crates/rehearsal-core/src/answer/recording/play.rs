@@ -166,6 +166,7 @@ impl RecordedPlay {
                 | Step::CloseStream
                 | Step::Ask(_)
                 | Step::Hear(_)
+                | Step::Withdraw(_)
                 | Step::Reply(_)
                 | Step::Visit(..)
                 | Step::Ends
@@ -198,7 +199,8 @@ impl RecordedPlay {
                 Step::CloseStream => None,
                 Step::Ask(questions) => self.ask(at, questions, world),
                 Step::Hear(name) if self.asked.terms.era() == Era::Legacy => Some(Act::Hear(name)),
-                Step::Hear(_) => None,
+                Step::Withdraw(name) if self.asked.terms.era() == Era::Legacy => Some(Act::Withdraw(name)),
+                Step::Hear(_) | Step::Withdraw(_) => None,
                 Step::Reply(round) => Some(Act::Reply(self.reply(round))),
                 Step::Visit(round, questions) => Some(Act::Reply(self.visit(at, round, questions, world))),
                 Step::Ends => Some(Act::Reply(self.ended())),
@@ -226,6 +228,7 @@ impl RecordedPlay {
                 Step::CloseStream
                 | Step::Ask(_)
                 | Step::Hear(_)
+                | Step::Withdraw(_)
                 | Step::Turn(_)
                 | Step::Reply(_)
                 | Step::Visit(..)
@@ -330,6 +333,10 @@ impl RecordedPlay {
         if self.asked.terms.era() == Era::Legacy {
             return (!questions.is_empty()).then_some(Act::Pose(questions));
         }
+        // Who is sent away has to answer, so nobody is for what nobody waited for.
+        let is_heard =
+            |name: &str| self.steps.iter().skip(at).any(|it| matches!(it, Step::Hear(heard) if heard == name));
+        let questions: Vec<_> = questions.into_iter().filter(|it| is_heard(&it.name)).collect();
         if had_any && questions.is_empty() {
             return None;
         }

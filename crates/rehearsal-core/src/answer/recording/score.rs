@@ -28,6 +28,8 @@ pub(super) enum Step {
     Ask(Vec<Question>),
     /// The server had the answer to a question before it went on; its name.
     Hear(String),
+    /// The server wanted no answer to a question any more; its name.
+    Withdraw(String),
     /// The server answered; which round.
     Reply(usize),
     /// The server refused until the client has been elsewhere, as 2025-11-25 does; which round, and where.
@@ -51,6 +53,7 @@ impl Step {
             | Step::Tell(_)
             | Step::CloseStream
             | Step::Hear(_)
+            | Step::Withdraw(_)
             | Step::KeepSilent => false,
         }
     }
@@ -58,7 +61,8 @@ impl Step {
 
 /// The steps of an exchange and of its later rounds, and those after the answer.
 pub(super) fn score(rounds: &[Arc<Recorded>]) -> (Vec<Step>, Vec<Step>) {
-    let mut writing = Writing { steps: Vec::new(), asked: 0, open: Vec::new(), last: Duration::ZERO, turn: None };
+    let mut writing =
+        Writing { steps: Vec::new(), asked: 0, open: Vec::new(), named: Vec::new(), last: Duration::ZERO, turn: None };
     let mut after = Vec::new();
     for (number, round) in rounds.iter().enumerate() {
         let request = &round.call.request;
@@ -97,6 +101,8 @@ struct Writing {
     asked: usize,
     /// Questions whose answers are still to come, each with the place and the time of the answer.
     open: Vec<(u64, Duration, String)>,
+    /// The names of all questions by their ids.
+    named: Vec<(String, String)>,
     /// When the last thing happened.
     last: Duration,
     /// Session, place and time of the request, where order matters.
@@ -147,6 +153,14 @@ impl Writing {
         }
         let What::Message { from: Side::Server, message, .. } = &entry.what else { return };
         let Some(notification) = message.as_notification() else { return };
+        if notification.method == Method::CANCELLED {
+            let id = notification.param(&["requestId"]).map(|id| id.to_string());
+            let named = self.named.iter().find(|(other, _)| Some(other) == id.as_ref());
+            // Another call may have asked it.
+            let Some(name) = named.map(|(_, name)| name.clone()) else { return };
+            self.wait(entry.at);
+            return self.steps.push(Step::Withdraw(name));
+        }
         self.wait(entry.at);
         self.take_turn(entry.seq, entry.at, after);
         let params = notification.params.as_ref().and_then(|params| params.exact().ok());
@@ -207,6 +221,9 @@ impl Writing {
             meta.shift_remove(crate::protocol::meta::PROGRESS_TOKEN);
         }
         let name = format!("question-{}", self.asked);
+        if let Some(request) = call.request.message.as_request() {
+            self.named.push((request.id.to_string(), name.clone()));
+        }
         self.open.extend(call.response.iter().map(|answer| (answer.seq, answer.at, name.clone())));
         Question { name, method, params }
     }

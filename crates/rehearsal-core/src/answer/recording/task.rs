@@ -246,13 +246,15 @@ impl Recorded {
     /// An exchange in which all of this was asked and then answered like this, in the version of a client.
     pub fn asking(&self, questions: &[Question], reply: &Reply, revision: Revision) -> Arc<Recorded> {
         let Placed { seq, at, .. } = self.call.request;
-        let placed = |message: Message| Placed::new(seq, at, message);
+        let placed = |after: u64, message: Message| Placed::new(seq.saturating_add(after), at, message);
+        let empty = Reply::Result(RawJson::from_value(&json!({})));
         let thing = |question: &Question| {
-            let request = placed(question.request(RequestId::Number(0), None));
-            let call = Call { asker: Side::Server, request, response: None };
+            let request = placed(0, question.request(RequestId::Number(0), None));
+            let response = Some(placed(1, Message::reply(RequestId::Number(0), &empty)));
+            let call = Call { asker: Side::Server, request, response };
             Thing { what: Inside::Call(Box::new(call)), place: Place::Before, after: None }
         };
-        let response = Some(placed(Message::reply(RequestId::Number(0), reply)));
+        let response = Some(placed(2, Message::reply(RequestId::Number(0), reply)));
         let call = Call { response, ..self.call.clone() };
         let things = questions.iter().map(thing).collect();
         let revision = Some(revision);

@@ -208,10 +208,8 @@ fn is_said(from: Side, message: &Message) -> bool {
     let Some(notification) = message.as_notification() else { return false };
     match from {
         Side::Client => notification.method == Method::CANCELLED,
-        // These are made anew for each client.
-        Side::Server => {
-            notification.method != Method::SUBSCRIPTION_ACKNOWLEDGED && notification.method != Method::CANCELLED
-        }
+        // Made anew for each client.
+        Side::Server => notification.method != Method::SUBSCRIPTION_ACKNOWLEDGED,
     }
 }
 
