@@ -30,21 +30,41 @@ impl Places {
     /// Takes out of a value what is at these places.
     pub fn take_out(&self, value: &mut Value) {
         for (_, path) in &self.paths {
-            let places: Vec<String> =
-                path.query_located(value).locations().map(|place| place.to_json_pointer()).collect();
             // From the back, so that the indexes of what is still to go stay right.
-            places.iter().rev().for_each(|place| remove(value, place));
+            pointers(path, value).iter().rev().for_each(|place| remove(value, place));
+        }
+    }
+
+    /// Makes a value have at these places what another one has there, or nothing where that has nothing.
+    pub fn carry_over(&self, from: &Value, to: &mut Value) {
+        for (_, path) in &self.paths {
+            let new: Vec<String> = pointers(path, to).into_iter().filter(|it| from.pointer(it).is_none()).collect();
+            new.iter().rev().for_each(|place| remove(to, place));
+            for place in pointers(path, from) {
+                if let Some(value) = from.pointer(&place) {
+                    put(to, &place, value.clone());
+                }
+            }
         }
     }
 }
 
+fn pointers(path: &JsonPath, value: &Value) -> Vec<String> {
+    path.query_located(value).locations().map(|place| place.to_json_pointer()).collect()
+}
+
+/// The place that a JSON pointer names: where its parent is, and its key there.
+fn split(pointer: &str) -> Option<(&str, String)> {
+    let (parent, last) = pointer.rsplit_once('/')?;
+    Some((parent, last.replace("~1", "/").replace("~0", "~")))
+}
+
 /// Takes out what a JSON pointer names.
 fn remove(value: &mut Value, pointer: &str) {
-    let Some((parent, last)) = pointer.rsplit_once('/') else {
+    let Some((parent, key)) = split(pointer) else {
         *value = Value::Null;
         return;
     };
-    let key = last.replace("~1", "/").replace("~0", "~");
     match value.pointer_mut(parent) {
         Some(Value::Object(object)) => drop(object.shift_remove(&key)),
         Some(Value::Array(array)) => {
@@ -52,6 +72,22 @@ fn remove(value: &mut Value, pointer: &str) {
                 array.remove(index);
             }
         }
+        Some(_) | None => {}
+    }
+}
+
+/// Puts something where a JSON pointer says, if there is an object or an array to put it in.
+fn put(value: &mut Value, pointer: &str, what: Value) {
+    let Some((parent, key)) = split(pointer) else {
+        *value = what;
+        return;
+    };
+    match value.pointer_mut(parent) {
+        Some(Value::Object(object)) => drop(object.insert(key, what)),
+        Some(Value::Array(array)) => match key.parse().ok().and_then(|index: usize| array.get_mut(index)) {
+            Some(element) => *element = what,
+            None => array.push(what),
+        },
         Some(_) | None => {}
     }
 }
@@ -68,5 +104,14 @@ mod tests {
         places.take_out(&mut value);
         assert_eq!(value, json!({"list": [2, {}], "a/b": 1}));
         assert!(Places::default().and("t").is_err());
+    }
+
+    #[test]
+    fn what_is_carried_over_is_all_that_changes() {
+        let places = Places::default().and("$..t").unwrap().and("$.list[2]").unwrap().and("$.more[1]").unwrap();
+        let from = json!({"list": [{"t": 1}, 2, 3], "gone": {"t": 1}, "a": {"t": 5}, "more": [1]});
+        let mut to = json!({"list": [{"t": 9, "x": 9}, 9], "b": {"t": 9}, "a": {}, "more": [8, 9]});
+        places.carry_over(&from, &mut to);
+        assert_eq!(to, json!({"list": [{"t": 1, "x": 9}, 9, 3], "b": {}, "a": {"t": 5}, "more": [8]}));
     }
 }

@@ -1,5 +1,7 @@
 //! `rehearse verify`
 
+use std::path::Path;
+
 use clap::Args;
 use rehearsal::core::message::Method;
 use rehearsal::core::redact::{Redaction, Rule};
@@ -30,7 +32,7 @@ pub(super) struct Verify {
     #[arg(long, value_name = "PATH")]
     ignore: Vec<String>,
 
-    /// Write the live answers into the recording, in one step when all is over
+    /// Write the answers that differ into the recording, in one step when all is over
     #[arg(long)]
     update: bool,
 
@@ -174,15 +176,12 @@ impl Verify {
             context.talk.say(format_args!("{} was not updated: some requests were not answered", path.display()));
             return Ok(Exit::ServerFailed);
         }
-        let (mut writing, redaction) = (Writing::to_file(path)?, self.redaction());
-        let mut session = 0;
-        for part in recording.parts(BadLines::Refuse) {
-            let part = part.map_err(|error| TraceError::read(&self.trace, error))?;
-            session += usize::from(matches!(part, Part::Start(_)));
-            writing.part(&updates.apply(session, part, &redaction))?;
+        if updates.is_empty() {
+            context.talk.say(format_args!("{} stays as it was", path.display()));
+        } else {
+            self.write(path, updates, recording)?;
+            context.talk.say(format_args!("{} has the live answers now", path.display()));
         }
-        writing.finish()?;
-        context.talk.say(format_args!("{} has the live answers now", path.display()));
         match changed_questions(report) {
             0 => Ok(Exit::Ok),
             questions => {
@@ -193,5 +192,17 @@ impl Verify {
                 Ok(Exit::ChecksFailed)
             }
         }
+    }
+
+    /// Writes the recording again, with the live answers.
+    fn write(&self, path: &Path, updates: &Updates, recording: &Recording) -> Result<(), Failure> {
+        let (mut writing, redaction) = (Writing::to_file(path)?, self.redaction());
+        let mut session = 0;
+        for part in recording.parts(BadLines::Refuse) {
+            let part = part.map_err(|error| TraceError::read(&self.trace, error))?;
+            session += usize::from(matches!(part, Part::Start(_)));
+            writing.part(&updates.apply(session, part, &redaction))?;
+        }
+        writing.finish()
     }
 }

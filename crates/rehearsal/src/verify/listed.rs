@@ -1,6 +1,7 @@
 //! What a server offers, compared by name.
 
-use rehearsal_core::message::Method;
+use rehearsal_core::json::RawJson;
+use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::report::{Finding, Place};
 use serde_json::Value;
 
@@ -29,10 +30,26 @@ impl Listing {
         }
     }
 
+    fn name(self, item: &Value) -> &str {
+        item.get(self.key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// A page in which each element is as it was recorded, if it was.
+    pub(super) fn as_recorded(self, recorded: &[Value], page: &Reply) -> Reply {
+        let Reply::Result(result) = page else { return page.clone() };
+        let mut result = result.exact().unwrap_or_default();
+        for item in result.get_mut(self.list).and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(known) = recorded.iter().find(|known| self.name(known) == self.name(item)) {
+                *item = known.clone();
+            }
+        }
+        Reply::Result(RawJson::from_value(&result))
+    }
+
     /// What was added, removed or changed. The order does not count.
     pub(super) fn differences(self, before: &[Value], after: &[Value], place: &Place) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let named = |item: &Value| item.get(self.key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let named = |item: &Value| self.name(item).to_owned();
         for item in before {
             let (what, name) = (self.what, named(item));
             match after.iter().find(|other| named(other) == name) {

@@ -14,6 +14,7 @@
 mod drift;
 mod listed;
 mod noise;
+mod passed_over;
 mod plan;
 mod questions;
 mod sendable;

@@ -43,7 +43,7 @@ impl Verification {
                 about.insert(meta::SERVER_INFO.to_owned(), client.server_info().clone());
             }
         }
-        let updated = Reply::Result(RawJson::from_value(&live));
+        let updated = Reply::Result(RawJson::from_value(&self.passed_over.result(recorded.clone(), live.clone())));
         let spoken = self.spoken(client.revision());
         let mut findings = Vec::new();
         let view = |value: &Value| {
@@ -69,7 +69,7 @@ impl Verification {
             let note = Finding::note(format!("the server's version was {before} and is {after}"));
             findings.push(note.at(place(call)));
         }
-        Found { findings, replies: vec![(call.clone(), updated)], ..Found::default() }
+        Found::of(findings, || vec![(call.clone(), updated)])
     }
 
     /// A result as the comparison sees it.
@@ -113,17 +113,15 @@ impl Verification {
         };
         let findings = listing.differences(&viewed(&recorded), &viewed(&live), &place(first));
         // The first page gets everything, so that the others have nothing left.
-        let replies = pages.iter().enumerate().map(|(at, page)| {
+        let page_of = |at: usize| {
             let mut updated = result.clone();
             if let Some(object) = updated.as_object_mut() {
                 object.shift_remove("nextCursor");
                 object.insert(listing.list.to_owned(), if at == 0 { live.clone().into() } else { json!([]) });
             }
-            (
-                page.clone(),
-                spoken.as_recorded(&Reply::Result(RawJson::from_value(&updated)), method, client.server_info()),
-            )
-        });
-        Ok(Found { findings, replies: replies.collect(), ..Found::default() })
+            let page = spoken.as_recorded(&Reply::Result(RawJson::from_value(&updated)), method, client.server_info());
+            self.passed_over.kept(Some(&listing.as_recorded(&recorded, &page)), page)
+        };
+        Ok(Found::of(findings, || pages.iter().enumerate().map(|(at, page)| (page.clone(), page_of(at))).collect()))
     }
 }

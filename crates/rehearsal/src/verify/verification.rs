@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::drift::differences;
 use super::noise::Noise;
+use super::passed_over::PassedOver;
 use super::plan::{Plan, Step, any_time, asked_with, called, input_requests, params, reply};
 use super::questions::{self, Questions, Recorded};
 use super::sendable::{sendable, unknown};
@@ -46,6 +47,7 @@ pub fn changed_questions(report: &Report) -> usize {
 #[derive(Debug)]
 pub struct Verification {
     pub(super) compare: Compare,
+    pub(super) passed_over: PassedOver,
     redaction: Redaction,
     protocol: Protocol,
     report: Report,
@@ -72,8 +74,17 @@ enum Live {
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) findings: Vec<Finding>,
+    /// What is to be written in place of recorded answers.
     pub(super) replies: Vec<(Call, Reply)>,
     pub(super) questions: Vec<(questions::Place, Value)>,
+}
+
+impl Found {
+    /// What was found out about an answer. One about which there is nothing to tell stays as it was recorded.
+    pub(super) fn of(findings: Vec<Finding>, replies: impl FnOnce() -> Vec<(Call, Reply)>) -> Found {
+        let replies = if findings.is_empty() { Vec::new() } else { replies() };
+        Found { findings, replies, questions: Vec::new() }
+    }
 }
 
 impl Verification {
@@ -82,6 +93,7 @@ impl Verification {
         let compare = VOLATILE.iter().try_fold(Compare::default(), |compare, path| compare.ignore(path));
         Verification {
             compare: compare.unwrap_or_default(),
+            passed_over: PassedOver::default(),
             redaction: Redaction::standard(),
             protocol,
             report: Report::new(title),
@@ -97,7 +109,8 @@ impl Verification {
 
     /// Passes over what is at a JSONPath of a call, such as `$.result..timestamp`. `Err` says what is wrong with it.
     pub fn ignore(self, path: &str) -> Result<Verification, String> {
-        Ok(Verification { compare: self.compare.clone().ignore(path)?, ..self })
+        let (compare, passed_over) = (self.compare.ignore(path)?, self.passed_over.and(path)?);
+        Ok(Verification { compare, passed_over, ..self })
     }
 
     /// How secrets are taken out of what is compared; as usual unless told otherwise.
@@ -269,7 +282,7 @@ impl Verification {
         let is_open = |reply: &Reply| input_requests(reply).is_some();
         if reply(answered).as_ref().is_some_and(is_open) && is_open(&live) {
             // It still wants to know: what, is compared as questions are, and the state is another one every time.
-            found.findings.clear();
+            found = Found::default();
         }
         let (mut findings, questions) = self.questions.findings();
         findings.append(&mut found.findings);
@@ -292,12 +305,13 @@ impl Verification {
         };
         let method = asked.request.message.method().cloned().unwrap_or_else(|| "request".into());
         let shaped = |call: &Call, reply: &Reply| with_reply(call, &spoken.shaped(reply, &method));
-        let recorded = reply(answered).map_or_else(|| answered.clone(), |reply| shaped(answered, &reply));
-        let (before, after) = (clean(&recorded), clean(&shaped(answered, live)));
+        let recorded = reply(answered);
+        let before = recorded.as_ref().map_or_else(|| answered.clone(), |reply| shaped(answered, reply));
+        let (before, after) = (clean(&before), clean(&shaped(answered, live)));
         let (before, after) = (without_params(&before), without_params(&after));
         let findings = differences(&before, &after, None, Some(&place(asked)));
-        let updated = spoken.as_recorded(live, &method, client.server_info());
-        Found { findings, replies: vec![(answered.clone(), updated)], ..Found::default() }
+        let live = spoken.as_recorded(live, &method, client.server_info());
+        Found::of(findings, || vec![(answered.clone(), self.passed_over.kept(recorded.as_ref(), live))])
     }
 
     /// What was spoken when this was recorded, and what is spoken now.

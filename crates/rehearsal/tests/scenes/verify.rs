@@ -417,3 +417,73 @@ fn a_link_to_a_recording_stays_a_link() {
     trace.jsonl
     ");
 }
+
+/// A server that writes with spaces, which a recording keeps.
+const SPACED: &str = r#"at=$1 text=$2 description=$3
+read initialize
+echo '{"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}}'
+read initialized
+read list
+echo '{"jsonrpc": "2.0", "id": 2, "result": {"tools": [{"name": "now", "description": "'$description'", "title": "T'$text'", "inputSchema": {"type": "object"}}]}}'
+read call
+echo '{"jsonrpc": "2.0", "id": 3, "result": {"content": [{"type": "text", "text": "'$text'"}], "structuredContent": {"at": '$at', "text": "'$text'"}}}'
+cat > /dev/null
+"#;
+
+#[test]
+fn an_update_keeps_what_is_as_recorded_and_what_is_ignored() {
+    let stage = Stage::new().file("server.sh", SPACED);
+    stage.play("rehearse call now --protocol legacy -- rehearse record -q -o trace.jsonl -- sh server.sh 1 a old");
+    stage.play("cp trace.jsonl before.jsonl");
+    let ignored = "--ignore '$.result..at' --ignore '$.result.tools[*].description'";
+    rehearse!(stage, &format!("rehearse verify trace.jsonl --update {ignored} -- sh server.sh 2 a new && cmp trace.jsonl before.jsonl"), @"
+    exit: 0
+    ----- stderr -----
+    3 as recorded, 0 different, 0 skipped
+    trace.jsonl stays as it was
+    ");
+    rehearse!(stage, &format!("rehearse verify trace.jsonl --update {ignored} -- sh server.sh 2 b new"), @r#"
+    exit: 0
+    ----- stdout -----
+    ~ tools/list
+      error: changed: the tool `now` (message 3)
+        $.title: expected "Ta", got "Tb"
+    ~ tools/call now
+      error: changed (message 5)
+        $.result.content[0].text: expected "a", got "b"
+        $.result.structuredContent.text: expected "a", got "b"
+    ----- stderr -----
+    1 as recorded, 2 different, 0 skipped
+    trace.jsonl has the live answers now
+    "#);
+    rehearse!(stage, "tr , '\\n' < before.jsonl > before.txt; tr , '\\n' < trace.jsonl | diff before.txt -", @r#"
+    exit: 1
+    ----- stdout -----
+    40,46c40,43
+    < "result":{"tools": [{"name": "now"
+    <  "description": "old"
+    <  "title": "Ta"
+    <  "inputSchema": {"type": "object"}}]}
+    < "layout":"{\"jsonrpc\": \"2.0\"
+    <  \"id\": #
+    <  \"result\": #}"}
+    ---
+    > "result":{"tools":[{"name":"now"
+    > "description":"old"
+    > "title":"Tb"
+    > "inputSchema":{"type":"object"}}]}}
+    58,64c55,58
+    < "result":{"content": [{"type": "text"
+    <  "text": "a"}]
+    <  "structuredContent": {"at": 1
+    <  "text": "a"}}
+    < "layout":"{\"jsonrpc\": \"2.0\"
+    <  \"id\": #
+    <  \"result\": #}"}
+    ---
+    > "result":{"content":[{"type":"text"
+    > "text":"b"}]
+    > "structuredContent":{"at":1
+    > "text":"b"}}}
+    "#);
+}

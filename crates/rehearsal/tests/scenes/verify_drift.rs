@@ -123,7 +123,7 @@ fn a_question_that_came_or_went_has_to_be_recorded_again() {
         hint: `--answer elicitation/create=JSON` answers what the recording does not
     ----- stderr -----
     2 as recorded, 1 different, 0 skipped
-    one.jsonl has the live answers now
+    one.jsonl stays as it was
     1 question of the server came or went: record those calls again
     ");
     rehearse!(stage, "rehearse verify two.jsonl --update -- rehearse mock one.mock.yaml", @"
@@ -133,7 +133,7 @@ fn a_question_that_came_or_went_has_to_be_recorded_again() {
       error: removed: the server no longer asks elicitation/create
     ----- stderr -----
     2 as recorded, 1 different, 0 skipped
-    two.jsonl has the live answers now
+    two.jsonl stays as it was
     1 question of the server came or went: record those calls again
     ");
 }

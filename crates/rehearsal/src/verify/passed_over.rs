@@ -1,0 +1,73 @@
+//! What does not count, and so stays as it was recorded.
+
+use rehearsal_core::json::{Places, RawJson};
+use rehearsal_core::message::{ErrorReply, Reply};
+use serde_json::{Value, json};
+
+/// The places of an answer that the user passes over; their paths begin at `result` or `error`.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PassedOver {
+    places: Places,
+}
+
+impl PassedOver {
+    /// These and one more. `Err` says what is wrong with it.
+    pub(super) fn and(self, path: &str) -> Result<PassedOver, String> {
+        Ok(PassedOver { places: self.places.and(path)? })
+    }
+
+    /// A live answer with what was recorded at these places.
+    pub(super) fn kept(&self, recorded: Option<&Reply>, live: Reply) -> Reply {
+        match (recorded, live) {
+            (Some(Reply::Result(recorded)), Reply::Result(live)) if !self.places.is_empty() => {
+                match (recorded.exact(), live.exact()) {
+                    (Ok(recorded), Ok(value)) => Reply::Result(RawJson::from_value(&self.result(recorded, value))),
+                    (Err(_), _) | (_, Err(_)) => Reply::Result(live),
+                }
+            }
+            (Some(Reply::Error(recorded)), Reply::Error(live)) if !self.places.is_empty() => {
+                Reply::Error(self.error(recorded, live))
+            }
+            (_, live) => live,
+        }
+    }
+
+    /// A live result with what was recorded at these places.
+    pub(super) fn result(&self, recorded: Value, live: Value) -> Value {
+        let mut live = json!({"result": live});
+        self.places.carry_over(&json!({"result": recorded}), &mut live);
+        live["result"].take()
+    }
+
+    fn error(&self, recorded: &ErrorReply, live: ErrorReply) -> ErrorReply {
+        let value = |error: &ErrorReply| {
+            let mut fields = json!({"code": error.code, "message": error.message});
+            if let Some(data) = error.data.as_ref().and_then(|data| data.exact().ok()) {
+                fields["data"] = data;
+            }
+            json!({"error": fields})
+        };
+        let mut kept = value(&live);
+        self.places.carry_over(&value(recorded), &mut kept);
+        let kept = &kept["error"];
+        ErrorReply {
+            code: kept["code"].as_i64().unwrap_or(live.code),
+            message: kept["message"].as_str().map_or(live.message, str::to_owned),
+            data: kept.get("data").map(RawJson::from_value),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_keeps_what_is_passed_over() {
+        let passed_over = PassedOver::default().and("$.error.data.at").unwrap();
+        let error = |code, at: u8| Reply::Error(ErrorReply::new(code, "no").with_data(&json!({"at": at, "x": at})));
+        let kept = passed_over.kept(Some(&error(-1, 1)), error(-2, 2));
+        assert_eq!(kept, Reply::Error(ErrorReply::new(-2, "no").with_data(&json!({"at": 1, "x": 2}))));
+        assert!(PassedOver::default().and("at").is_err());
+    }
+}
