@@ -10,6 +10,7 @@ use rehearsal_core::script::mock::write::{Draft, DraftAnswer, Offer, Says};
 use serde_json::{Map, Value, json};
 
 use super::beyond::beyond_rules;
+use super::completion::suggestions;
 use super::generated::Generated;
 use super::learned::{Answered, Learned, Request, Said};
 use super::listed::Listed;
@@ -143,7 +144,7 @@ impl Writer<'_> {
                 self.left_out.push(format!("what belongs to {written:?}, which cannot be read backwards"));
             }
             for variable in pattern.iter().flat_map(UriTemplate::variables) {
-                let values = self.completions("ref/resource", "uri", written, variable);
+                let values = suggestions(learned, "ref/resource", "uri", written, variable);
                 complete.extend((!values.is_empty()).then(|| (variable.clone(), values)));
             }
             for request in learned.requests_of(&Method::RESOURCES_READ) {
@@ -171,7 +172,7 @@ impl Writer<'_> {
             let arguments = listed.get("arguments").and_then(Value::as_array).into_iter().flatten();
             let arguments = arguments.filter_map(|argument| argument.get("name")?.as_str());
             let complete = arguments.filter_map(|argument| {
-                let values = self.completions("ref/prompt", "name", name, argument);
+                let values = suggestions(learned, "ref/prompt", "name", name, argument);
                 (!values.is_empty()).then(|| (argument.to_owned(), values))
             });
             let complete = complete.collect();
@@ -183,27 +184,6 @@ impl Writer<'_> {
             prompts.push(Offer { hidden, complete, ..Offer::new(listed, answers) });
         }
         prompts
-    }
-
-    /// Everything that was ever suggested.
-    fn completions(&self, kind: &str, key: &str, of: &str, argument: &str) -> Vec<String> {
-        let mut values: Vec<String> = Vec::new();
-        for request in self.learned.requests_of(&Method::COMPLETE) {
-            let (reference, asked) = (&request.params["ref"], &request.params["argument"]);
-            if reference["type"] != kind || reference[key] != of || asked["name"] != argument {
-                continue;
-            }
-            for answer in &request.answers {
-                let Said::Result(result) = &answer.said else { continue };
-                let suggested = result.get("completion").and_then(|it| it.get("values")).and_then(Value::as_array);
-                for value in suggested.into_iter().flatten().filter_map(Value::as_str) {
-                    if !values.iter().any(|known| known == value) {
-                        values.push(value.to_owned());
-                    }
-                }
-            }
-        }
-        values
     }
 
     /// The rules for requests with these arguments.

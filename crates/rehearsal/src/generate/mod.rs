@@ -5,6 +5,7 @@
 //! ```
 
 mod beyond;
+mod completion;
 mod fate;
 mod generated;
 mod learn;

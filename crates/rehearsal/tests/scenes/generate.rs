@@ -518,7 +518,7 @@ fn a_place_that_cannot_be_written_is_told() {
 fn whatever_is_not_in_what_is_generated_is_told() {
     let busy = include_str!("../../../../fixtures/traces/busy.journal");
     let stage = Stage::new().file("busy.journal", busy);
-    rehearse!(stage, "rehearse generate busy.journal --as mock >/dev/null", @"
+    rehearse!(stage, "rehearse generate busy.journal --as mock >/dev/null", @r#"
     exit: 0
     ----- stderr -----
     left out: a line on stderr
@@ -538,8 +538,8 @@ fn whatever_is_not_in_what_is_generated_is_told() {
     left out: what was said before resources/subscribe of file:///a was answered
     left out: what was said before resources/unsubscribe of file:///a was answered
     left out: what resources/subscribe of file:///no was answered with
-    left out: what completion/complete of `x` of none was answered with
-    ");
+    left out: what completion/complete of `x` of none was answered with for "y"
+    "#);
     rehearse!(stage, "rehearse generate busy.journal --as python >/dev/null", @"
     exit: 0
     ----- stderr -----

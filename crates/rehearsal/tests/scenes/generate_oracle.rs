@@ -194,3 +194,69 @@ fn what_was_taken_out_of_a_list_is_not_listed_and_answers() {
     left out: that c was not always in `tools`
     "#);
 }
+
+#[test]
+fn what_cannot_be_suggested_again_spoils_nothing_else() {
+    let complete = |typed: &str, context: Option<Value>| {
+        let mut params =
+            json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": typed}});
+        if let Some(context) = context {
+            params["context"] = context;
+        }
+        params
+    };
+    let values = |values: &[&str]| json!({"completion": {"values": values, "total": values.len(), "hasMore": false}});
+    let calls = [
+        ("prompts/list", json!({}), json!({"prompts": [{"name": "greet", "arguments": [{"name": "who"}]}]})),
+        ("completion/complete", complete("A", None), values(&["Ada", "Alan"])),
+        ("completion/complete", complete("", None), values(&["Ada", "Bob", "Alan"])),
+        ("completion/complete", complete("A", Some(json!({"arguments": {"z": "1"}}))), values(&["Ada in z"])),
+        ("completion/complete", complete("ob", None), values(&["Bob"])),
+        ("completion/complete", complete("x", None), values(&[])),
+        ("completion/complete", complete("b", None), json!({"completion": {"values": ["Bob"]}})),
+        ("completion/complete", complete("q", None), json!({"code": -32603, "message": "no"})),
+    ];
+    let capabilities = json!({"prompts": {"listChanged": true}, "completions": {}});
+    let stage = Stage::new().file("old.journal", &session(capabilities, &calls));
+    rehearse!(stage, ORACLE, @r#"
+    exit: 1
+    ----- stdout -----
+    ~ completion/complete greet
+      note: asked with {"name":"who","value":"A"}
+      error: changed (message 9)
+        $.result.completion.values: expected 1 element, got 2
+        $.result.completion.values[0]: expected "Ada in z", got "Ada"
+        $.result.completion.total: expected 1, got 2
+    ~ completion/complete greet
+      note: asked with {"name":"who","value":"ob"}
+      error: changed (message 11)
+        $.result.completion.values: expected 1 element, got 0
+        $.result.completion.total: expected 1, got 0
+    ~ completion/complete greet
+      note: asked with {"name":"who","value":"b"}
+      error: added (message 15)
+        $.result.completion.total: expected nothing, got 1
+        $.result.completion.hasMore: expected nothing, got false
+    ~ completion/complete greet
+      note: asked with {"name":"who","value":"q"}
+      error: removed (message 17)
+        $.error: missing, expected {"code":-32603,"message":"no"}
+      error: added (message 17)
+        $.result: expected nothing, got {"completion":{"values":[],"total":0,"hasMore":false}}
+    ----- stderr -----
+    left out: what completion/complete of `who` of greet was answered with for "A" in the context {"arguments":{"z":"1"}}
+    left out: what completion/complete of `who` of greet was answered with for "ob"
+    left out: `total` and `hasMore` of completions, which a mock counts by itself
+    left out: what completion/complete of `who` of greet was answered with for "q"
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    5 as recorded, 4 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+    rehearse!(stage, "grep -B 1 complete new.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+      - name: greet
+        arguments: [{ name: who, complete: [Ada, Bob, Alan] }]
+    ");
+}
