@@ -334,6 +334,7 @@ impl Mock {
             act @ (Act::Wait(_)
             | Act::Notify { .. }
             | Act::Tell(_)
+            | Act::EndListening(_)
             | Act::Ask(_)
             | Act::Pose(_)
             | Act::Hear(_)

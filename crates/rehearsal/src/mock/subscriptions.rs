@@ -44,15 +44,15 @@ impl Session {
 }
 
 /// `subscriptions/listen`: acknowledges what it can tell, then tells it until the client has heard enough.
-/// What was recorded after another client had begun to listen comes first.
+/// What was recorded after another client had begun to listen comes first. What it tells is heard by `ear`.
 pub(super) async fn listen(
     call: &Call,
     info: &Value,
     wanted: &Wanted,
     mut first: Option<Box<RecordedPlay>>,
+    ear: &mut Ear,
     revision: Revision,
 ) -> Option<Reply> {
-    let mut ear = call.session.server.news.listen();
     let accepted = on_subscription(json!({"notifications": wanted.accepted()}), &call.id);
     call.notify(Method::SUBSCRIPTION_ACKNOWLEDGED, &accepted).await;
     while let Some(act) = first.as_mut().and_then(|play| play.afterwards()) {
@@ -62,7 +62,9 @@ pub(super) async fn listen(
             Act::Tell(change) if wanted.includes(&change) => {
                 call.notify(change.method(), &on_subscription(change.params(), &call.id)).await;
             }
+            Act::EndListening(end) if end.ends(wanted) => return Some(Reply::Result(end.result(&call.id))),
             Act::Tell(_)
+            | Act::EndListening(_)
             | Act::Notify { .. }
             | Act::Ask(_)
             | Act::CloseStream { .. }
@@ -92,7 +94,8 @@ pub(super) async fn listen(
                 let params = running.task().told();
                 call.notify(Method::TASKS_NOTIFICATION, &on_subscription(params, &call.id)).await;
             }
-            News::Changed(_) | News::Task(_) => {}
+            News::Ended(end) if end.ends(wanted) => return Some(Reply::Result(end.result(&call.id))),
+            News::Changed(_) | News::Task(_) | News::Ended(_) => {}
         }
     }
 }

@@ -14,6 +14,7 @@ use std::io;
 use std::sync::Arc;
 
 use rehearsal_core::answer::{Asked, Change, Place, Recorded, RecordedPlay, Thing};
+use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::trace::{Inside, RequestKey};
 use serde_json::{Value, json};
@@ -44,9 +45,9 @@ impl Shared {
         let mut left = Recorded::clone(recorded);
         let session = left.session;
         let mut progress = self.progress();
-        left.things.retain(|thing| match thing.what {
-            Inside::Entry(_) => progress.tell(conversation, session, thing.seq()),
-            Inside::Call(_) => true,
+        left.things.retain(|thing| match &thing.what {
+            Inside::Call(call) if call.asker == Side::Server => true,
+            Inside::Call(_) | Inside::Entry(_) => progress.tell(conversation, session, thing.seq()),
         });
         *recorded = Arc::new(left);
         Ok(())
@@ -65,7 +66,8 @@ impl Shared {
             }
             if before.flags.is_protocol() {
                 let before = self.tape.recorded(number)?;
-                missed.extend(before.things.iter().filter(|thing| thing.told().is_some()).cloned());
+                let is_heard = |thing: &&Thing| thing.told().is_some() || thing.end_of_listening().is_some();
+                missed.extend(before.things.iter().filter(is_heard).cloned());
             }
         }
         // What came while this was in hand already is part of it.
@@ -78,6 +80,7 @@ impl Shared {
 
     /// What was told after somebody had subscribed, in whichever era, for a client that subscribes to these resources now.
     pub(super) fn subscribed(&self, asked: &Asked, uris: &[&str], key: RequestKey) -> io::Result<Option<RecordedPlay>> {
+        let listens = asked.method == Method::SUBSCRIPTIONS_LISTEN;
         let client = self.client(asked);
         let mut numbers = self.subscriptions(uris, client)?;
         if numbers.is_empty() && client.is_some() {
@@ -102,10 +105,13 @@ impl Shared {
                 Change::Resource(uri) => uris.contains(&uri.as_str()),
                 Change::Tools | Change::Prompts | Change::Resources | Change::Task(..) => true,
             };
-            let mut progress = self.progress();
-            let wanted = recorded.things.iter().filter(|thing| thing.change().is_some_and(is_wanted));
-            let untold = wanted.filter(|thing| progress.tell(asked.conversation, recorded.session, thing.seq()));
-            things.extend(untold.cloned());
+            let is_heard = |thing: &&Thing| match thing.change() {
+                Some(change) => is_wanted(change),
+                None => listens && thing.end_of_listening().is_some(),
+            };
+            let progress = self.progress();
+            let is_untold = |thing: &&Thing| !progress.is_told(asked.conversation, recorded.session, thing.seq());
+            things.extend(recorded.things.iter().filter(is_heard).filter(is_untold).cloned());
             drop(progress);
             if !things.is_empty() {
                 first.get_or_insert(recorded);
@@ -113,6 +119,15 @@ impl Shared {
         }
         let Some(first) = first else { return Ok(None) };
         things.sort_by_key(Thing::seq);
+        // Whoever listens again hears what comes after the end.
+        let mut progress = self.progress();
+        let mut is_over = false;
+        things.retain(|thing| {
+            let is_heard = !is_over && progress.tell(asked.conversation, first.session, thing.seq());
+            is_over |= thing.end_of_listening().is_some();
+            is_heard
+        });
+        drop(progress);
         things.iter_mut().for_each(|thing| (thing.place, thing.after) = (Place::After, None));
         let info = self.info_of(first.session, asked.terms.era())?;
         let recorded = Arc::new(Recorded { things, ..Recorded::clone(&first) });

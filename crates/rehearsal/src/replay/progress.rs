@@ -140,6 +140,11 @@ impl Progress {
         self.conversations.entry(conversation).or_default().told.insert((session, place))
     }
 
+    /// Whether what was said at a place of a session was told in a conversation.
+    pub(super) fn is_told(&self, conversation: u64, session: u32, place: u64) -> bool {
+        self.conversations.get(&conversation).is_some_and(|it| it.told.contains(&(session, place)))
+    }
+
     /// A question of a task was answered in a conversation, or is not worth asking any more.
     pub(super) fn answer(&mut self, conversation: u64, session: u32, task: &str, name: &str) {
         let answered = &mut self.conversations.entry(conversation).or_default().answered;

@@ -73,7 +73,7 @@ impl Tape {
         let call = exchange.span.call(self.text(exchange.span)?).ok_or_else(changed)?;
         let things = self.index.things(&exchange)?.into_iter().map(|thing| {
             let text = self.text(thing.span)?;
-            let what = match thing.is_call {
+            let what = match thing.is_call || thing.is_end {
                 true => thing.span.call(text).map(|call| Inside::Call(Box::new(call))),
                 false => thing.span.entry(text).map(Inside::Entry),
             };

@@ -119,3 +119,61 @@ async fn who_listens_to_one_resource_hears_of_no_other() {
     "#;
     hears(SUBSCRIBED, transcript).await;
 }
+
+/// The server ends a subscription that its client begins anew, once after a call and once before any.
+const ENDED: &str = r#"
+> {"id":"a","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["a:1"]},META}}
+< {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":["a:1"]},"_meta":{"io.modelcontextprotocol/subscriptionId":"a"}}}
+< {"id":"a","result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":"a"}}}
+> {"id":"b","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["a:1"]},META}}
+< {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":["a:1"]},"_meta":{"io.modelcontextprotocol/subscriptionId":"b"}}}
+< {"method":"notifications/resources/updated","params":{"uri":"a:1","_meta":{"io.modelcontextprotocol/subscriptionId":"b"}}}
+> {"id":1,"method":"tools/call","params":{"name":"one",META}}
+< {"id":1,"result":{"resultType":"complete","content":[]}}
+< {"method":"notifications/resources/updated","params":{"uri":"a:1","_meta":{"io.modelcontextprotocol/subscriptionId":"b"}}}
+< {"id":"b","result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":"b"}}}
+> {"id":2,"method":"tools/call","params":{"name":"two",META}}
+< {"id":2,"result":{"resultType":"complete","content":[]}}
+"#;
+
+#[tokio::test]
+async fn a_subscription_ends_where_it_once_ended() {
+    hears(ENDED, ENDED).await;
+    // It is this client's own that ends.
+    hears(ENDED, &ENDED.replace(r#""a""#, "7").replace(r#""b""#, r#""again""#)).await;
+    // Whoever made another call in between is told there.
+    let call = r#"
+    > {"id":3,"method":"tools/list","params":{META}}
+    < {"id":3,"result":{"resultType":"complete","tools":[]}}
+    > {"id":2,"#;
+    let listed = ENDED.replace(r#"> {"id":2,"#, call);
+    let (before, after) = listed.split_once(r#"< {"id":"b","result""#).unwrap();
+    let (end, after) = after.split_once("> {").unwrap();
+    let (list, after) = after.split_once("> {").unwrap();
+    let later = format!("{before}> {{{list}< {{\"id\":\"b\",\"result\"{end}> {{{after}");
+    hears(&later, &later).await;
+    let without = format!("{before}< {{\"id\":\"b\",\"result\"{end}> {{{after}");
+    let (first, second) = without.split_once(r#"< {"id":"b","result""#).unwrap();
+    let (end, call) = second.split_once("> {").unwrap();
+    let (call, answer) = call.split_once("< {").unwrap();
+    let missed = format!("{first}> {{{call}< {{\"id\":\"b\",\"result\"{end}< {{{answer}");
+    hears(&later, &missed).await;
+}
+
+#[tokio::test]
+async fn a_subscription_to_more_goes_on_and_so_does_one_that_ended_with_its_session() {
+    let more = r#"
+    > {"id":"a","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["a:1","a:2"]},META}}
+    < {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":["a:1","a:2"]},"_meta":{"io.modelcontextprotocol/subscriptionId":"a"}}}
+    > {"id":2,"method":"tools/call","params":{"name":"two",META}}
+    < {"id":2,"result":{"resultType":"complete","content":[]}}
+    "#;
+    let ended = ENDED.lines().take(4).chain(ENDED.lines().skip(11)).collect::<Vec<_>>().join("\n");
+    hears(&ended, more).await;
+    let last = LISTENED.to_owned() + r#"< {"id":"l","result":{"resultType":"complete"}}"#;
+    let again = r#"
+    > {"id":3,"method":"tools/call","params":{"name":"two",META}}
+    < {"id":3,"result":{"resultType":"complete","content":[]}}
+    "#;
+    hears(&last, &(LISTENED.to_owned() + again)).await;
+}

@@ -12,7 +12,7 @@ use super::recorded::{Recorded, Thing};
 use super::score::{Step, missed, score};
 use super::task::wanted_task;
 use super::unmatched::Unmatched;
-use crate::answer::{Act, Answer, Asked, Change, Provenance, Question, World};
+use crate::answer::{Act, Answer, Asked, Change, EndOfListening, Provenance, Question, World};
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code, meta};
 use crate::script::mock::{Delay, LogLevel};
@@ -161,6 +161,7 @@ impl RecordedPlay {
             let act = match step {
                 Step::Tell(change) => self.tell(change),
                 Step::Notify { method, params } => self.notified(method, params),
+                Step::EndListening(end) => self.end_listening(end),
                 Step::Wait(_)
                 | Step::Turn(_)
                 | Step::CloseStream
@@ -192,6 +193,7 @@ impl RecordedPlay {
                 Step::Turn(turn) => Some(Act::Turn(turn)),
                 Step::Notify { method, params } => self.notified(method, params),
                 Step::Tell(change) => self.tell(change),
+                Step::EndListening(end) => self.end_listening(end),
                 // No other version has streams that are come back to.
                 Step::CloseStream if self.asked.terms.revision == Revision::V2025_11_25 => {
                     Some(Act::CloseStream { retry: None })
@@ -224,6 +226,7 @@ impl RecordedPlay {
                     Some(_) | None => self.notified(method, params),
                 },
                 Step::Tell(change) => self.tell(change),
+                Step::EndListening(end) => self.end_listening(end),
                 Step::Ask(questions) if self.asked.terms.era() == Era::Legacy => self.possible(questions),
                 Step::CloseStream
                 | Step::Ask(_)
@@ -268,6 +271,11 @@ impl RecordedPlay {
     fn tell(&mut self, change: Change) -> Option<Act> {
         self.told = true;
         change.is_in(self.asked.terms.revision).then_some(Act::Tell(change))
+    }
+
+    /// The end of subscriptions, which only 2026-07-28 has.
+    fn end_listening(&self, end: Box<EndOfListening>) -> Option<Act> {
+        (self.asked.terms.era() == Era::Modern).then_some(Act::EndListening(end))
     }
 
     /// A notification for this client, if it wants it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::answer::{Change, Question};
+use crate::answer::{Change, EndOfListening, Question};
 use crate::exchange::Side;
 use crate::message::{Method, Notification, Reply};
 use crate::protocol::{Revision, code};
@@ -58,7 +58,10 @@ impl Thing {
     pub fn seq(&self) -> u64 {
         match &self.what {
             Inside::Entry(entry) => entry.seq,
-            Inside::Call(call) => call.request.seq,
+            Inside::Call(call) => match (call.asker, &call.response) {
+                (Side::Client, Some(end)) => end.seq,
+                (Side::Client | Side::Server, _) => call.request.seq,
+            },
         }
     }
 
@@ -69,6 +72,14 @@ impl Thing {
                 message.as_notification()
             }
             Inside::Entry(_) | Inside::Call(_) => None,
+        }
+    }
+
+    /// The end of a subscription, where it is one.
+    pub fn end_of_listening(&self) -> Option<EndOfListening> {
+        match &self.what {
+            Inside::Call(call) if call.asker == Side::Client => EndOfListening::of(call),
+            Inside::Call(_) | Inside::Entry(_) => None,
         }
     }
 

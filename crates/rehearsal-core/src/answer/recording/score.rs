@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::recorded::{Place, Recorded, Thing};
-use crate::answer::{Change, Question, Turn};
+use crate::answer::{Change, EndOfListening, Question, Turn};
 use crate::exchange::Side;
 use crate::message::{Message, Method};
 use crate::trace::{Call, Entry, Inside, Placed, What};
@@ -22,6 +22,8 @@ pub(super) enum Step {
     Notify { method: Method, params: Value },
     /// The server told something to those who wanted to know.
     Tell(Change),
+    /// The server ended a subscription.
+    EndListening(Box<EndOfListening>),
     /// The server closed the stream, and the client came back.
     CloseStream,
     /// The server asked.
@@ -51,6 +53,7 @@ impl Step {
             | Step::Turn(_)
             | Step::Notify { .. }
             | Step::Tell(_)
+            | Step::EndListening(_)
             | Step::CloseStream
             | Step::Hear(_)
             | Step::Withdraw(_)
@@ -83,11 +86,12 @@ pub(super) fn score(rounds: &[Arc<Recorded>]) -> (Vec<Step>, Vec<Step>) {
 
 /// What was said before an exchange, to a client that may not have asked for it.
 pub(super) fn missed(things: &[Thing]) -> Vec<Step> {
-    let step = |thing: &Thing| match (thing.change(), thing.told()?) {
+    let step = |thing: &Thing| match (thing.change(), thing.told()) {
         (Some(change @ Change::Resource(_)), _) => Some(Step::Tell(change)),
         // Of a request that this client did not make.
-        (_, told) if told.method == Method::PROGRESS => None,
-        (_, told) => {
+        (_, Some(told)) if told.method == Method::PROGRESS => None,
+        (_, None) => thing.end_of_listening().map(|end| Step::EndListening(Box::new(end))),
+        (_, Some(told)) => {
             let params = told.params.as_ref().and_then(|params| params.exact().ok()).unwrap_or_default();
             Some(Step::Notify { method: told.method.clone(), params })
         }
@@ -130,7 +134,13 @@ impl Writing {
                     }
                     self.steps.push(Step::Ask(questions));
                 }
-                Inside::Call(_) => {}
+                Inside::Call(call) => {
+                    if let (Some(end), Some(response)) = (thing.end_of_listening(), &call.response) {
+                        self.hear_before(response.seq);
+                        self.take_time(response, thing.after);
+                        self.steps.push(Step::EndListening(Box::new(end)));
+                    }
+                }
             }
         }
     }

@@ -146,6 +146,7 @@ impl Session {
                 None => {}
             }
         }
+        call.ended(asked).into_iter().for_each(|end| self.leave(end));
         self.things.entry(number).or_default().append(&mut things);
         if asked.answered != Answered::Never && !asked.listens {
             let end = call.tie.settled();
@@ -163,6 +164,8 @@ impl Session {
 
     /// The session is over.
     fn finish(mut self, all: &mut Collection) {
+        // Subscriptions end with their session, so those that ended last ended because it did.
+        self.free.retain(|_, record| !record.is_end);
         self.settle(all, u64::MAX);
         while let Some((number, _)) = self.open.pop() {
             self.close(all, number);

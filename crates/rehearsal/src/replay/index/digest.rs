@@ -122,8 +122,14 @@ impl Digest {
         (is_its_own && is_early).then(|| self.record(false))
     }
 
+    /// The end of a subscription, where this is one that was answered.
+    pub(super) fn ended(&self, asked: &Asked) -> Option<ThingRecord> {
+        let is_ended = asked.listens && asked.answered != Answered::Never;
+        is_ended.then(|| ThingRecord { seq: self.tie.settled(), is_end: true, ..self.record(false) })
+    }
+
     fn record(&self, is_call: bool) -> ThingRecord {
-        ThingRecord { span: self.span, seq: self.tie.seq(), after: NOWHERE, is_call, is_late: false }
+        ThingRecord { span: self.span, seq: self.tie.seq(), after: NOWHERE, is_call, is_late: false, is_end: false }
     }
 }
 

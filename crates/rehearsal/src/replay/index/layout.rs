@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// What the file begins with; the number is that of the layout.
-pub(super) const MAGIC: [u8; 16] = *b"rehearse index 3";
+pub(super) const MAGIC: [u8; 16] = *b"rehearse index 4";
 /// No exchange, no request.
 pub(super) const NONE: u32 = u32::MAX;
 /// Likewise.
@@ -231,6 +231,8 @@ pub(in crate::replay) struct ThingRecord {
     pub(in crate::replay) is_call: bool,
     /// Whether it comes after the answer.
     pub(in crate::replay) is_late: bool,
+    /// Whether it is the end of a subscription.
+    pub(in crate::replay) is_end: bool,
 }
 
 impl ThingRecord {
@@ -245,16 +247,16 @@ impl ThingRecord {
         out.extend_from_slice(&self.seq.to_le_bytes());
         out.extend_from_slice(&self.after.to_le_bytes());
         out.extend_from_slice(&self.span.length.to_le_bytes());
-        out.extend_from_slice(&[self.span.format, self.is_call.into(), self.is_late.into()]);
+        out.extend_from_slice(&[self.span.format, self.is_call.into(), self.is_late.into(), self.is_end.into()]);
         out.resize(before + THING, 0);
     }
 
     pub(super) fn read(bytes: &[u8]) -> ThingRecord {
         let mut from = Bytes(bytes);
         let (offset, seq, after, length) = (from.u64(), from.u64(), from.u64(), from.u32());
-        let [format, is_call, is_late] = from.array();
+        let [format, is_call, is_late, is_end] = from.array();
         let span = Span { offset, length, format };
-        ThingRecord { span, seq, after, is_call: is_call != 0, is_late: is_late != 0 }
+        ThingRecord { span, seq, after, is_call: is_call != 0, is_late: is_late != 0, is_end: is_end != 0 }
     }
 }
 
