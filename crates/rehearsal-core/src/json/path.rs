@@ -88,6 +88,11 @@ impl Path {
         self.segments.is_empty()
     }
 
+    /// Whether this is `other` or a place below it.
+    pub fn is_within(&self, other: &Path) -> bool {
+        self.segments.starts_with(&other.segments)
+    }
+
     /// What is at this place, if anything.
     pub fn lookup<'value>(&self, value: &'value Value) -> Option<&'value Value> {
         self.segments.iter().try_fold(value, |value, segment| segment.step(value))

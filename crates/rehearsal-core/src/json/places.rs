@@ -3,6 +3,8 @@
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
+use super::Path;
+
 /// Places that do not count, each a JSONPath such as `$.result.content[*].text` or `$..timestamp`.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
@@ -35,18 +37,45 @@ impl Places {
         }
     }
 
-    /// Makes a value have at these places what another one has there, or nothing where that has nothing.
+    /// Takes out of its objects what is at these places; what is in an array stays, and so do the indexes.
+    pub fn take_out_members(&self, value: &mut Value) {
+        for (_, path) in &self.paths {
+            for place in pointers(path, value).iter().rev() {
+                if !split(place).is_some_and(|(parent, _)| value.pointer(parent).is_some_and(Value::is_array)) {
+                    remove(value, place);
+                }
+            }
+        }
+    }
+
+    /// Where these places are in a value.
+    pub fn located(&self, value: &Value) -> Vec<Path> {
+        let of = |(_, path): &(String, JsonPath)| pointers(path, value);
+        self.paths.iter().flat_map(of).map(|pointer| Path::from_pointer(&pointer, value)).collect()
+    }
+
+    /// Makes a value have at these places what another one has there, or nothing where that has nothing. Where elements
+    /// came to an array or went, an index does not say which one is meant: then those that both have stay.
     pub fn carry_over(&self, from: &Value, to: &mut Value) {
         for (_, path) in &self.paths {
             let new: Vec<String> = pointers(path, to).into_iter().filter(|it| from.pointer(it).is_none()).collect();
             new.iter().rev().for_each(|place| remove(to, place));
             for place in pointers(path, from) {
-                if let Some(value) = from.pointer(&place) {
+                let is_moved = || split(&place).is_some_and(|(parent, _)| differ_in_length(from, to, parent));
+                if let Some(value) = from.pointer(&place)
+                    && (to.pointer(&place).is_none() || !is_moved())
+                {
                     put(to, &place, value.clone());
                 }
             }
         }
     }
+}
+
+/// Whether one of two arrays has more elements.
+fn differ_in_length(one: &Value, other: &Value, pointer: &str) -> bool {
+    let length = |value: &Value| value.pointer(pointer).and_then(Value::as_array).map(Vec::len);
+    length(one) != length(other)
 }
 
 fn pointers(path: &JsonPath, value: &Value) -> Vec<String> {
@@ -113,5 +142,18 @@ mod tests {
         let mut to = json!({"list": [{"t": 9, "x": 9}, 9], "b": {"t": 9}, "a": {}, "more": [8, 9]});
         places.carry_over(&from, &mut to);
         assert_eq!(to, json!({"list": [{"t": 1, "x": 9}, 9, 3], "b": {}, "a": {"t": 5}, "more": [8]}));
+    }
+
+    #[test]
+    fn members_are_taken_out_and_elements_are_found() {
+        let places = Places::default().and("$.list[0]").unwrap().and("$..t").unwrap();
+        let mut value = json!({"list": [{"t": 1, "u": 2}, 3], "t": 2});
+        let located: Vec<_> = places.located(&value).iter().map(ToString::to_string).collect();
+        assert_eq!(located, ["$.list[0]", "$.t", "$.list[0].t"]);
+        places.take_out_members(&mut value);
+        assert_eq!(value, json!({"list": [{"u": 2}, 3]}));
+        let mut moved = json!({"list": [8, 9, 3]});
+        places.carry_over(&json!({"list": [9, 3]}), &mut moved);
+        assert_eq!(moved, json!({"list": [8, 9, 3]}));
     }
 }

@@ -4,6 +4,8 @@ use rehearsal_core::json::{Places, RawJson};
 use rehearsal_core::message::{ErrorReply, Reply};
 use serde_json::{Value, json};
 
+use super::drift::{Drifted, drifted};
+
 /// The places of an answer that the user passes over; their paths begin at `result` or `error`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PassedOver {
@@ -14,6 +16,15 @@ impl PassedOver {
     /// These and one more. `Err` says what is wrong with it.
     pub(super) fn and(self, path: &str) -> Result<PassedOver, String> {
         Ok(PassedOver { places: self.places.and(path)? })
+    }
+
+    /// What differs between two answers elsewhere.
+    pub(super) fn drifted(&self, mut before: Value, mut after: Value) -> Vec<Drifted> {
+        // An element that is passed over is not taken out: whatever stands behind it would have another place.
+        let (was, is) = (self.places.located(&before), self.places.located(&after));
+        self.places.take_out_members(&mut before);
+        self.places.take_out_members(&mut after);
+        drifted(&before, &after).into_iter().filter(|drifted| !drifted.is_within(&was, &is)).collect()
     }
 
     /// A live answer with what was recorded at these places.

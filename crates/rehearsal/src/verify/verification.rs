@@ -10,7 +10,7 @@ use rehearsal_core::report::{Case, Finding, Place, Report, Verdict};
 use rehearsal_core::trace::{Call, Compare, Moment, Part};
 use serde_json::{Value, json};
 
-use super::drift::differences;
+use super::drift::told;
 use super::noise::Noise;
 use super::passed_over::PassedOver;
 use super::plan::{Plan, Step, any_time, asked_with, called, input_requests, params, reply};
@@ -46,6 +46,9 @@ pub fn changed_questions(report: &Report) -> usize {
 /// connection of its own.
 #[derive(Debug)]
 pub struct Verification {
+    /// What counts of any answer.
+    stable: Compare,
+    /// The same without what the user passes over.
     pub(super) compare: Compare,
     pub(super) passed_over: PassedOver,
     redaction: Redaction,
@@ -90,9 +93,11 @@ impl Found {
 impl Verification {
     /// Compares what `title` has recorded, in the recorded version where `protocol` leaves that open.
     pub fn new(title: &str, protocol: Protocol) -> Verification {
-        let compare = VOLATILE.iter().try_fold(Compare::default(), |compare, path| compare.ignore(path));
+        let stable = VOLATILE.iter().try_fold(Compare::default(), |compare, path| compare.ignore(path));
+        let stable = stable.unwrap_or_default();
         Verification {
-            compare: compare.unwrap_or_default(),
+            compare: stable.clone(),
+            stable,
             passed_over: PassedOver::default(),
             redaction: Redaction::standard(),
             protocol,
@@ -294,7 +299,7 @@ impl Verification {
         let spoken = self.spoken(client.revision());
         // Only the answers are compared: what was asked is what we have sent.
         let without_params = |call: &Call| {
-            let mut view = self.compare.view(call);
+            let mut view = self.stable.view(call);
             view.as_object_mut().map(|view| view.shift_remove("params"));
             view
         };
@@ -309,7 +314,7 @@ impl Verification {
         let before = recorded.as_ref().map_or_else(|| answered.clone(), |reply| shaped(answered, reply));
         let (before, after) = (clean(&before), clean(&shaped(answered, live)));
         let (before, after) = (without_params(&before), without_params(&after));
-        let findings = differences(&before, &after, None, Some(&place(asked)));
+        let findings = told(&self.passed_over.drifted(before, after), None, Some(&place(asked)));
         let live = spoken.as_recorded(live, &method, client.server_info());
         Found::of(findings, || vec![(answered.clone(), self.passed_over.kept(recorded.as_ref(), live))])
     }

@@ -39,9 +39,9 @@ fn schemas_and_annotations_are_part_of_the_surface_and_order_is_not() {
       error: added: the tool `write` (message 2)
         $.inputSchema.properties.text.maxLength: expected nothing, got 80
         $.inputSchema.properties.tag: expected nothing, got {"type":"string"}
+        $.inputSchema.required[1]: expected nothing, got "tag"
         $.annotations.idempotentHint: expected nothing, got true
       error: changed: the tool `write` (message 2)
-        $.inputSchema.required: expected 1 element, got 2
         $.outputSchema.properties.id.type: expected "integer", got "string"
         $.annotations.destructiveHint: expected false, got true
     ----- stderr -----
@@ -153,6 +153,37 @@ fn what_a_server_says_that_is_no_message_is_told_unless_it_was_recorded() {
     3 as recorded, 0 different, 0 skipped
     ");
     rehearse!(stage, "rehearse verify noisy.jsonl -- sh noisy.sh", @"
+    exit: 0
+    ----- stderr -----
+    3 as recorded, 0 different, 0 skipped
+    ");
+}
+
+#[test]
+fn an_element_that_came_or_went_is_told_with_its_place() {
+    let mock = |texts: &str, list: &str| {
+        let answer = format!("{{ content: [{texts}], structured_content: {{ list: {list} }} }}");
+        format!("server: {{ name: lists, version: '1' }}\ntools: [{{ name: get, answers: [{answer}] }}]\n")
+    };
+    let text = |text: &str| format!("{{ type: text, text: {text} }}");
+    let (one, two) = (text("one"), format!("{}, {}", text("zero"), text("one")));
+    let stage = Stage::new().file("before.mock.yaml", &mock(&one, "[1, 2, 3, 4]"));
+    let stage = stage.file("after.mock.yaml", &mock(&two, "[1, 3, 4]"));
+    stage.play("rehearse call get -- rehearse record -q -o trace.jsonl -- rehearse mock before.mock.yaml");
+    rehearse!(stage, "rehearse verify trace.jsonl -- rehearse mock after.mock.yaml", @r#"
+    exit: 1
+    ----- stdout -----
+    ~ tools/call get
+      error: removed (message 4)
+        $.result.structuredContent.list[1]: missing, expected 2
+      error: added (message 4)
+        $.result.content[0]: expected nothing, got {"type":"text","text":"zero"}
+    ----- stderr -----
+    2 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+    let ignored = "--ignore '$.result.structuredContent.list[1]' --ignore '$.result.content[0]'";
+    rehearse!(stage, &format!("rehearse verify trace.jsonl {ignored} -- rehearse mock after.mock.yaml"), @"
     exit: 0
     ----- stderr -----
     3 as recorded, 0 different, 0 skipped
