@@ -321,8 +321,8 @@ impl Replay {
         for word in &self.matchers {
             let wrong = |why| ReplayFailure::Matcher { word: word.clone(), why };
             let (path, matcher) = word.split_once('=').ok_or_else(|| wrong("there is no `=` in it".to_owned()))?;
-            let written = serde_json::from_str(matcher).unwrap_or_else(|_| Value::from(matcher));
-            let matcher = Matcher::parse(&written).map_err(|error| wrong(error.to_string()))?;
+            let matcher =
+                Matcher::parse(&written(matcher).map_err(&wrong)?).map_err(|error| wrong(error.to_string()))?;
             likeness = likeness.ignore(path).map_err(|why| no_path("--match", path, why))?;
             matchers.push(Matcher::at(path, matcher).map_err(|error| wrong(error.to_string()))?);
         }
@@ -425,6 +425,23 @@ impl Replay {
             }
         }
         Ok(())
+    }
+}
+
+/// A matcher as it was written: JSON, or a text that needs no quotes. `Err` says where JSON that was begun is none.
+///
+/// ```text
+/// not JSON: EOF while parsing an object, at column 17 of {"type":"integer"
+/// ```
+fn written(matcher: &str) -> Result<Value, String> {
+    match serde_json::from_str(matcher) {
+        Ok(value) => Ok(value),
+        Err(error) if matcher.trim_start().starts_with(['{', '[']) => {
+            let (words, column) = (error.to_string(), error.column());
+            let why = words.split(" at line").next().unwrap_or_default();
+            Err(format!("not JSON: {why}, at column {column} of {matcher}"))
+        }
+        Err(_) => Ok(Value::from(matcher)),
     }
 }
 

@@ -346,6 +346,18 @@ fn what_is_wrong_with_the_words_or_the_recording_has_a_hint() {
     error: --match now: not a JSONPath: at position 0, parser error
     hint: a path begins with `$`: $.params.arguments.now, or $..timestamp for all of them
     ");
+    rehearse!(stage, r#"rehearse replay trace.jsonl --match '$.params.arguments.now={"type":"integer"'"#, @r#"
+    exit: 2
+    ----- stderr -----
+    error: --match $.params.arguments.now={"type":"integer": not JSON: EOF while parsing an object, at column 17 of {"type":"integer"
+    hint: write it like --match '$.params.arguments.city={"matches": "^O"}'
+    "#);
+    rehearse!(stage, r#"rehearse replay trace.jsonl --match '$.params.arguments.now=[1,2' < /dev/null"#, @r#"
+    exit: 2
+    ----- stderr -----
+    error: --match $.params.arguments.now=[1,2: not JSON: EOF while parsing a list, at column 4 of [1,2
+    hint: write it like --match '$.params.arguments.city={"matches": "^O"}'
+    "#);
     rehearse!(stage, "rehearse replay trace.jsonl --match now", @r#"
     exit: 2
     ----- stderr -----
