@@ -49,26 +49,40 @@ impl Listing {
     /// What was added, removed or changed. The order does not count.
     pub(super) fn differences(self, before: &[Value], after: &[Value], place: &Place) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let named = |item: &Value| self.name(item).to_owned();
-        for item in before {
-            let (what, name) = (self.what, named(item));
-            match after.iter().find(|other| named(other) == name) {
-                None => {
+        let what = self.what;
+        // One that is listed twice stands against another one of its name, if there is one.
+        let like = |items: &[Value], name: &str, nth: usize| {
+            items.iter().filter(|item| self.name(item) == name).nth(nth).cloned()
+        };
+        let earlier = |items: &[Value], name: &str| items.iter().filter(|item| self.name(item) == name).count();
+        for (at, item) in before.iter().enumerate() {
+            let name = self.name(item);
+            let nth = earlier(&before[..at], name);
+            match (like(after, name, nth), nth + 1) {
+                (Some(other), _) => {
+                    let about = format!("the {what} `{name}`");
+                    findings.extend(differences(item, &other, Some(&about), Some(place)));
+                }
+                (None, 1) => {
                     let finding = Finding::error(format!("removed: the {what} `{name}` is no longer listed"));
                     findings.push(finding.at(place.clone()));
                 }
-                Some(other) => {
-                    let about = format!("the {what} `{name}`");
-                    findings.extend(differences(item, other, Some(&about), Some(place)));
+                (None, times) => {
+                    let finding = format!("removed: the {what} `{name}` is no longer listed {times} times");
+                    findings.push(Finding::error(finding).at(place.clone()));
                 }
             }
         }
-        for item in after {
-            let (what, name) = (self.what, named(item));
-            if !before.iter().any(|other| named(other) == name) {
-                let finding = Finding::error(format!("added: the {what} `{name}` was not listed before"));
-                findings.push(finding.at(place.clone()));
-            }
+        for (at, item) in after.iter().enumerate() {
+            let name = self.name(item);
+            let nth = earlier(&after[..at], name);
+            let finding = match (like(before, name, nth), nth + 1) {
+                (Some(_), _) => continue,
+                (None, 1) => Finding::error(format!("added: the {what} `{name}` was not listed before")),
+                (None, times) => Finding::error(format!("added: the {what} `{name}` is listed {times} times"))
+                    .hint(format!("clients know a {what} by its {}, and take one of them or refuse both", self.key)),
+            };
+            findings.push(finding.at(place.clone()));
         }
         findings
     }
@@ -94,5 +108,18 @@ mod tests {
                 "error: added: the tool `d` was not listed before (message 3)",
             ]
         );
+    }
+
+    #[test]
+    fn what_is_listed_twice_is_told_unless_it_was() {
+        let (once, twice) = ([json!({"name": "a"})], [json!({"name": "a"}), json!({"name": "a", "title": "A"})]);
+        let listing = Listing::of(&Method::TOOLS_LIST).unwrap();
+        let messages = |before: &[Value], after: &[Value]| -> Vec<String> {
+            let found = listing.differences(before, after, &Place::Message { sequence: 3 });
+            found.into_iter().map(|finding| finding.message).collect()
+        };
+        assert_eq!(messages(&once, &twice), ["added: the tool `a` is listed 2 times"]);
+        assert_eq!(messages(&twice, &once), ["removed: the tool `a` is no longer listed 2 times"]);
+        assert!(messages(&twice, &twice).is_empty());
     }
 }

@@ -189,3 +189,35 @@ fn an_element_that_came_or_went_is_told_with_its_place() {
     3 as recorded, 0 different, 0 skipped
     ");
 }
+
+/// A server that speaks this version and lists these tools.
+fn speaking(version: &str, tools: &str) -> String {
+    format!(
+        r#"read initialize
+echo '{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"{version}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"s","version":"1"}}}}}}'
+read initialized
+read list
+echo '{{"jsonrpc":"2.0","id":2,"result":{{"tools":[{tools}]}}}}'
+cat > /dev/null
+"#
+    )
+}
+
+const TOOL: &str = r#"{"name":"a","inputSchema":{"type":"object"}}"#;
+
+#[test]
+fn a_tool_that_is_listed_twice_is_told() {
+    let (once, twice) = (speaking("2025-11-25", TOOL), speaking("2025-11-25", &format!("{TOOL},{TOOL}")));
+    let stage = Stage::new().file("once.sh", &once).file("twice.sh", &twice);
+    stage.play("rehearse list --protocol legacy -- rehearse record -q -o trace.jsonl -- sh once.sh");
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh twice.sh", @"
+    exit: 1
+    ----- stdout -----
+    ~ tools/list
+      error: added: the tool `a` is listed 2 times (message 3)
+        hint: clients know a tool by its name, and take one of them or refuse both
+    ----- stderr -----
+    1 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    ");
+}
