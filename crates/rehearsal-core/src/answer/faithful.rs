@@ -44,6 +44,15 @@ pub fn faithful(
     Ok(if wanted == follows { without } else { draft })
 }
 
+/// The same draft, but a mock of it says that it can do what `capabilities` say and nothing else.
+pub fn declaring(draft: Draft, capabilities: &Map<String, Value>) -> Result<Draft, Vec<ScriptError>> {
+    let follows = compiled(&Draft { capabilities: Map::new(), ..draft.clone() })?.capabilities;
+    let said = capabilities.iter().filter(|(key, value)| follows.get(*key) != Some(value));
+    let said = said.map(|(key, value)| (key.clone(), value.clone()));
+    let more = follows.keys().filter(|key| !capabilities.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+    Ok(Draft { capabilities: said.chain(more).collect(), ..draft })
+}
+
 fn lists(draft: &mut Draft) -> [(&'static str, &mut Vec<Offer>); 4] {
     [
         ("tools", &mut draft.tools),

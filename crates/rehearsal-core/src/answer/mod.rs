@@ -48,7 +48,7 @@ mod wanted;
 pub use act::{Act, Change, Turn, World};
 pub use asked::Asked;
 pub use begin::{AboutTask, Begun, Performance};
-pub use faithful::faithful;
+pub use faithful::{declaring, faithful};
 pub use journal::{CallJournal, CallOutcome, Called, ExpectedCall, UnmetCall};
 pub use mock::{Mock, ReadBeside, Source};
 pub use play::Play;

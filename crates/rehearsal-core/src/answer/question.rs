@@ -184,6 +184,9 @@ impl QuestionDraft {
     /// The question for one request.
     pub(super) fn render(&self, terms: &Terms, templates: &Templates, scope: &Scope<'_>) -> Result<Question, String> {
         let mut params = self.params.render(templates, scope)?;
+        if self.asks == Asks::Form && terms.revision < Revision::V2025_11_25 {
+            params.as_object_mut().and_then(|params| params.shift_remove("mode"));
+        }
         if self.asks == Asks::Url && terms.revision == Revision::V2025_11_25 {
             params["elicitationId"] = self.elicitation_id.as_deref().unwrap_or(&self.name).into();
         }
@@ -316,6 +319,9 @@ fn elicitation(written: &Elicitation, fields: &mut Fields, at: Span, shop: &mut 
             Asks::Url
         }
         None => {
+            if written.mode.is_some() {
+                fields.fixed("mode", "form");
+            }
             fields.draft("message", message);
             let empty = || json!({"type": "object", "properties": {}});
             let schema = written.requested_schema.as_ref().map_or_else(empty, |schema| schema.written.clone());

@@ -5,7 +5,7 @@
 //!                   ──► calls ──► rounds joined, volatile parts taken out ──► distinct requests, answers in order
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
@@ -34,6 +34,8 @@ pub struct Learner {
     known: HashMap<RequestKey, usize>,
     /// Rounds of 2026-07-28 that the client has to come back for, by request and state.
     rounds: HashMap<(RequestKey, Option<String>), Vec<Round>>,
+    /// Capabilities that some session declared otherwise.
+    undeclared: BTreeSet<String>,
     bytes: usize,
     /// Of every recorded thing.
     account: Account,
@@ -169,7 +171,8 @@ impl Learner {
             self.learned.server.clone_from(info);
         }
         if let Some(capabilities) = result.get("capabilities").and_then(Value::as_object) {
-            self.learned.capabilities.clone_from(capabilities);
+            let differ = self.learned.declares(capabilities);
+            self.undeclared.extend(differ);
         }
         if let Some(instructions) = result.get("instructions").and_then(Value::as_str) {
             self.learned.instructions = Some(instructions.to_owned());
@@ -255,6 +258,10 @@ impl Learner {
         self.close();
         let lists: Vec<_> = self.learned.lists().iter().flat_map(|listed| listed.left_out()).collect();
         lists.into_iter().for_each(|words| self.more.enter(Fate::LeftOut(words), 1));
+        for key in &self.undeclared {
+            self.more
+                .enter(Fate::left_out(format!("that the capability `{key}` was not always declared like that")), 1);
+        }
         self.learned.left_out = self.account.words();
         self.learned.left_out.extend(self.more.words());
         self.learned

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rehearsal_core::answer::UriTemplate;
+use rehearsal_core::answer::{UriTemplate, declaring};
 use rehearsal_core::message::{ErrorReply, Method};
 use rehearsal_core::protocol::code;
 use rehearsal_core::script::mock::Validate;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::beyond::beyond_rules;
 use super::completion::suggestions;
 use super::generated::Generated;
-use super::learned::{Answered, Learned, Request, Said};
+use super::learned::{Answered, Learned, Request};
 use super::listed::Listed;
 use super::mock_answer::answer;
 use super::rule_name::RuleNames;
@@ -39,7 +39,7 @@ impl Writer<'_> {
         let mut server = self.learned.server.clone();
         server.insert("name".to_owned(), self.learned.name().into());
         server.insert("version".to_owned(), self.learned.version().into());
-        let mut draft = Draft {
+        let draft = Draft {
             comment,
             server: Some(server.into()),
             instructions: self.learned.instructions.clone(),
@@ -51,40 +51,30 @@ impl Writer<'_> {
             prompts: self.prompts(),
             ..Draft::default()
         };
-        draft.capabilities = self.capabilities(&draft);
+        let draft = self.declaring(draft);
         self.left_out.extend(beyond_rules(self.learned, &draft));
         draft
     }
 
-    /// What does not follow from what is offered; `null` takes away what would follow.
-    fn capabilities(&mut self, draft: &Draft) -> Map<String, Value> {
-        let mut all = Map::new();
-        if self.learned.capabilities.is_empty() {
-            return all;
-        }
-        let has_resources = !draft.resources.is_empty() || !draft.resource_templates.is_empty();
-        let offered = [
-            ("tools", !draft.tools.is_empty(), &["listChanged"][..]),
-            ("resources", has_resources, &["subscribe", "listChanged"]),
-            ("prompts", !draft.prompts.is_empty(), &["listChanged"]),
-        ];
-        for (key, value) in &self.learned.capabilities {
+    /// A draft that declares what was recorded.
+    fn declaring(&mut self, draft: Draft) -> Draft {
+        let Some(recorded) = &self.learned.capabilities else { return draft };
+        let mut wanted = Map::new();
+        for (key, value) in recorded {
             if key == "tasks" || key == "extensions" {
                 // The extension of tasks comes with tasks, which a mock from a recording has none of.
                 self.left_out.push(format!("the capability `{key}`"));
-            } else if !offered.iter().any(|(name, is, _)| name == key && *is) {
-                all.insert(key.clone(), value.clone());
+            } else {
+                wanted.insert(key.clone(), value.clone());
             }
         }
-        for (key, _, parts) in offered.iter().filter(|(_, is_offered, _)| *is_offered) {
-            let declared = self.learned.capabilities.get(*key);
-            let said = |part: &&str| declared.and_then(|it| it.get(*part)).and_then(Value::as_bool) == Some(true);
-            if !parts.iter().all(said) {
-                let parts: Map<_, _> = parts.iter().map(|part| ((*part).to_owned(), said(part).into())).collect();
-                all.insert((*key).to_owned(), parts.into());
-            }
+        // Where it cannot be read again, whoever reads it is told why.
+        let mut draft = declaring(draft.clone(), &wanted).unwrap_or(Draft { capabilities: wanted, ..draft });
+        if ["tasks", "extensions"].iter().any(|key| recorded.contains_key(*key)) {
+            // Those of a mock, where it has any.
+            draft.capabilities.retain(|key, _| key != "tasks" && key != "extensions");
         }
-        all
+        draft
     }
 
     fn tools(&mut self) -> Vec<Offer> {

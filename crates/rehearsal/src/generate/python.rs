@@ -67,7 +67,12 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
 
 /// Whether the server declared that its resources can be subscribed to.
 pub(super) fn subscribes(learned: &Learned) -> bool {
-    learned.capabilities.get("resources").and_then(|it| it.get("subscribe")).is_some_and(|it| *it == true)
+    learned
+        .capabilities
+        .as_ref()
+        .and_then(|all| all.get("resources"))
+        .and_then(|it| it.get("subscribe"))
+        .is_some_and(|it| *it == true)
 }
 
 /// What the server told that the package has no type for, in words.

@@ -68,14 +68,14 @@ impl Recorded {
 fn declared(learned: &Learned, left_out: &mut Vec<String>) -> Option<Map<String, Value>> {
     let known = ["tools", "resources", "prompts", "completions", "logging", "experimental"];
     let mut all = Map::new();
-    for (key, value) in &learned.capabilities {
+    for (key, value) in learned.capabilities.as_ref()? {
         if known.contains(&key.as_str()) && value.is_object() {
             all.insert(key.clone(), value.clone());
         } else {
             left_out.push(format!("the capability `{key}`"));
         }
     }
-    (!learned.capabilities.is_empty()).then_some(all)
+    Some(all)
 }
 
 /// What is asked that only clients of this server understand.

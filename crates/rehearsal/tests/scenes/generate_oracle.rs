@@ -260,3 +260,110 @@ fn what_cannot_be_suggested_again_spoils_nothing_else() {
         arguments: [{ name: who, complete: [Ada, Bob, Alan] }]
     ");
 }
+
+#[test]
+fn what_was_never_declared_is_not_declared_and_a_form_says_that_it_is_one() {
+    let mock = r#"
+capabilities: { tools: {}, prompts: null, logging: null, completions: null, resources: { subscribe: true } }
+tools:
+  - name: ask
+    answers:
+      - steps:
+          - log: { level: info, data: hm }
+          - ask:
+              who:
+                elicitation:
+                  { mode: form, message: "Who?", requested_schema: { type: object, properties: { name: { type: string } } } }
+        text: Hello
+resources: [{ uri: "note://a", name: a, text: A }]
+prompts: [{ name: greet, arguments: [{ name: who, complete: [Ada] }], messages: [] }]
+"#;
+    let stage = Stage::new().file("server.mock.yaml", mock);
+    let answer = "--answer 'elicitation/create={\"action\":\"decline\"}'";
+    for version in ["legacy", "2025-06-18", "modern"] {
+        let record = "rehearse record -q -o old.journal -- rehearse mock server.mock.yaml";
+        stage.play(&format!("rehearse call ask --protocol {version} {answer} -- {record}"));
+        stage.play(&format!(
+            "rehearse request prompts/get --params '{{\"name\":\"greet\"}}' --protocol {version} -- {record}"
+        ));
+    }
+    rehearse!(stage, "grep -c '\"mode\"' old.journal", @"
+    exit: 0
+    ----- stdout -----
+    2
+    ");
+    rehearse!(stage, ORACLE, @"
+    exit: 0
+    ----- stderr -----
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    [info] hm
+    [info] hm
+    15 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "grep -E '^capabilities|mode:' new.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+    capabilities: { tools: {}, resources: { subscribe: true }, prompts: null, logging: null }
+                      mode: form
+                      mode: form
+    ");
+    rehearse!(stage, "sed -i 's/mode: form/mode: url/' new.mock.yaml; rehearse check new.mock.yaml", @"
+    exit: 2
+    ----- stderr -----
+    error: `mode` is `form` with a `requested_schema` and `url` with a `url`
+      --> new.mock.yaml:19:25
+       |
+    19 |                   mode: url
+       |                         ^^^
+    error: `mode` is `form` with a `requested_schema` and `url` with a `url`
+      --> new.mock.yaml:41:25
+       |
+    41 |                   mode: url
+       |                         ^^^
+    1 file checked, 2 problems found
+    ");
+}
+
+#[test]
+fn what_any_session_declared_is_declared() {
+    let list = ("tools/list", json!({}), json!({"tools": [{"name": "a", "inputSchema": {"type": "object"}}]}));
+    let more =
+        session(json!({"tools": {"listChanged": true}, "prompts": {}, "logging": {}}), std::slice::from_ref(&list));
+    let less = session(json!({"tools": {}}), &[list]);
+    let stage = Stage::new().file("more.journal", &more).file("less.journal", &less);
+    stage.play("for it in more less; do rehearse trace convert --to trace $it.journal >> old.journal; done");
+    rehearse!(stage, "rehearse generate old.journal --as mock", @r#"
+    exit: 0
+    ----- stdout -----
+    # Answers like old.journal. Edit it: rules are tried in order, and the first that fits answers.
+    # `rehearse check` says what is wrong with it, `rehearse mock` serves it.
+    server: { name: old, version: "1" }
+    capabilities: { prompts: {}, logging: {} }
+    validate: "off"
+    tools:
+      - name: a
+        input_schema: { type: object }
+        answers:
+          - name: anything else
+            error: { code: -32602, message: nothing was recorded for these arguments of a }
+    ----- stderr -----
+    left out: that the capability `logging` was not always declared like that
+    left out: that the capability `prompts` was not always declared like that
+    left out: that the capability `tools` was not always declared like that
+    "#);
+    rehearse!(stage, "rehearse generate old.journal --as python | grep -A 5 ^CAPABILITIES", @r#"
+    exit: 0
+    ----- stdout -----
+    CAPABILITIES: dict[str, Any] = {
+        "tools": {"listChanged": True},
+        "prompts": {},
+        "logging": {},
+    }
+
+    ----- stderr -----
+    left out: that the capability `logging` was not always declared like that
+    left out: that the capability `prompts` was not always declared like that
+    left out: that the capability `tools` was not always declared like that
+    "#);
+}

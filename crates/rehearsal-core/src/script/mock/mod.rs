@@ -36,4 +36,4 @@ pub use file::{Implementation, MockFile, Validate};
 pub use listed::{Argument, Contents, Prompt, Resource, ResourceTemplate, TaskSupport, Tool, ToolAnnotations};
 pub use otherwise::Otherwise;
 pub use parse::parse;
-pub use step::{Again, Ask, Changed, Elicitation, LogLevel, Progress, Sampling, Step, TaskAnswer};
+pub use step::{Again, Ask, Changed, Elicitation, ElicitationMode, LogLevel, Progress, Sampling, Step, TaskAnswer};

@@ -150,12 +150,24 @@ pub enum Ask {
 pub struct Elicitation {
     /// In words; a template.
     pub message: Located<String>,
+    /// Says in so many words that it is a form or a URL (2025-11-25); of a form nothing is said unless given.
+    pub mode: Option<Located<ElicitationMode>>,
     /// The form, as JSON Schema.
     pub requested_schema: Option<Located<Meant<Schema>>>,
     /// Instead of a form: where to go.
     pub url: Option<String>,
     /// Of a URL (2025-11-25).
     pub elicitation_id: Option<String>,
+}
+
+/// How the person is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ElicitationMode {
+    /// By a form.
+    Form,
+    /// On a page of its own.
+    Url,
 }
 
 /// What the client's model is asked.

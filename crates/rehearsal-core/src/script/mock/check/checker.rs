@@ -8,7 +8,9 @@ use crate::json::{Path, Segment};
 use crate::matcher::MatcherError;
 use crate::protocol::Revision;
 use crate::script::mock::names::{has_scheme, is_tool_name, variables};
-use crate::script::mock::{AnswerRule, Ask, FaultKind, FaultRule, MockFile, Otherwise, Prompt, Resource, Step, Tool};
+use crate::script::mock::{
+    AnswerRule, Ask, ElicitationMode, FaultKind, FaultRule, MockFile, Otherwise, Prompt, Resource, Step, Tool,
+};
 use crate::script::{Located, Meaning, Meant, Problem, Span, When};
 use crate::shape::misspelt;
 
@@ -300,6 +302,10 @@ impl Checker {
                                     self.say(form.message.at, "an elicitation has `requested_schema` or `url`");
                                 }
                             };
+                            let is_url = |mode: &Located<ElicitationMode>| mode.value == ElicitationMode::Url;
+                            if let Some(mode) = form.mode.as_ref().filter(|mode| is_url(mode) != form.url.is_some()) {
+                                self.say(mode.at, "`mode` is `form` with a `requested_schema` and `url` with a `url`");
+                            }
                         }
                         Ask::Sampling(sampling) => {
                             if sampling.messages.is_some() == sampling.prompt.is_some() {

@@ -100,6 +100,9 @@ fn asked(method: &str, params: &Value) -> Value {
                     }
                 }
                 None => {
+                    if text("mode") == Some("form") {
+                        form.insert("mode".to_owned(), "form".into());
+                    }
                     let schema = params.get("requestedSchema").cloned();
                     form.insert("requested_schema".to_owned(), schema.unwrap_or_else(|| json!({"type": "object"})));
                 }
