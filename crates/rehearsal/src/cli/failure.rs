@@ -15,7 +15,7 @@ use super::exit::Exit;
 use super::generate::GenerateError;
 use super::json_input::JsonInputError;
 use super::mock::MockFailure;
-use super::replay::ReplayFailure;
+use super::replay_failure::ReplayFailure;
 use super::save::SaveError;
 use super::server::{ServerError, listen_hints};
 use super::trace::TraceError;

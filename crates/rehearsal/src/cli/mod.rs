@@ -29,6 +29,7 @@ mod read;
 mod record;
 mod redaction;
 mod replay;
+mod replay_failure;
 mod request;
 mod run;
 mod save;

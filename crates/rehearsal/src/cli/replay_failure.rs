@@ -1,0 +1,126 @@
+//! Why a recording could not be served, and what to do about it.
+
+use std::path::PathBuf;
+
+use rehearsal::core::trace::ReadError;
+use rehearsal::replay::{IndexError, ReplayError};
+use rehearsal::wire::http::server::BindError;
+
+use super::exit::Exit;
+use super::failure::bind_hints;
+use super::suggestion::suggestion;
+
+/// Why a recording could not be served.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReplayFailure {
+    /// It cannot be read.
+    #[error("{error}")]
+    Open {
+        /// Why not.
+        error: ReplayError,
+        /// The session that was wanted, where one was.
+        session: Option<String>,
+    },
+    /// A path is none.
+    #[error("{flag} {path}: not a JSONPath: {why}")]
+    Path {
+        /// Of which flag.
+        flag: &'static str,
+        /// What was written.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A matcher is none.
+    #[error("--match {word}: {why}")]
+    Matcher {
+        /// What was written.
+        word: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is no server to ask.
+    #[error("--unmatched forward needs the server: --url URL, or -- COMMAND")]
+    NoServer,
+    /// There is nothing to ask a server.
+    #[error("a server is asked only with --unmatched forward")]
+    NeedlessServer,
+    /// There is nothing to record.
+    #[error("-o records what a real server says, and none is asked without --unmatched forward")]
+    NeedlessOutput,
+    /// It cannot listen.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The recording can no longer be read.
+    #[error("cannot read {}: {cause}", trace.display())]
+    Read {
+        /// Which.
+        trace: PathBuf,
+        /// Why not.
+        cause: std::io::Error,
+    },
+    /// The ledger cannot be written.
+    #[error("cannot write {}: {cause}", path.display())]
+    Ledger {
+        /// Where.
+        path: PathBuf,
+        /// Why not.
+        cause: std::io::Error,
+    },
+}
+
+impl ReplayFailure {
+    /// The exit status that it leads to.
+    pub(super) fn exit(&self) -> Exit {
+        match self {
+            ReplayFailure::Open { .. }
+            | ReplayFailure::Path { .. }
+            | ReplayFailure::Matcher { .. }
+            | ReplayFailure::NoServer
+            | ReplayFailure::NeedlessServer
+            | ReplayFailure::NeedlessOutput
+            | ReplayFailure::Read { .. }
+            | ReplayFailure::Ledger { .. } => Exit::BadInput,
+            ReplayFailure::Bind(_) => Exit::ServerFailed,
+        }
+    }
+
+    /// What to do about it.
+    pub(super) fn hints(&self) -> Vec<String> {
+        let hint = match self {
+            ReplayFailure::Open { error, session } => return open_hints(error, session.as_deref()),
+            ReplayFailure::Path { .. } => {
+                "a path begins with `$`: $.params.arguments.now, or $..timestamp for all of them".to_owned()
+            }
+            ReplayFailure::Matcher { .. } => {
+                "write it like --match '$.params.arguments.city={\"matches\": \"^O\"}'".to_owned()
+            }
+            ReplayFailure::NoServer => {
+                "the server that was recorded: --unmatched forward -- npx -y some-server".to_owned()
+            }
+            ReplayFailure::NeedlessServer | ReplayFailure::NeedlessOutput => {
+                "`--unmatched forward` asks it what was not recorded".to_owned()
+            }
+            ReplayFailure::Bind(error) => return bind_hints(error),
+            ReplayFailure::Read { .. } | ReplayFailure::Ledger { .. } => return Vec::new(),
+        };
+        vec![hint]
+    }
+}
+
+/// What to do about a recording that cannot be served.
+fn open_hints(error: &ReplayError, session: Option<&str>) -> Vec<String> {
+    match error {
+        ReplayError::NoSession { known, .. } => match session {
+            Some(session) => vec![suggestion(session, known, "sessions")],
+            None => vec!["`rehearse trace show` shows what is known about each session".to_owned()],
+        },
+        ReplayError::Index { cause: IndexError::Trace(ReadError::Format { .. }), .. } => {
+            vec!["update rehearse, or record again".to_owned()]
+        }
+        ReplayError::Index { input, cause: IndexError::Trace(_) } => {
+            vec![format!("`rehearse trace convert --skip-bad {input} sound.jsonl` keeps the lines that can be read")]
+        }
+        ReplayError::Index { cause: IndexError::Io(_), .. } | ReplayError::Open(_) => Vec::new(),
+    }
+}
