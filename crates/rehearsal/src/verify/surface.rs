@@ -11,13 +11,13 @@ use super::drift::differences;
 use super::listed::Listing;
 use super::plan::reply;
 use super::verification::{Found, Verification, place, reply_of, with_reply};
-use crate::client::{Client, ClientError};
+use crate::client::{Client, ClientError, Protocol};
 
 /// How many pages of a list are asked for.
 const PAGES: usize = 1000;
 
 impl Verification {
-    /// What the server says about itself. Its version may change, and so may that of the protocol.
+    /// What the server says about itself. Its own version may change, and that of the protocol where another one is asked for.
     pub(super) fn introduced(&self, call: &Call, client: &Client) -> Found {
         let Some(Reply::Result(result)) = reply(call) else {
             return Found::default();
@@ -25,8 +25,13 @@ impl Verification {
         let mut recorded = result.exact().unwrap_or_default();
         let is_modern = client.revision().era() == Era::Modern;
         let was_modern = call.request.message.method() == Some(&Method::DISCOVER);
+        // It was asked for the version that it agreed to when this was recorded.
+        let asked_for_the_same = self.protocol == Protocol::Auto && !is_modern && !was_modern;
         let mut live = recorded.clone();
         if let Some(object) = live.as_object_mut() {
+            if asked_for_the_same {
+                object.insert("protocolVersion".to_owned(), client.revision().as_str().into());
+            }
             // Each era declares other things.
             if is_modern == was_modern {
                 object.insert("capabilities".to_owned(), client.server_capabilities().clone());
@@ -51,6 +56,9 @@ impl Verification {
             let mut view = json!({"serverInfo": {"name": info["name"]}});
             if is_modern == was_modern {
                 view["capabilities"] = spoken.known("ServerCapabilities", value["capabilities"].clone());
+            }
+            if asked_for_the_same {
+                view["protocolVersion"] = value["protocolVersion"].clone();
             }
             if let Some(instructions) = value.get("instructions") {
                 view["instructions"] = instructions.clone();

@@ -52,7 +52,7 @@ pub struct Verification {
     pub(super) compare: Compare,
     pub(super) passed_over: PassedOver,
     redaction: Redaction,
-    protocol: Protocol,
+    pub(super) protocol: Protocol,
     report: Report,
     updates: Updates,
     session: usize,
@@ -319,9 +319,13 @@ impl Verification {
         Found::of(findings, || vec![(answered.clone(), self.passed_over.kept(recorded.as_ref(), live))])
     }
 
-    /// What was spoken when this was recorded, and what is spoken now.
+    /// What was spoken when this was recorded, and what is spoken now. Where nobody asked for another version, one that the
+    /// server no longer speaks is a difference like any other, and so is everything that it no longer says for that.
     pub(super) fn spoken(&self, live: Revision) -> Spoken {
-        Spoken { recorded: self.plan.revision, live }
+        match self.protocol {
+            Protocol::Auto => Spoken { recorded: Some(live), live },
+            Protocol::Legacy(_) | Protocol::Modern => Spoken { recorded: self.plan.revision, live },
+        }
     }
 }
 

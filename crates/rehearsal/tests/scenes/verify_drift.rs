@@ -221,3 +221,35 @@ fn a_tool_that_is_listed_twice_is_told() {
     hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
     ");
 }
+
+#[test]
+fn a_version_that_a_server_no_longer_speaks_is_told() {
+    let tool = r#"{"name":"a","inputSchema":{"type":"object"},"icons":[{"src":"https://example.com/a.png"}]}"#;
+    let stage = Stage::new().file("new.sh", &speaking("2025-11-25", tool));
+    let stage = stage.file("old.sh", &speaking("2025-06-18", TOOL));
+    stage.play("rehearse list --protocol legacy -- rehearse record -q -o trace.jsonl -- sh new.sh");
+    // Whoever asks for the older version compares what both know.
+    rehearse!(stage, "rehearse verify trace.jsonl --protocol 2025-06-18 -- sh old.sh", @"
+    exit: 0
+    ----- stderr -----
+    2 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "rehearse verify trace.jsonl --update -- sh old.sh", @r#"
+    exit: 0
+    ----- stdout -----
+    ~ initialize
+      error: changed (message 0)
+        $.result.protocolVersion: expected "2025-11-25", got "2025-06-18"
+    ~ tools/list
+      error: removed: the tool `a` (message 3)
+        $.icons: missing, expected [{"src":"https://example.com/a.png"}]
+    ----- stderr -----
+    0 as recorded, 2 different, 0 skipped
+    trace.jsonl has the live answers now
+    "#);
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh old.sh", @"
+    exit: 0
+    ----- stderr -----
+    2 as recorded, 0 different, 0 skipped
+    ");
+}
