@@ -10,16 +10,16 @@ use rehearsal_core::protocol::Era;
 
 use super::call::{Call, Posed, Stop};
 use super::news::News;
-use super::server::{Shared, within};
+use super::server::within;
 use super::session::Session;
-use super::turns::Playing;
+use super::turns::{Playing, Turns};
 
 /// Carries out a play, and answers; then what comes after the answer of a recording.
 pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
     let (session, server) = (Arc::clone(&call.session), Arc::clone(&call.session.server));
     let is_handshake = call.method == Method::INITIALIZE;
     let (mut playing, mut posed) = (None, Posed::default());
-    let end = until_answer(&call, &server, &mut play, act, &mut playing, &mut posed).await;
+    let end = until_answer(&call, &session.turns, &mut play, act, &mut playing, &mut posed).await;
     match end {
         None => call.withdraw(posed).await,
         // What the server did not wait for when it was recorded.
@@ -61,12 +61,13 @@ enum End {
 /// Carries out a play until its answer; `None` where nobody wants one any more.
 async fn until_answer<'a>(
     call: &Call,
-    server: &'a Shared,
+    turns: &'a Turns,
     play: &mut Performance,
     mut act: Act,
     playing: &mut Option<Playing<'a>>,
     posed: &mut Posed,
 ) -> Option<End> {
+    let server = &call.session.server;
     loop {
         match act {
             Act::Wait(delay) => match call.pause(within(delay)).await {
@@ -103,7 +104,7 @@ async fn until_answer<'a>(
             Act::CloseStream { retry } => call.session.close_stream(call.channel, retry.map(within)),
             Act::Detach(terms) => return Some(End::Detached(terms)),
             Act::Turn(turn) => {
-                let playing = playing.get_or_insert_with(|| server.turns.enter(turn));
+                let playing = playing.get_or_insert_with(|| turns.enter(turn));
                 tokio::select! {
                     biased;
                     stop = call.stopped() => match stop {

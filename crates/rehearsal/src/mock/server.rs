@@ -15,7 +15,6 @@ use tokio::sync::watch;
 use super::news::{News, Newsroom};
 use super::source::{Answers, Source};
 use super::tasks::Tasks;
-use super::turns::Turns;
 
 /// How many calls are remembered; the oldest are forgotten.
 const CALLS: usize = 10_000;
@@ -29,7 +28,6 @@ type Listener = Box<dyn Fn(&Called, &Answer) + Send + Sync>;
 
 pub(super) struct Shared {
     source: RwLock<Source>,
-    pub(super) turns: Turns,
     state: Mutex<State>,
     seal: Seal,
     pub(super) tasks: Tasks,
@@ -75,7 +73,6 @@ impl Server {
     fn answering(source: Source, state: State, listener: Option<Listener>) -> Server {
         Server(Arc::new(Shared {
             source: RwLock::new(source),
-            turns: Turns::default(),
             state: Mutex::new(state),
             seal: Seal::new(random()),
             tasks: Tasks::default(),

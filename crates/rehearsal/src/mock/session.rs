@@ -15,6 +15,7 @@ use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 
 use super::server::Shared;
+use super::turns::Turns;
 
 /// How many requests are worked on at once; more are refused.
 const IN_FLIGHT: usize = 10_000;
@@ -28,6 +29,8 @@ pub(super) struct Session {
     pub(super) server: Arc<Shared>,
     /// Which one, among all of this process.
     pub(super) number: u64,
+    /// The order of what is played at once.
+    pub(super) turns: Turns,
     sender: Arc<dyn Sender>,
     memory: Mutex<Memory>,
     in_flight: Mutex<HashMap<(Channel, RequestId), InFlight>>,
@@ -63,6 +66,7 @@ impl Session {
     pub(super) fn new(server: Arc<Shared>, sender: Arc<dyn Sender>) -> Session {
         Session {
             number: CONVERSATIONS.fetch_add(1, Ordering::Relaxed),
+            turns: Turns::default(),
             server,
             sender,
             memory: Mutex::default(),

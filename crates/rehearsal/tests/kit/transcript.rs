@@ -6,6 +6,7 @@ use std::time::Duration;
 use rehearsal::core::answer::Answer;
 use rehearsal::core::exchange::Channel;
 use rehearsal::core::message::Message;
+use rehearsal::mock::Server;
 use rehearsal::replay::{Options, Replay};
 use rehearsal::store::Input;
 use rehearsal::wire::{Connection, Event, Outgoing, memory};
@@ -66,8 +67,12 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn of(replay: &Replay) -> Peer {
+        Peer::with(&replay.server(|_, _: &Answer| {}))
+    }
+
+    pub(crate) fn with(server: &Server) -> Peer {
         let (connection, theirs) = memory::pair();
-        let server = replay.server(|_, _: &Answer| {});
+        let server = server.clone();
         tokio::spawn(async move { server.serve(theirs).await });
         Peer { connection }
     }
