@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rehearsal_core::answer::{Act, Answer, Change, Performance, Question, RecordedPlay};
 use rehearsal_core::exchange::Channel;
-use rehearsal_core::message::Method;
+use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::Era;
 
 use super::call::{Call, Posed, Stop};
@@ -42,6 +42,11 @@ pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
             Performance::Recording(_) => None,
         },
     };
+    if let (Some(playing), Some(answer)) = (&mut playing, &answer)
+        && is_round(&answer.reply)
+    {
+        playing.is_to_go_on();
+    }
     call.settle(answer).await;
     drop(playing);
     if let Performance::Recording(play) = play {
@@ -49,6 +54,16 @@ pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
             true => session.wait_with(play),
             false => afterwards(&session, *play).await,
         }
+    }
+}
+
+/// Whether the client is sent away with a question.
+fn is_round(reply: &Reply) -> bool {
+    match reply {
+        Reply::Result(result) => {
+            result.field("resultType").and_then(|kind| kind.text()).is_some_and(|kind| kind == "input_required")
+        }
+        Reply::Error(_) => false,
     }
 }
 

@@ -42,6 +42,8 @@ pub(super) struct Playing<'a> {
     request: u64,
     /// Whether somebody else plays the same.
     is_second: bool,
+    /// Whether it goes on when its client comes back.
+    goes_on: bool,
     /// How long it was waited for what did not come.
     waited: Duration,
 }
@@ -60,11 +62,23 @@ impl Turns {
         if !is_second {
             score.playing.insert(turn.request, turn.place);
         }
-        Playing { turns: self, session: turn.session, request: turn.request, is_second, waited: Duration::ZERO }
+        Playing {
+            turns: self,
+            session: turn.session,
+            request: turn.request,
+            is_second,
+            goes_on: false,
+            waited: Duration::ZERO,
+        }
     }
 }
 
 impl Playing<'_> {
+    /// Its client is sent away with a question: it has not ended.
+    pub(super) fn is_to_go_on(&mut self) {
+        self.goes_on = true;
+    }
+
     /// Returns when everything was said that comes before, or it has been waited for long enough: in all the turns of an
     /// exchange together, no longer than it once took until then.
     pub(super) async fn take_turn(&mut self, turn: Turn) {
@@ -106,7 +120,9 @@ impl Drop for Playing<'_> {
         let mut sessions = self.turns.sessions();
         if let Some(score) = sessions.get_mut(&self.session) {
             score.playing.remove(&self.request);
-            score.ended.insert(self.request);
+            if !self.goes_on {
+                score.ended.insert(self.request);
+            }
             if score.ended.len() > ENDED {
                 score.ended.pop_first();
             }
@@ -135,6 +151,20 @@ mod tests {
         quick.take_turn(turn(1, 4, None)).await;
         assert!(tokio::time::timeout(Duration::from_millis(50), &mut waiting).await.is_err());
         drop(quick);
+        let before = tokio::time::Instant::now();
+        waiting.await;
+        assert!(before.elapsed() < Duration::from_millis(10));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_sent_away_with_a_question_has_not_ended() {
+        let turns = Turns::default();
+        let mut slow = turns.enter(turn(0, 5, Some(1)));
+        turns.enter(turn(1, 4, None)).is_to_go_on();
+        let waiting = slow.take_turn(turn(0, 5, Some(1)));
+        tokio::pin!(waiting);
+        assert!(tokio::time::timeout(Duration::from_millis(50), &mut waiting).await.is_err());
+        drop(turns.enter(turn(1, 4, None)));
         let before = tokio::time::Instant::now();
         waiting.await;
         assert!(before.elapsed() < Duration::from_millis(10));
