@@ -103,9 +103,10 @@ impl Mock {
             let mut shop = Workshop { templates: &mut templates, read_file: &beside, problems: &mut problems };
             let validate = mock.validate.unwrap_or_default();
             tools.extend(mock.tools.iter().map(|it| Tool::compile(it, validate, &mut numbers, &mut shop)));
-            resources.extend(mock.resources.iter().map(|it| Resource::compile(it, &mut numbers, &mut shop)));
+            resources.extend(mock.resources.iter().map(|it| Resource::compile(it, validate, &mut numbers, &mut shop)));
             let patterns = mock.resource_templates.iter();
-            resource_templates.extend(patterns.filter_map(|it| ResourceTemplate::compile(it, &mut numbers, &mut shop)));
+            resource_templates
+                .extend(patterns.filter_map(|it| ResourceTemplate::compile(it, validate, &mut numbers, &mut shop)));
             prompts.extend(mock.prompts.iter().map(|it| Prompt::compile(it, validate, &mut numbers, &mut shop)));
             faults.push(numbers.faults(&mock.faults, &mut shop));
             if !problems.is_empty() {

@@ -41,6 +41,7 @@ pub(super) struct Resource {
     pub(super) label: Arc<str>,
     pub(super) number: usize,
     pub(super) listed: Listed,
+    pub(super) validate: Validate,
     pub(super) rules: Rules,
     pub(super) faults: Faults,
 }
@@ -54,6 +55,7 @@ pub(super) struct ResourceTemplate {
     pub(super) listed: Listed,
     pub(super) pattern: UriTemplate,
     pub(super) complete: Vec<(String, Vec<String>)>,
+    pub(super) validate: Validate,
     pub(super) rules: Rules,
 }
 
@@ -65,7 +67,7 @@ pub(super) struct Prompt {
     pub(super) number: usize,
     pub(super) listed: Listed,
     pub(super) arguments: Vec<Argument>,
-    /// What is done where an argument is missing.
+    /// What is done where an argument is missing, or an answer of the client's makes no sense.
     pub(super) validate: Validate,
     pub(super) rules: Rules,
     pub(super) faults: Faults,
@@ -224,6 +226,7 @@ impl Tool {
 impl Resource {
     pub(super) fn compile(
         written: &InOrder<mock::Resource>,
+        validate: Validate,
         numbers: &mut Numbers,
         shop: &mut Workshop<'_>,
     ) -> Resource {
@@ -251,7 +254,7 @@ impl Resource {
         let label = format!("resource {uri}").into();
         let faults = numbers.faults(&written.faults, shop);
         let listed = Listed::new(written, listed, &written.listed, written.hidden);
-        Resource { label, number: numbers.target(), listed, rules, faults, uri }
+        Resource { label, number: numbers.target(), listed, validate, rules, faults, uri }
     }
 }
 
@@ -287,6 +290,7 @@ fn fixed_contents(written: &InOrder<mock::Resource>, shop: &mut Workshop<'_>) ->
 impl ResourceTemplate {
     pub(super) fn compile(
         written: &InOrder<mock::ResourceTemplate>,
+        validate: Validate,
         numbers: &mut Numbers,
         shop: &mut Workshop<'_>,
     ) -> Option<ResourceTemplate> {
@@ -329,6 +333,7 @@ impl ResourceTemplate {
             listed: Listed::new(written, listed, &written.listed, written.hidden),
             pattern,
             complete: written.complete.iter().map(|(name, values)| (name.to_string(), values.clone())).collect(),
+            validate,
             rules,
         })
     }

@@ -9,6 +9,7 @@ use super::question::{Objection, Question, QuestionDraft, asks_at_once};
 use super::state::State;
 use crate::message::{ErrorReply, Reply};
 use crate::protocol::code;
+use crate::script::mock::Validate;
 
 impl Play {
     /// The play that a client comes back to.
@@ -37,9 +38,10 @@ impl Play {
         world: &World<'_>,
     ) -> Result<Option<Act>, String> {
         let at_once = asks_at_once(&self.asked.terms);
+        let takes_anything = self.target.validate(&self.mock) == Validate::Off;
         for draft in drafts.iter().filter(|draft| !self.answers.contains_key(&draft.name)).collect::<Vec<_>>() {
             match self.offered.shift_remove(&draft.name) {
-                Some(answer) if draft.takes(&answer) => {
+                Some(answer) if takes_anything || draft.takes(&answer) => {
                     self.answers.insert(draft.name.clone(), answer);
                 }
                 Some(answer) if at_once => {

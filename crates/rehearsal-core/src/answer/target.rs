@@ -37,6 +37,16 @@ impl Target {
         }
     }
 
+    /// What happens to what does not fit.
+    pub(super) fn validate(self, mock: &Mock) -> Validate {
+        match self {
+            Target::Tool(at) => mock.tools[at].validate,
+            Target::Resource(at) => mock.resources[at].validate,
+            Target::ResourceTemplate(at) => mock.resource_templates[at].validate,
+            Target::Prompt(at) => mock.prompts[at].validate,
+        }
+    }
+
     /// `tool get_forecast`
     pub(super) fn name(self, mock: &Mock) -> Arc<str> {
         Arc::clone(match self {
