@@ -32,10 +32,16 @@ pub struct Learner {
     learned: Learned,
     /// Where a request stands among those that were learned.
     known: HashMap<RequestKey, usize>,
+    /// When each of its answers was asked for, beside those that were learned.
+    begun: Vec<Vec<usize>>,
+    /// How many requests there were.
+    requests: usize,
     /// Rounds of 2026-07-28 that the client has to come back for, by request and state.
     rounds: HashMap<(RequestKey, Option<String>), Vec<Round>>,
     /// Capabilities that some session declared otherwise.
     undeclared: BTreeSet<String>,
+    /// Results that may be kept, which nothing that is generated says of them, in words.
+    uncached: BTreeSet<String>,
     bytes: usize,
     /// Of every recorded thing.
     account: Account,
@@ -46,6 +52,8 @@ pub struct Learner {
 /// What came before an answer so far.
 #[derive(Debug, Default)]
 struct Round {
+    /// The place of its first request among all of them.
+    begun: usize,
     before: Vec<Before>,
     /// How many recorded things it is made of.
     things: usize,
@@ -123,6 +131,9 @@ impl Learner {
             }
         };
         let refused = matches!(reply, Reply::Error(_));
+        if *method != Method::RESOURCES_READ && value.as_object().is_some_and(is_kept) {
+            self.uncached.insert(format!("`ttlMs` and `cacheScope` of {method}"));
+        }
         match method.as_str() {
             "tools/call"
             | "prompts/get"
@@ -203,16 +214,18 @@ impl Learner {
                 return Err(left_out("which a task answers"));
             }
             (Reply::Result(_), Value::Object(result)) if asks(&result) => None,
-            (Reply::Result(_), Value::Object(result)) => Some(Said::Result(without_envelope(result))),
+            (Reply::Result(_), Value::Object(result)) => Some(Said::Result(without_envelope(result, method))),
             (Reply::Result(_), _) => return Err(left_out("whose result is no object")),
         };
         let state = params.get("requestState").map(Value::to_string);
         let returns = params.get("inputResponses").is_some() || state.is_some();
         let mut view = Likeness::default().view(method, Some(&params));
         let key = RequestKey::of(&view);
-        let mut round = match returns {
-            true => self.rounds.get_mut(&(key, state)).and_then(Vec::pop).unwrap_or_default(),
-            false => Round::default(),
+        self.requests += 1;
+        let first = Round { begun: self.requests, ..Round::default() };
+        let mut round = match self.rounds.get_mut(&(key, state)).filter(|rounds| returns && !rounds.is_empty()) {
+            Some(rounds) => rounds.remove(0),
+            None => first,
         };
         round.things += 1;
         for thing in inside {
@@ -228,16 +241,20 @@ impl Learner {
             self.asked_again(call, key, round);
             return Ok(());
         };
-        let Round { mut before, things } = round;
+        let Round { begun, mut before, things } = round;
         self.account.enter(Fate::Used, things);
         name_questions(&mut before);
         let requests = &mut self.learned.requests;
         let at = *self.known.entry(key).or_insert_with(|| {
             let params = view.get_mut("params").map(Value::take).unwrap_or_default();
             requests.push(Request { method: method.clone(), params, answers: Vec::new() });
+            self.begun.push(Vec::new());
             requests.len() - 1
         });
-        requests[at].answers.push(Answered { before, said });
+        // Of two that were in hand together the first is the one that was asked for first.
+        let place = self.begun[at].partition_point(|other| *other < begun);
+        self.begun[at].insert(place, begun);
+        requests[at].answers.insert(place, Answered { before, said });
         Ok(())
     }
 
@@ -248,7 +265,11 @@ impl Learner {
             Some(Reply::Error(_)) | None => Value::Null,
         };
         let questions = asked(&result);
-        round.before.push(if questions.is_empty() { Before::SentAway } else { Before::Asked(questions) });
+        let before = if questions.is_empty() { Before::SentAway } else { Before::Asked(questions) };
+        // What was not answered is asked again by every server.
+        if round.before.last() != Some(&before) || answers_some(call, &before) {
+            round.before.push(before);
+        }
         let state = result.get("requestState").map(Value::to_string);
         self.rounds.entry((key, state)).or_default().push(round);
     }
@@ -258,6 +279,7 @@ impl Learner {
         self.close();
         let lists: Vec<_> = self.learned.lists().iter().flat_map(|listed| listed.left_out()).collect();
         lists.into_iter().for_each(|words| self.more.enter(Fate::LeftOut(words), 1));
+        std::mem::take(&mut self.uncached).into_iter().for_each(|words| self.more.enter(Fate::LeftOut(words), 1));
         for key in &self.undeclared {
             self.more
                 .enter(Fate::left_out(format!("that the capability `{key}` was not always declared like that")), 1);
@@ -283,9 +305,11 @@ fn reply(call: &Call) -> Option<Reply> {
 }
 
 /// Takes out what each version adds by itself.
-fn without_envelope(mut result: Map<String, Value>) -> Map<String, Value> {
-    for key in ["resultType", "ttlMs", "cacheScope"] {
-        result.shift_remove(key);
+fn without_envelope(mut result: Map<String, Value>, method: &Method) -> Map<String, Value> {
+    result.shift_remove("resultType");
+    if *method != Method::RESOURCES_READ || !is_kept(&result) {
+        result.shift_remove("ttlMs");
+        result.shift_remove("cacheScope");
     }
     if let Some(Value::Object(fields)) = result.get_mut("_meta") {
         fields.shift_remove(meta::SERVER_INFO);
@@ -294,6 +318,11 @@ fn without_envelope(mut result: Map<String, Value>) -> Map<String, Value> {
         }
     }
     result
+}
+
+/// Whether a result may be kept for a while, or for others: since 2026-07-28 every list and everything that is read says so.
+fn is_kept(result: &Map<String, Value>) -> bool {
+    result.get("ttlMs").is_some_and(|ttl| *ttl != 0) || result.get("cacheScope").is_some_and(|scope| scope != "private")
 }
 
 /// Whether the answer is that a task will give one.
@@ -315,6 +344,13 @@ fn asked(result: &Value) -> Vec<Question> {
         Some(Question { name: name.clone(), method, params: asked.get("params").cloned().unwrap_or_default() })
     };
     requests.into_iter().flatten().filter_map(question).collect()
+}
+
+/// Whether a request brings an answer to some question, or there was none.
+fn answers_some(call: &Call, before: &Before) -> bool {
+    let Before::Asked(questions) = before else { return true };
+    let params = call.request.message.params().and_then(|params| params.exact().ok()).unwrap_or_default();
+    questions.iter().any(|question| params["inputResponses"].get(&question.name).is_some())
 }
 
 /// What a server said while it worked on an answer to `during`; `Err` where that is nothing that could be said again.

@@ -17,7 +17,7 @@ const FIELDS: [(&str, &[&str]); 7] = [
     ("prompts", &["name", "title", "description", "arguments", "icons", "_meta"]),
     ("tools/call", &["content", "structuredContent", "isError", "_meta"]),
     ("prompts/get", &["description", "messages", "_meta"]),
-    ("resources/read", &["contents", "_meta"]),
+    ("resources/read", &["contents", "_meta", "ttlMs", "cacheScope"]),
 ];
 
 /// What of the recording has no place in the types of an SDK, in words; `more` is what it knows of tools beyond the others.

@@ -15,11 +15,37 @@ fn session(capabilities: Value, calls: &[(&str, Value, Value)]) -> String {
         ("server", json!({"type": "response", "id": 0, "result": introduced})),
         ("client", json!({"type": "notification", "method": "notifications/initialized"})),
     ];
+    messages.extend(called(calls));
+    journal(messages)
+}
+
+/// The same of 2026-07-28, whose client can be asked.
+fn stateless(calls: &[(&str, Value, Value)]) -> String {
+    let about = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+        "io.modelcontextprotocol/clientInfo": {"name": "a", "version": "1"}});
+    let mut calls = calls.to_vec();
+    for (_, params, answer) in &mut calls {
+        params["_meta"] = about.clone();
+        if answer.get("code").is_none() {
+            answer["_meta"] = json!({"io.modelcontextprotocol/serverInfo": {"name": "new", "version": "1"}});
+        }
+    }
+    journal(called(&calls))
+}
+
+/// Who said what of some calls.
+fn called(calls: &[(&str, Value, Value)]) -> Vec<(&'static str, Value)> {
+    let mut messages = Vec::new();
     for (at, (method, params, answer)) in calls.iter().enumerate() {
         let key = if answer.get("code").is_some() { "error" } else { "result" };
         messages.push(("client", json!({"type": "request", "id": at + 1, "method": method, "params": params})));
         messages.push(("server", json!({"type": "response", "id": at + 1, key: answer})));
     }
+    messages
+}
+
+fn journal(messages: Vec<(&str, Value)>) -> String {
     let start = json!({"type": "start", "format": 1, "session_id": "s", "server_info": {"transport": "stdio"},
         "started_at": "2026-07-28T12:00:00Z", "metadata": {}});
     let lines = messages.into_iter().enumerate().map(|(at, (from, mut message))| {
@@ -223,14 +249,16 @@ fn what_cannot_be_suggested_again_spoils_nothing_else() {
     ----- stdout -----
     ~ completion/complete greet
       note: asked with {"name":"who","value":"A"}
+      error: added (message 9)
+        $.result.completion.values[1]: expected nothing, got "Alan"
       error: changed (message 9)
-        $.result.completion.values: expected 1 element, got 2
         $.result.completion.values[0]: expected "Ada in z", got "Ada"
         $.result.completion.total: expected 1, got 2
     ~ completion/complete greet
       note: asked with {"name":"who","value":"ob"}
+      error: removed (message 11)
+        $.result.completion.values[0]: missing, expected "Bob"
       error: changed (message 11)
-        $.result.completion.values: expected 1 element, got 0
         $.result.completion.total: expected 1, got 0
     ~ completion/complete greet
       note: asked with {"name":"who","value":"b"}
@@ -365,5 +393,111 @@ fn what_any_session_declared_is_declared() {
     left out: that the capability `logging` was not always declared like that
     left out: that the capability `prompts` was not always declared like that
     left out: that the capability `tools` was not always declared like that
+    "#);
+}
+
+#[test]
+fn rounds_that_were_in_hand_together_are_answered_in_the_order_of_asking() {
+    let ask = json!({"method": "elicitation/create", "params": {"mode": "form", "message": "name?",
+        "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}});
+    let asks =
+        |state: &str| json!({"resultType": "input_required", "inputRequests": {"k": ask}, "requestState": state});
+    let says = |said: &str| json!({"resultType": "complete", "content": [{"type": "text", "text": said}]});
+    let begin = json!({"name": "two", "arguments": {}});
+    // No answer for a form that wants a name, but this server took it.
+    let back = |state: &str, key: &str| json!({"name": "two", "arguments": {}, "requestState": state, "inputResponses": {key: {"action": "accept"}}});
+    let calls = [
+        ("tools/call", begin.clone(), asks("c1")),
+        ("tools/call", begin, asks("c2")),
+        ("tools/call", back("c2", "k"), says("the second")),
+        // It was not answered, so it is asked again.
+        ("tools/call", back("c1", "other"), asks("c1")),
+        ("tools/call", back("c1", "k"), says("the first")),
+    ];
+    let stage = Stage::new().file("old.journal", &stateless(&calls));
+    rehearse!(stage, "rehearse generate old.journal --as mock -o new.mock.yaml; cat new.mock.yaml", @r#"
+    exit: 0
+    ----- stdout -----
+    # Answers like old.journal. Edit it: rules are tried in order, and the first that fits answers.
+    # `rehearse check` says what is wrong with it, `rehearse mock` serves it.
+    server: { name: new, version: "1" }
+    validate: "off"
+    tools:
+      - name: two
+        input_schema: { type: object }
+        answers:
+          - name: no arguments (first)
+            when: { exact: {} }
+            times: 1
+            steps: &same-1
+              - ask:
+                  k:
+                    elicitation:
+                      message: name?
+                      mode: form
+                      requested_schema: { type: object, properties: { name: { type: string } }, required: [name] }
+            text: the first
+          - name: no arguments (then always)
+            when: { exact: {} }
+            steps: *same-1
+            text: the second
+          - name: anything else
+            error: { code: -32602, message: nothing was recorded for these arguments of two }
+    ----- stderr -----
+    wrote new.mock.yaml
+    "#);
+    rehearse!(stage, "rehearse generate old.journal --as python | grep -oE 'the (first|second)\"'", @r#"
+    exit: 0
+    ----- stdout -----
+    the first"
+    the second"
+    "#);
+    rehearse!(stage, "rehearse call two --answer 'elicitation/create={\"action\":\"accept\"}' -- rehearse mock new.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+    the first
+    ");
+}
+
+#[test]
+fn how_long_something_may_be_kept_is_said_of_what_is_read_and_told_of_lists() {
+    let kept = |mut result: Value| {
+        (result["resultType"], result["ttlMs"], result["cacheScope"]) =
+            ("complete".into(), 1234.into(), "public".into());
+        result
+    };
+    let calls = [
+        ("resources/list", json!({}), kept(json!({"resources": [{"uri": "note://a", "name": "a"}]}))),
+        ("resources/read", json!({"uri": "note://a"}), kept(json!({"contents": [{"uri": "note://a", "text": "A"}]}))),
+    ];
+    let stage = Stage::new().file("old.journal", &stateless(&calls));
+    rehearse!(stage, ORACLE, @"
+    exit: 0
+    ----- stderr -----
+    left out: `ttlMs` and `cacheScope` of resources/list
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    2 as recorded, 0 different, 0 skipped
+    ");
+    for version in ["legacy", "modern"] {
+        let read = format!(
+            "rehearse request resources/read --params '{{\"uri\":\"note://a\"}}' --protocol {version} -- rehearse mock new.mock.yaml"
+        );
+        stage.play(&format!("{read} > {version}.json"));
+    }
+    rehearse!(stage, "grep -oE 'ttlMs|text' legacy.json modern.json", @"
+    exit: 0
+    ----- stdout -----
+    legacy.json:text
+    modern.json:text
+    modern.json:ttlMs
+    modern.json:text
+    ");
+    rehearse!(stage, "rehearse generate old.journal --as python | grep ttlMs", @r#"
+    exit: 0
+    ----- stdout -----
+                            "ttlMs": 1234,
+    ----- stderr -----
+    left out: `ttlMs` and `cacheScope` of resources/list
     "#);
 }
