@@ -54,6 +54,22 @@ pub(super) struct Plan {
     pub(super) capabilities: Option<Value>,
     rounds: HashMap<(RequestKey, Option<String>), Vec<Round>>,
     pages: HashMap<Method, Vec<Call>>,
+    /// What was asked after the first request of rounds that are not over yet.
+    held: Vec<Step>,
+}
+
+/// How many steps are held back for rounds that are not over.
+const HELD: usize = 1000;
+
+impl Step {
+    /// The sequence number of what was asked first.
+    fn seq(&self) -> u64 {
+        match self {
+            Step::Introduction { call } | Step::Skipped { call, .. } => call.request.seq,
+            Step::List { pages, .. } => pages.first().map_or(0, |page| page.request.seq),
+            Step::Request { asked, .. } => asked.request.seq,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -81,8 +97,19 @@ impl Round {
 }
 
 impl Plan {
-    /// What a recorded call makes possible.
-    pub(super) fn call(&mut self, call: Call, inside: &[Inside]) -> Option<Step> {
+    /// What a recorded call makes possible, in the order in which it was asked.
+    pub(super) fn call(&mut self, call: Call, inside: &[Inside]) -> Vec<Step> {
+        let step = self.step(call, inside);
+        self.held.extend(step);
+        let open = self.rounds.values().flatten().map(|round| round.asked.request.seq).min();
+        let open = open.filter(|_| self.held.len() <= HELD).unwrap_or(u64::MAX);
+        let (mut ready, held) = std::mem::take(&mut self.held).into_iter().partition(|step| step.seq() < open);
+        self.held = held;
+        in_order(&mut ready);
+        ready
+    }
+
+    fn step(&mut self, call: Call, inside: &[Inside]) -> Option<Step> {
         let method = call.request.message.method()?.clone();
         // A probe for 2026-07-28 that was refused says nothing about the conversation that followed.
         if method == Method::DISCOVER && !matches!(reply(&call), Some(Reply::Result(_))) {
@@ -120,6 +147,15 @@ impl Plan {
         };
         questions.append(&mut asked);
         if let Some(open) = input_requests(&reply) {
+            // What was not answered and is asked again is one question: whoever answers it at once is asked once.
+            let Placed { seq, item, .. } = call.request;
+            let asked_now: Vec<Recorded> = open
+                .iter()
+                .filter_map(|(name, question)| {
+                    Recorded::of_round(Place { seq, item, name: Some(name.clone()) }, question, None)
+                })
+                .collect();
+            questions.retain(|it| it.reply.is_some() || !asked_now.iter().any(|now| now.asks_the_same(it)));
             let state = match &reply {
                 Reply::Result(result) => result.field("requestState").map(|state| state.as_str().to_owned()),
                 Reply::Error(_) => None,
@@ -134,19 +170,19 @@ impl Plan {
     /// What never came together before the session was over.
     pub(super) fn finish(&mut self) -> Vec<Step> {
         let rounds = std::mem::take(&mut self.rounds).into_values().flatten();
-        let mut steps: Vec<(u64, Step)> = rounds
+        let mut steps: Vec<Step> = rounds
             .map(|mut round| {
                 let rounds = round.open.is_empty().then_some(round.count);
                 round.close(None);
                 let Round { asked, questions, last, .. } = round;
-                let seq = asked.request.seq;
-                (seq, Step::Request { asked: Box::new(asked), answered: Box::new(last), questions, rounds })
+                Step::Request { asked: Box::new(asked), answered: Box::new(last), questions, rounds }
             })
             .collect();
         let lists = std::mem::take(&mut self.pages).into_iter().filter(|(_, pages)| !pages.is_empty());
-        steps.extend(lists.map(|(method, pages)| (pages[0].request.seq, Step::List { method, pages })));
-        steps.sort_by_key(|(seq, _)| *seq);
-        steps.into_iter().map(|(_, step)| step).collect()
+        steps.extend(lists.map(|(method, pages)| Step::List { method, pages }));
+        steps.append(&mut self.held);
+        in_order(&mut steps);
+        steps
     }
 
     fn page(&mut self, method: Method, call: Call, reply: &Reply) -> Option<Step> {
@@ -188,6 +224,10 @@ impl Plan {
             }
         }
     }
+}
+
+fn in_order(steps: &mut [Step]) {
+    steps.sort_by_key(Step::seq);
 }
 
 /// What a call was answered with, where that could be understood.

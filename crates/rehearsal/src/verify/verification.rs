@@ -154,7 +154,7 @@ impl Verification {
                 self.questions.begin(foreseen.unwrap_or_default());
             }
             Moment::Call { call, inside } if call.asker == Side::Client => {
-                if let Some(step) = self.plan.call(*call, &inside) {
+                for step in self.plan.call(*call, &inside) {
                     self.step(step, server).await?;
                 }
             }

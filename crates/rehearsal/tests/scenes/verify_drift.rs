@@ -253,3 +253,68 @@ fn a_version_that_a_server_no_longer_speaks_is_told() {
     2 as recorded, 0 different, 0 skipped
     ");
 }
+
+/// A server of 2026-07-28: `again` asks until it is told `k`, and each call of `chain` has a number.
+const IN_ROUNDS: &str = r#"n=0
+about='"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}'
+ask='"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"mode":"form","message":"name?","requestedSchema":{"type":"object","properties":{}}}}}'
+while read line; do
+  id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+  state=$(echo "$line" | sed -n 's/.*"requestState":"\([a-z0-9]*\)".*/\1/p')
+  case "$line" in
+    *server/discover*) result='"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private"' ;;
+    *again*'"k":'*) result='"content":[{"type":"text","text":"told"}],"resultType":"complete"' ;;
+    *again*) result="$ask,\"requestState\":\"g\"" ;;
+    *chain*requestState*) result="\"content\":[{\"type\":\"text\",\"text\":\"$state\"}],\"resultType\":\"complete\"" ;;
+    *) n=$((n+1)); result="$ask,\"requestState\":\"c$n\"" ;;
+  esac
+  echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{$result,$about}}"
+done
+"#;
+
+/// A recording of these requests, as a client of 2026-07-28 makes them.
+fn in_rounds(requests: &[(&str, &str)]) -> Stage {
+    let about = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}"#;
+    let line = |(id, (tool, more)): (usize, &(&str, &str))| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{}}{more},{about}}}}}"#
+        )
+    };
+    let lines: Vec<String> = requests.iter().enumerate().map(line).collect();
+    let stage = Stage::new().file("server.sh", IN_ROUNDS).file("requests", &(lines.join("\n") + "\n"));
+    stage.play("rehearse record -q -o trace.jsonl -- sh server.sh < requests");
+    stage
+}
+
+#[test]
+fn a_question_that_was_asked_again_for_want_of_an_answer_is_one_question() {
+    let wrong = r#","requestState":"g","inputResponses":{"wrong":{"action":"accept","content":{}}}"#;
+    let right = r#","requestState":"g","inputResponses":{"k":{"action":"accept","content":{}}}"#;
+    let stage = in_rounds(&[("again", ""), ("again", wrong), ("again", right)]);
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh server.sh", @"
+    exit: 0
+    ----- stderr -----
+    1 as recorded, 0 different, 0 skipped
+    ");
+}
+
+#[test]
+fn rounds_are_sent_in_the_order_in_which_they_began() {
+    let answered = |state: &str| {
+        format!(r#","requestState":"{state}","inputResponses":{{"k":{{"action":"accept","content":{{}}}}}}"#)
+    };
+    let stage = in_rounds(&[("chain", ""), ("chain", ""), ("chain", &answered("c2")), ("chain", &answered("c1"))]);
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh server.sh", @"
+    exit: 0
+    ----- stderr -----
+    2 as recorded, 0 different, 0 skipped
+    ");
+    let other =
+        "sed 's/n=0/n=5/' server.sh > other.sh; rehearse verify trace.jsonl -- sh other.sh 2>&1 | grep expected";
+    rehearse!(stage, other, @r#"
+    exit: 0
+    ----- stdout -----
+        $.result.content[0].text: expected "c1", got "c6"
+        $.result.content[0].text: expected "c2", got "c7"
+    "#);
+}
