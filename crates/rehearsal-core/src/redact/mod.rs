@@ -36,7 +36,7 @@ pub use hit::{Hit, Kind, Summary};
 pub use lines::Run;
 pub use pattern::PlaceError;
 pub use private_key::{Edge, PRIVATE_KEY, last_edge};
-pub use pseudonym::pseudonym;
+pub use pseudonym::{has_pseudonym, pseudonym};
 pub use redaction::Redaction;
 pub use rule::{Rule, RuleError};
 pub use url::shown_url;

@@ -38,6 +38,11 @@ pub(super) fn all(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices(OPEN).filter_map(|(at, _)| Some(at..at + length(&text[at..])?))
 }
 
+/// Whether something was taken out of a text.
+pub fn has_pseudonym(text: &str) -> bool {
+    all(text).next().is_some()
+}
+
 /// Whether this number already is one.
 pub(super) fn is_number(text: &str) -> bool {
     text.parse().is_ok_and(|number: u64| (NUMBERS..=NUMBERS + u64::from(u32::MAX)).contains(&number))
@@ -56,6 +61,12 @@ fn digest(secret: &str) -> u32 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn what_was_taken_out_of_a_text_is_seen() {
+        assert!(has_pseudonym(&format!(r#"{{"password":"Bearer {}"}}"#, pseudonym("hunter2"))));
+        assert!(!has_pseudonym("[redacted:none]"));
+    }
 
     #[test]
     fn a_pseudonym_never_changes_because_it_is_kept_in_files() {

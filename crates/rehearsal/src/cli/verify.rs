@@ -62,7 +62,7 @@ Told are what was added, removed or changed in an answer, and what changed its t
 tools, prompts and resources came, went or changed, whatever their order; and questions that are new or
 no longer asked. What the server says that is no message, or answers that nobody asked for, is a warning
 unless it was recorded. Ids, `_meta`, cursors, times, progress and log messages do not count. Pings,
-subscriptions, tasks and calls without an answer are skipped. The paths begin at `result` or `error`;
+subscriptions, tasks, calls without an answer and calls with a redacted secret are skipped. The paths begin at `result` or `error`;
 for an element of a list at the element, and `--ignore '$.result.tools[*].description'` passes over them.
 
 Examples:

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Body, Message, Method, Reply};
 use rehearsal_core::protocol::{Revision, meta};
+use rehearsal_core::redact::has_pseudonym;
 use rehearsal_core::trace::{Call, Inside, Likeness, Moment, Placed, RequestKey, subject};
 use serde_json::{Map, Value};
 
@@ -132,6 +133,9 @@ impl Plan {
         let params = params(&call.request.message);
         if params.get("task").is_some_and(|task| !task.is_null()) {
             return skipped(call, TASK);
+        }
+        if is_redacted(&params) {
+            return skipped(call, REDACTED);
         }
         let mut asked: Vec<_> = inside.iter().filter_map(recorded_question).filter(|it| !it.is_any_time()).collect();
         let key = Likeness::default().key(&method, Some(&params));
@@ -318,6 +322,14 @@ enum Kind {
     Compared,
     /// Nothing, and why.
     Skipped(&'static str),
+}
+
+const REDACTED: &str = "a secret was taken out of its params; a recording made with --no-redact has it";
+
+/// Whether a server would be sent what stands in the place of a secret, and would answer to that.
+fn is_redacted(params: &Value) -> bool {
+    let sent = params.as_object().into_iter().flatten().filter(|(key, _)| *key != "_meta");
+    sent.into_iter().any(|(_, value)| has_pseudonym(&value.to_string()))
 }
 
 const TASK: &str = "a task has another name every time";

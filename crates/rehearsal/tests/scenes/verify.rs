@@ -487,3 +487,24 @@ fn an_update_keeps_what_is_as_recorded_and_what_is_ignored() {
     > "text":"b"}}}
     "#);
 }
+
+#[test]
+fn what_stands_in_the_place_of_a_secret_is_not_sent() {
+    let mock = "server: { name: door, version: '1' }\ntools: [{ name: login, answers: [{ when: { password: hunter2 }, text: in }, { text: wrong }] }]\n";
+    let stage = Stage::new().file("door.mock.yaml", mock);
+    let call = "rehearse call login password=hunter2 -- rehearse record -q";
+    stage.play(&format!("{call} -o trace.jsonl -- rehearse mock door.mock.yaml"));
+    stage.play(&format!("{call} --no-redact -o whole.jsonl -- rehearse mock door.mock.yaml"));
+    rehearse!(stage, "rehearse verify trace.jsonl -- rehearse mock door.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+    . tools/call login: skipped, a secret was taken out of its params; a recording made with --no-redact has it
+    ----- stderr -----
+    2 as recorded, 0 different, 1 skipped
+    ");
+    rehearse!(stage, "rehearse verify whole.jsonl --no-redact -- rehearse mock door.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    3 as recorded, 0 different, 0 skipped
+    ");
+}
