@@ -69,10 +69,19 @@ pub struct Turn {
     pub request: u64,
     /// Its own place.
     pub place: u64,
-    /// The place of a request that came meanwhile and must be answered before.
-    pub after: Option<u64>,
+    /// A request that came meanwhile and must be answered before.
+    pub after: Option<Overtaker>,
     /// How long it took once: no reason to wait longer for what may not come this time.
     pub patience: Duration,
+}
+
+/// A request that came after another and was answered before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overtaker {
+    /// Its place.
+    pub place: u64,
+    /// How long after the other it was asked: no reason to wait longer for it to be asked.
+    pub later: Duration,
 }
 
 /// Something that clients may want to know.

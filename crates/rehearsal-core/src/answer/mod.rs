@@ -45,7 +45,7 @@ mod tests;
 mod uri_template;
 mod wanted;
 
-pub use act::{Act, Change, Turn, World};
+pub use act::{Act, Change, Overtaker, Turn, World};
 pub use asked::Asked;
 pub use begin::{AboutTask, Begun, Performance};
 pub use faithful::{declaring, faithful};

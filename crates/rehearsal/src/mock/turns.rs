@@ -2,21 +2,27 @@
 //!
 //! ```text
 //! recorded:  > a   > b   < b: answer   < a: answer       b overtook a
-//! replayed:  > a            waits for b, no longer than it once took
-//!                  > b   < b: answer   < a: answer
+//! replayed:  > a         waits until b is asked, about as long as then
+//!                  > b   waits for its answer, no longer than it once took
+//!                        < b: answer   < a: answer
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rehearsal_core::answer::Turn;
+use rehearsal_core::answer::{Overtaker, Turn};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// The least time that is waited for another exchange: clients need some to ask.
 const LEAST: Duration = Duration::from_millis(100);
 /// The most.
 const MOST: Duration = Duration::from_secs(30);
+/// How much later than once another may be asked: machines are busy.
+const LATE: Duration = Duration::from_secs(1);
+/// The most that is waited for another to be asked: less than clients wait for an answer.
+const UNASKED: Duration = Duration::from_secs(20);
 /// How many exchanges of a conversation are remembered to have ended.
 const ENDED: usize = 10_000;
 
@@ -32,6 +38,8 @@ struct Score {
     /// What each exchange will say next.
     playing: BTreeMap<u64, u64>,
     ended: BTreeSet<u64>,
+    /// Those whose clients were sent away with a question and have not come back.
+    away: BTreeSet<u64>,
 }
 
 /// An exchange that is played; it has ended when this is dropped.
@@ -44,8 +52,20 @@ pub(super) struct Playing<'a> {
     is_second: bool,
     /// Whether it goes on when its client comes back.
     goes_on: bool,
+    /// When it began.
+    since: Instant,
     /// How long it was waited for what did not come.
     waited: Duration,
+}
+
+/// How what is to be said next stands to the rest.
+enum Standing {
+    /// It is next.
+    Next,
+    /// Something that was asked comes first.
+    Behind,
+    /// Something comes first that nobody has asked yet.
+    Early(Overtaker),
 }
 
 impl Turns {
@@ -58,18 +78,13 @@ impl Turns {
         let mut sessions = self.sessions();
         let score = sessions.entry(turn.session).or_default();
         score.ended.remove(&turn.request);
+        score.away.remove(&turn.request);
         let is_second = score.playing.contains_key(&turn.request);
         if !is_second {
             score.playing.insert(turn.request, turn.place);
         }
-        Playing {
-            turns: self,
-            session: turn.session,
-            request: turn.request,
-            is_second,
-            goes_on: false,
-            waited: Duration::ZERO,
-        }
+        let (session, request, since, waited) = (turn.session, turn.request, Instant::now(), Duration::ZERO);
+        Playing { turns: self, session, request, is_second, goes_on: false, since, waited }
     }
 }
 
@@ -79,8 +94,8 @@ impl Playing<'_> {
         self.goes_on = true;
     }
 
-    /// Returns when everything was said that comes before, or it has been waited for long enough: in all the turns of an
-    /// exchange together, no longer than it once took until then.
+    /// Returns when everything was said that comes before, or it has been waited for long enough: until it is asked about as
+    /// long as it once took to be asked, and in all the turns of an exchange together no longer than it once took until then.
     pub(super) async fn take_turn(&mut self, turn: Turn) {
         if self.is_second {
             return;
@@ -90,25 +105,32 @@ impl Playing<'_> {
             score.playing.insert(self.request, turn.place);
         }
         self.turns.changed.send_modify(|count| *count += 1);
-        let come = async {
-            while !self.is_next(turn) {
-                if changed.changed().await.is_err() {
-                    return;
-                }
+        let (began, patience) = (Instant::now(), turn.patience.clamp(LEAST, MOST));
+        let answered = began + patience.saturating_sub(self.waited);
+        loop {
+            let until = match self.stands(turn) {
+                Standing::Next => return,
+                Standing::Behind => answered,
+                Standing::Early(other) => answered.min(self.since + other.later.saturating_add(LATE).min(UNASKED)),
+            };
+            if tokio::time::timeout_at(until, changed.changed()).await.is_err() {
+                // What came too late this time is not waited for.
+                self.waited += began.elapsed();
+                return;
             }
-        };
-        let left = turn.patience.clamp(LEAST, MOST).saturating_sub(self.waited);
-        if tokio::time::timeout(left, come).await.is_err() {
-            // What came too late this time is not waited for.
-            self.waited += left;
         }
     }
 
-    fn is_next(&self, turn: Turn) -> bool {
+    fn stands(&self, turn: Turn) -> Standing {
         let sessions = self.turns.sessions();
-        let Some(score) = sessions.get(&self.session) else { return true };
+        let Some(score) = sessions.get(&self.session) else { return Standing::Next };
         let is_first = score.playing.iter().all(|(request, place)| *request == self.request || *place > turn.place);
-        is_first && turn.after.is_none_or(|other| score.ended.contains(&other))
+        let is_asked = |place: u64| score.playing.contains_key(&place) || score.away.contains(&place);
+        match turn.after.filter(|other| !score.ended.contains(&other.place)) {
+            None if is_first => Standing::Next,
+            Some(other) if is_first && !is_asked(other.place) => Standing::Early(other),
+            None | Some(_) => Standing::Behind,
+        }
     }
 }
 
@@ -120,11 +142,10 @@ impl Drop for Playing<'_> {
         let mut sessions = self.turns.sessions();
         if let Some(score) = sessions.get_mut(&self.session) {
             score.playing.remove(&self.request);
-            if !self.goes_on {
-                score.ended.insert(self.request);
-            }
-            if score.ended.len() > ENDED {
-                score.ended.pop_first();
+            let left = if self.goes_on { &mut score.away } else { &mut score.ended };
+            left.insert(self.request);
+            if left.len() > ENDED {
+                left.pop_first();
             }
         }
         drop(sessions);
@@ -137,6 +158,7 @@ mod tests {
     use super::*;
 
     fn turn(request: u64, place: u64, after: Option<u64>) -> Turn {
+        let after = after.map(|place| Overtaker { place, later: Duration::from_millis(500) });
         Turn { session: 0, request, place, after, patience: Duration::from_secs(3) }
     }
 
@@ -151,7 +173,7 @@ mod tests {
         quick.take_turn(turn(1, 4, None)).await;
         assert!(tokio::time::timeout(Duration::from_millis(50), &mut waiting).await.is_err());
         drop(quick);
-        let before = tokio::time::Instant::now();
+        let before = Instant::now();
         waiting.await;
         assert!(before.elapsed() < Duration::from_millis(10));
     }
@@ -163,18 +185,39 @@ mod tests {
         turns.enter(turn(1, 4, None)).is_to_go_on();
         let waiting = slow.take_turn(turn(0, 5, Some(1)));
         tokio::pin!(waiting);
-        assert!(tokio::time::timeout(Duration::from_millis(50), &mut waiting).await.is_err());
+        // Longer than for what was not asked.
+        assert!(tokio::time::timeout(Duration::from_secs(2), &mut waiting).await.is_err());
         drop(turns.enter(turn(1, 4, None)));
-        let before = tokio::time::Instant::now();
+        let before = Instant::now();
         waiting.await;
         assert!(before.elapsed() < Duration::from_millis(10));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_never_comes_is_waited_for_no_longer_than_it_once_took() {
+    async fn what_is_never_asked_is_waited_for_until_it_was_asked_once_and_a_little_longer() {
         let turns = Turns::default();
         let mut slow = turns.enter(turn(0, 5, Some(1)));
-        let before = tokio::time::Instant::now();
+        let before = Instant::now();
+        slow.take_turn(turn(0, 5, Some(1))).await;
+        assert_eq!(before.elapsed().as_millis(), 1500);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_longer_to_be_overtaken_than_clients_wait_for_an_answer() {
+        let turns = Turns::default();
+        let after = Some(Overtaker { place: 1, later: Duration::from_secs(60) });
+        let slow = Turn { after, patience: Duration::from_secs(90), ..turn(0, 5, None) };
+        let before = Instant::now();
+        turns.enter(slow).take_turn(slow).await;
+        assert_eq!(before.elapsed().as_secs(), 20);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_asked_and_never_answered_is_waited_for_no_longer_than_it_once_took() {
+        let turns = Turns::default();
+        let _quick = turns.enter(turn(1, 4, None));
+        let mut slow = turns.enter(turn(0, 5, Some(1)));
+        let before = Instant::now();
         slow.take_turn(turn(0, 5, Some(1))).await;
         assert_eq!(before.elapsed().as_secs(), 3);
     }
@@ -183,8 +226,13 @@ mod tests {
     async fn all_turns_of_an_exchange_together_wait_no_longer_than_it_once_took() {
         let turns = Turns::default();
         let mut slow = turns.enter(turn(0, 5, Some(1)));
-        let before = tokio::time::Instant::now();
+        let before = Instant::now();
         for place in 5..25 {
+            slow.take_turn(turn(0, place, Some(1))).await;
+        }
+        assert_eq!(before.elapsed().as_secs(), 1);
+        let _quick = turns.enter(turn(1, 4, None));
+        for place in 25..45 {
             slow.take_turn(turn(0, place, Some(1))).await;
         }
         assert_eq!(before.elapsed().as_secs(), 3);

@@ -1,5 +1,6 @@
 //! A trace from which single exchanges are read.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -7,8 +8,9 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use rehearsal_core::answer::{Place, Recorded, Thing};
+use rehearsal_core::answer::{Overtaker, Place, Recorded, Thing};
 use rehearsal_core::message::Message;
 use rehearsal_core::trace::{Format, Inside, Span};
 
@@ -71,6 +73,14 @@ impl Tape {
         }
         let exchange = self.index.exchange(number)?;
         let call = exchange.span.call(self.text(exchange.span)?).ok_or_else(changed)?;
+        let began = call.request.at;
+        let overtaker = |place: Option<u64>| match place {
+            None => Ok::<_, io::Error>(None),
+            Some(place) => {
+                let asked = self.asked_at(exchange.session, place)?;
+                Ok(asked.map(|asked| Overtaker { place, later: asked.saturating_sub(began) }))
+            }
+        };
         let things = self.index.things(&exchange)?.into_iter().map(|thing| {
             let text = self.text(thing.span)?;
             let what = match thing.is_call || thing.is_end {
@@ -78,7 +88,7 @@ impl Tape {
                 false => thing.span.entry(text).map(Inside::Entry),
             };
             let place = if thing.is_late { Place::After } else { Place::Before };
-            Ok(Thing { what: what.ok_or_else(changed)?, place, after: thing.after() })
+            Ok(Thing { what: what.ok_or_else(changed)?, place, after: overtaker(thing.after())? })
         });
         let things = things.collect::<io::Result<Vec<_>>>()?;
         let facts = self.facts(exchange.session)?;
@@ -91,7 +101,7 @@ impl Tape {
             things,
             revision: exchange.revision(),
             overlaps: exchange.flags.overlaps(),
-            after: exchange.after(),
+            after: overtaker(exchange.after())?,
             hears: exchange.flags.hears(),
         });
         if exchange.span.length <= KEPT_LENGTH {
@@ -102,6 +112,22 @@ impl Tape {
             kept.insert(number, Arc::clone(&recorded));
         }
         Ok(recorded)
+    }
+
+    /// When the request at a place of a session was asked.
+    fn asked_at(&self, session: u32, place: u64) -> io::Result<Option<Duration>> {
+        let Range { start: mut low, end: mut high } = self.of_session(session)?;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let span = self.index.exchange(middle)?.span;
+            let request = span.call(self.text(span)?).ok_or_else(changed)?.request;
+            match request.seq.cmp(&place) {
+                Ordering::Equal => return Ok(Some(request.at)),
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+            }
+        }
+        Ok(None)
     }
 
     /// Those of a group, in order, as many as there are and no more than `limit`.

@@ -14,6 +14,7 @@ mod replayed_clients;
 mod replayed_rounds;
 mod replayed_subscriptions;
 mod replayed_tasks;
+mod replayed_turns;
 mod replays;
 mod snapshots;
 mod transcript;

@@ -12,7 +12,7 @@ use super::recorded::{Recorded, Thing};
 use super::score::{Step, missed, score};
 use super::task::wanted_task;
 use super::unmatched::Unmatched;
-use crate::answer::{Act, Answer, Asked, Change, EndOfListening, Provenance, Question, World};
+use crate::answer::{Act, Answer, Asked, Change, EndOfListening, Overtaker, Provenance, Question, Turn, World};
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code, meta};
 use crate::script::mock::{Delay, LogLevel};
@@ -190,7 +190,7 @@ impl RecordedPlay {
             self.next += 1;
             let act = match step {
                 Step::Wait(time) => self.paced(time),
-                Step::Turn(turn) => Some(Act::Turn(turn)),
+                Step::Turn(turn) => Some(Act::Turn(self.patient(turn))),
                 Step::Notify { method, params } => self.notified(method, params),
                 Step::Tell(change) => self.tell(change),
                 Step::EndListening(end) => self.end_listening(end),
@@ -260,6 +260,15 @@ impl RecordedPlay {
             Pace::None => return None,
         };
         Some(Act::Wait(Delay { from: time, to: time }))
+    }
+
+    /// Where time is kept, others wait before they come to their turn, so nobody knows whether they were asked.
+    fn patient(&self, turn: Turn) -> Turn {
+        let later = |it: Overtaker| match self.pace {
+            Pace::None => it.later,
+            Pace::Times(_) => it.later.max(turn.patience),
+        };
+        Turn { after: turn.after.map(|it| Overtaker { later: later(it), ..it }), ..turn }
     }
 
     /// The version that it was recorded in, where that is known.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::answer::{Change, EndOfListening, Question};
+use crate::answer::{Change, EndOfListening, Overtaker, Question};
 use crate::exchange::Side;
 use crate::message::{Method, Notification, Reply};
 use crate::protocol::{Revision, code};
@@ -27,8 +27,8 @@ pub struct Recorded {
     pub revision: Option<Revision>,
     /// Whether another request was in hand at the same time.
     pub overlaps: bool,
-    /// The place of a request that came after this one and was answered before it.
-    pub after: Option<u64>,
+    /// A request that came after this one and was answered before it.
+    pub after: Option<Overtaker>,
     /// Whether something was said before it, after requests that not every client makes.
     pub hears: bool,
 }
@@ -40,8 +40,8 @@ pub struct Thing {
     pub what: Inside,
     /// When.
     pub place: Place,
-    /// The place of a request that came meanwhile and was answered before this was said.
-    pub after: Option<u64>,
+    /// A request that came meanwhile and was answered before this was said.
+    pub after: Option<Overtaker>,
 }
 
 /// When something of an exchange happens.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::recorded::{Place, Recorded, Thing};
-use crate::answer::{Change, EndOfListening, Question, Turn};
+use crate::answer::{Change, EndOfListening, Overtaker, Question, Turn};
 use crate::exchange::Side;
 use crate::message::{Message, Method};
 use crate::trace::{Call, Entry, Inside, Placed, What};
@@ -155,7 +155,7 @@ impl Writing {
         }
     }
 
-    fn entry(&mut self, entry: &Entry, after: Option<u64>) {
+    fn entry(&mut self, entry: &Entry, after: Option<Overtaker>) {
         self.hear_before(entry.seq);
         if let What::ChannelEnded { .. } = &entry.what {
             self.wait(entry.at);
@@ -201,7 +201,7 @@ impl Writing {
         }
     }
 
-    fn take_time(&mut self, message: &Placed, after: Option<u64>) {
+    fn take_time(&mut self, message: &Placed, after: Option<Overtaker>) {
         self.wait(message.at);
         self.take_turn(message.seq, message.at, after);
     }
@@ -214,7 +214,7 @@ impl Writing {
         self.last = self.last.max(at);
     }
 
-    fn take_turn(&mut self, place: u64, at: Duration, after: Option<u64>) {
+    fn take_turn(&mut self, place: u64, at: Duration, after: Option<Overtaker>) {
         if let Some((session, request, since)) = self.turn {
             let patience = at.saturating_sub(since);
             self.steps.push(Step::Turn(Turn { session, request, place, after, patience }));

@@ -1,0 +1,56 @@
+//! Calls that overtook each other, for clients that make one of them or both.
+
+use std::time::Duration;
+
+use rehearsal::replay::Options;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::transcript::{Peer, replay, session};
+
+const HANDSHAKE: &str = r#"
+> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
+> {"method":"notifications/initialized"}
+"#;
+
+/// Both were in hand at once, and answered after a long time, the second first.
+const BOTH: [&str; 4] = [
+    r#"> {"id":1,"method":"tools/call","params":{"name":"slow"}}"#,
+    r#"> {"id":2,"method":"tools/call","params":{"name":"quick"}}"#,
+    r#"< {"id":2,"result":{"content":[]}}"#,
+    r#"< {"id":1,"result":{"content":[]}}"#,
+];
+
+/// The recording, in which answers took 40 s.
+fn recorded() -> String {
+    let journal = session("a", &[HANDSHAKE, &BOTH.join("\n")].concat());
+    let late = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        if line["seq"].as_u64() > Some(4) {
+            line["at_ms"] = 40_000.into();
+        }
+        line.to_string() + "\n"
+    };
+    journal.lines().map(late).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_never_makes_the_other_call_does_not_wait_for_long() {
+    let replay = replay(&[recorded()], Options::default());
+    let mut peer = Peer::of(&replay);
+    peer.play(HANDSHAKE).await;
+    let began = Instant::now();
+    peer.play(&[BOTH[0], BOTH[3]].join("\n")).await;
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_makes_both_calls_hears_them_in_their_order() {
+    let replay = replay(&[recorded()], Options::default());
+    let mut peer = Peer::of(&replay);
+    peer.play(&[HANDSHAKE, BOTH[0]].concat()).await;
+    // On a busy machine the other takes a while to be asked.
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    peer.play(&BOTH[1..].join("\n")).await;
+}
