@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::envelope::Envelope;
@@ -141,8 +141,12 @@ fn error_reply(raw: &Bytes, error: Option<&[u8]>) -> Result<ErrorReply, Reason> 
         code: i64,
         #[serde(borrow)]
         message: Cow<'a, str>,
-        #[serde(borrow)]
+        #[serde(borrow, default, deserialize_with = "present")]
         data: Option<&'a RawValue>,
+    }
+    /// `null` is data too.
+    fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+        Deserialize::deserialize(deserializer).map(Some)
     }
     let text = error.unwrap_or(b"absent");
     let fields: Fields<'_> = serde_json::from_slice(text).map_err(|_| Reason::BadError { found: excerpt(text) })?;
@@ -231,6 +235,15 @@ mod tests {
 
     fn reason(text: &str) -> String {
         Message::parse(text.to_owned()).as_garbled().map(|garbled| garbled.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn null_is_data_of_an_error() {
+        let text = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"x","data":null}}"#;
+        let message = Message::parse(text);
+        let Reply::Error(error) = &message.as_response().unwrap().reply else { panic!("{message:?}") };
+        assert!(error.data.as_ref().unwrap().is_null());
+        assert_eq!(Message::reply(1.into(), &Reply::Error(error.clone())).raw(), text.as_bytes());
     }
 
     #[test]

@@ -15,7 +15,12 @@ use crate::print::Talk;
 /// ```
 pub(super) fn judged(answer: &Response, talk: &Talk) -> Exit {
     if let Some(error) = answer.error() {
-        let data = error.data.as_ref().map(|data| format!("\n  data: {}", data.as_str())).unwrap_or_default();
+        let data = error
+            .data
+            .as_ref()
+            .filter(|data| !data.is_null())
+            .map(|data| format!("\n  data: {}", data.as_str()))
+            .unwrap_or_default();
         talk.error(format_args!("{error}{data}"));
         Question::not_allowed(error).iter().for_each(|question| talk.hint(question.how_to_answer()));
     } else if answer.is_error() {
