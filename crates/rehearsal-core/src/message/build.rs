@@ -18,7 +18,7 @@ impl Message {
         let mut text = Text::new();
         text.field("id", &id)?;
         text.method(&method)?;
-        let params = params.map(|params| text.field("params", params)).transpose()?;
+        let params = params.map(|params| text.value("params", params)).transpose()?;
         let raw = text.finish();
         let params = params.map(|range| RawJson::written(raw.slice(range)));
         Ok(Message { raw, body: Body::Request(Request { id, method, params }) })
@@ -46,7 +46,7 @@ impl Message {
     pub fn notification(method: Method, params: Option<&impl Serialize>) -> Result<Message, serde_json::Error> {
         let mut text = Text::new();
         text.method(&method)?;
-        let params = params.map(|params| text.field("params", params)).transpose()?;
+        let params = params.map(|params| text.value("params", params)).transpose()?;
         let raw = text.finish();
         let params = params.map(|range| RawJson::written(raw.slice(range)));
         Ok(Message { raw, body: Body::Notification(Notification { method, params }) })
@@ -56,7 +56,7 @@ impl Message {
     pub fn result(id: RequestId, result: &impl Serialize) -> Result<Message, serde_json::Error> {
         let mut text = Text::new();
         text.field("id", &id)?;
-        let range = text.field("result", result)?;
+        let range = text.value("result", result)?;
         let raw = text.finish();
         let reply = Reply::Result(RawJson::written(raw.slice(range)));
         Ok(Message { raw, body: Body::Response(Response { id: Some(id), reply }) })
@@ -143,12 +143,27 @@ impl Text {
         key: &str,
         value: &(impl Serialize + ?Sized),
     ) -> Result<std::ops::Range<usize>, serde_json::Error> {
+        let start = self.key(key);
+        serde_json::to_writer(&mut self.0, value)?;
+        Ok(start..self.0.len())
+    }
+
+    /// A field in which numbers may be longer than a value can hold.
+    fn value(
+        &mut self,
+        key: &str,
+        value: &(impl Serialize + ?Sized),
+    ) -> Result<std::ops::Range<usize>, serde_json::Error> {
+        let start = self.key(key);
+        write_json(&mut self.0, value)?;
+        Ok(start..self.0.len())
+    }
+
+    fn key(&mut self, key: &str) -> usize {
         self.0.extend_from_slice(b",\"");
         self.0.extend_from_slice(key.as_bytes());
         self.0.extend_from_slice(b"\":");
-        let start = self.0.len();
-        write_json(&mut self.0, value)?;
-        Ok(start..self.0.len())
+        self.0.len()
     }
 
     fn finish(mut self) -> Bytes {
@@ -161,6 +176,16 @@ impl Text {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn ids_methods_and_words_are_text_whatever_they_look_like() {
+        let text = "\u{fdd0}0";
+        let request = Message::request(text.into(), text.into(), None::<&()>).unwrap();
+        let error = Message::error(Some(text.into()), &ErrorReply::new(-1, text));
+        for message in [request, error] {
+            assert_eq!(Message::parse(message.raw.clone()), message);
+        }
+    }
 
     #[test]
     fn what_we_write_is_what_we_would_read() {
