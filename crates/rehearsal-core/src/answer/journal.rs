@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::Provenance;
-use crate::json::{RawJson, rounded};
+use crate::json::RawJson;
 use crate::matcher::{Matcher, Mismatch};
 use crate::message::Method;
 use crate::script::mock::FaultKind;
@@ -123,9 +123,7 @@ impl Called {
     /// The arguments; an empty object where there were none.
     pub fn arguments(&self) -> Value {
         let arguments = self.params.as_ref().and_then(|params| params.field("arguments"));
-        arguments
-            .and_then(|arguments| Some(rounded(&arguments.exact().ok()?).into_owned()))
-            .unwrap_or_else(|| json!({}))
+        arguments.and_then(|arguments| arguments.value().ok()).unwrap_or_else(|| json!({}))
     }
 
     /// As JSON, for people and programs.

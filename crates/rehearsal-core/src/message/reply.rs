@@ -1,6 +1,9 @@
 //! What a request was answered with.
 
 use std::fmt;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use crate::json::RawJson;
 
@@ -11,6 +14,20 @@ pub enum Reply {
     Result(RawJson),
     /// The request was refused.
     Error(ErrorReply),
+}
+
+impl Reply {
+    /// Whether the client is sent away until it has answered something (2026-07-28).
+    pub fn is_input_required(&self) -> bool {
+        // Every call of the stateless era asks this, so it must not cost reading the whole result.
+        let Reply::Result(result) = self else { return false };
+        static WORD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("input_required"));
+        // With escapes it could be written in many ways.
+        if WORD.find(result.bytes()).is_none() && memchr::memchr(b'\\', result.bytes()).is_none() {
+            return false;
+        }
+        result.field("resultType").and_then(|kind| kind.text()).is_some_and(|kind| kind == "input_required")
+    }
 }
 
 /// A JSON-RPC error object.

@@ -1,10 +1,9 @@
 //! What a server answered.
 
-use std::sync::{LazyLock, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use bytes::Bytes;
-use memchr::memmem::Finder;
 use rehearsal_core::exchange::{Exchange, Stamped};
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply};
@@ -86,14 +85,7 @@ impl Response {
 
     /// Whether the server wants input before it goes on (2026-07-28) and no answer to that was scripted.
     pub fn is_input_required(&self) -> bool {
-        // Every call of the stateless era asks this, so it must not cost reading the whole result.
-        let Some(Reply::Result(result)) = self.reply() else { return false };
-        static WORD: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("input_required"));
-        // With escapes it could be written in many ways.
-        if WORD.find(result.bytes()).is_none() && memchr::memchr(b'\\', result.bytes()).is_none() {
-            return false;
-        }
-        result.field("resultType").and_then(|kind| kind.text()).is_some_and(|kind| kind == "input_required")
+        self.reply().is_some_and(Reply::is_input_required)
     }
 
     /// The result; `null` for an error, and for a result that a [`Value`] cannot hold.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rehearsal_core::answer::{Act, Answer, Change, Performance, Question, RecordedPlay};
 use rehearsal_core::exchange::Channel;
-use rehearsal_core::message::{Method, Reply};
+use rehearsal_core::message::Method;
 use rehearsal_core::protocol::Era;
 
 use super::call::{Call, Posed, Stop};
@@ -43,7 +43,7 @@ pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
         },
     };
     if let (Some(playing), Some(answer)) = (&mut playing, &answer)
-        && is_round(&answer.reply)
+        && answer.reply.is_input_required()
     {
         playing.is_to_go_on();
     }
@@ -54,16 +54,6 @@ pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
             true => session.wait_with(play),
             false => afterwards(&session, *play).await,
         }
-    }
-}
-
-/// Whether the client is sent away with a question.
-fn is_round(reply: &Reply) -> bool {
-    match reply {
-        Reply::Result(result) => {
-            result.field("resultType").and_then(|kind| kind.text()).is_some_and(|kind| kind == "input_required")
-        }
-        Reply::Error(_) => false,
     }
 }
 
