@@ -322,8 +322,8 @@ impl Mock {
                 let Some(position) = rules.find(&cast.arguments, &facts, state) else {
                     return Ok(Begun::Answered(self.unanswered(&cast, &facts, state)));
                 };
-                if let Some(rule) = rules.get(position) {
-                    state.give(rule.number);
+                if let Some(turn) = rules.get(position) {
+                    state.give(turn.rule);
                 }
                 drop(values);
                 Play::new(cast, position, call)

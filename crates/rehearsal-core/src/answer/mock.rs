@@ -12,7 +12,7 @@ use super::fault::Faults;
 use super::harness::Harness;
 use super::listing::Listing;
 use super::offer::{Numbers, Prompt, Resource, ResourceTemplate, Tool, unique};
-use super::rule::{Rule, Rules};
+use super::rule::Rules;
 use super::scene::{Scene, Step};
 use super::shape;
 use super::template::Templates;
@@ -155,9 +155,9 @@ impl Mock {
         mock.capabilities = capabilities(&mock, sources);
         mock.fingerprint = mock.fingerprint();
         let in_choice = |scene: &Scene| scene.choose.iter().any(|choice| choice.given.reads_headers());
-        let in_rule = |rule: &Rule| rule.given.reads_headers() || rule.scene.any(&in_choice);
-        let in_rules = mock.all_rules().flat_map(Rules::iter).any(in_rule);
-        mock.reads_headers = in_rules || mock.templates.reads_headers();
+        let in_rules = mock.all_rules().flat_map(Rules::iter).any(|rule| rule.given.reads_headers());
+        let in_choices = mock.all_rules().flat_map(Rules::turns).any(|turn| turn.scene.any(&in_choice));
+        mock.reads_headers = in_rules || in_choices || mock.templates.reads_headers();
         Ok(mock)
     }
 
@@ -238,7 +238,7 @@ impl Mock {
         let in_scene = |scene: &Scene| scene.fault.as_ref().is_some_and(refuses);
         self.harness.is_some()
             || all.any(|faults| faults.kinds().any(refuses))
-            || self.all_rules().flat_map(Rules::iter).any(|rule| rule.scene.any(&in_scene))
+            || self.all_rules().flat_map(Rules::turns).any(|turn| turn.scene.any(&in_scene))
     }
 
     /// Whether any answer depends on HTTP headers; if not, nobody needs to collect them.
@@ -271,15 +271,15 @@ impl Mock {
     /// Whether state that names a rule by its number still means the same rule.
     fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        for rule in self.all_rules().flat_map(Rules::iter) {
-            (rule.number, &rule.name, rule.scene.steps.len(), rule.scene.choose.len()).hash(&mut hasher);
+        for turn in self.all_rules().flat_map(Rules::turns) {
+            (turn.rule, &turn.name, turn.scene.steps.len(), turn.scene.choose.len()).hash(&mut hasher);
         }
         hasher.finish()
     }
 
     fn any_step(&self, is_so: impl Fn(&Step) -> bool) -> bool {
         let in_scene = |scene: &Scene| scene.steps.iter().any(&is_so);
-        self.all_rules().flat_map(Rules::iter).any(|rule| rule.scene.any(&in_scene))
+        self.all_rules().flat_map(Rules::turns).any(|turn| turn.scene.any(&in_scene))
     }
 }
 

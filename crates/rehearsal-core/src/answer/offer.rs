@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::content::{Fields, Workshop, annotations, icons, ordered, tool_annotations};
 use super::fault::Faults;
 use super::given::{Given, meant, when};
-use super::rule::{Rule, Rules};
+use super::rule::{InTurn, Rule, Rules};
 use super::scene::{Kind, Owner, Scene, rule_name};
 use super::template::Draft;
 use super::uri_template::UriTemplate;
@@ -146,21 +146,32 @@ fn rules(
     numbers: &mut Numbers,
     shop: &mut Workshop<'_>,
 ) -> Rules {
-    let mut rules = Vec::with_capacity(written.len() + 1);
+    let (mut rules, mut turns) = (Vec::with_capacity(written.len() + 1), Vec::with_capacity(written.len() + 1));
     for (at, rule) in written.iter().enumerate() {
         let when = when(rule.when.as_ref(), shop.problems);
         let given = Given::compile(rule.given.as_ref(), shop.problems);
         let name = rule_name(rule, when.as_ref(), &given, at);
-        let times = rule.times.as_ref().map(|times| times.value);
-        let scene = Scene::compile(rule, owner, shop);
-        rules.push(Rule { number: numbers.rule(), name, when, given, times, scene });
+        let (number, start, several) = (numbers.rule(), turns.len(), rule.in_turn.len());
+        let mut until = 0_u64;
+        for (at, answer) in rule.answers_in_turn().enumerate() {
+            let name = match &answer.name {
+                _ if several == 0 => Arc::clone(&name),
+                Some(own) => own.value.as_str().into(),
+                None => format!("{name} ({} of {several})", at + 1).into(),
+            };
+            until = until.saturating_add(answer.times.as_ref().map_or(1, |times| times.value));
+            turns.push(InTurn { rule: number, until, name, scene: Scene::compile(answer, owner, shop) });
+        }
+        let times = rule.times();
+        rules.push(Rule { number, name, when, given, times, turns: start..turns.len() });
     }
     if let Some(draft) = fixed {
-        let (number, name) = (numbers.rule(), "its contents".into());
-        let given = Given::default();
-        rules.push(Rule { number, name, when: None, given, times: None, scene: Scene::only(draft) });
+        let (number, name): (_, Arc<str>) = (numbers.rule(), "its contents".into());
+        let only = turns.len()..turns.len() + 1;
+        turns.push(InTurn { rule: number, until: u64::MAX, name: Arc::clone(&name), scene: Scene::only(draft) });
+        rules.push(Rule { number, name, when: None, given: Given::default(), times: None, turns: only });
     }
-    Rules::new(rules)
+    Rules::new(rules, turns)
 }
 
 fn insert(object: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
@@ -219,7 +230,7 @@ impl Tool {
     /// Whether some answer of it comes from a task.
     pub(super) fn has_tasks(&self) -> bool {
         let supports = matches!(self.task_support, Some(TaskSupport::Optional | TaskSupport::Required));
-        supports || self.rules.iter().any(|rule| rule.scene.any(&|scene| scene.task.is_some()))
+        supports || self.rules.turns().any(|turn| turn.scene.any(&|scene| scene.task.is_some()))
     }
 }
 

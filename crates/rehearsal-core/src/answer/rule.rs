@@ -1,10 +1,11 @@
 //! Rules in order, the first that fits.
 //!
 //! ```text
-//! arguments ──► index by one literal key ──► candidates in order ──► first that fits ──► scene
+//! arguments ──► index by one literal key ──► candidates in order ──► first that fits ──► its next turn
 //! ```
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -16,7 +17,7 @@ use super::state::State;
 use crate::json::{long, nearest};
 use crate::matcher::Matcher;
 
-/// One answer, ready to be given.
+/// When something is answered, and where the answers are.
 #[derive(Debug)]
 pub(super) struct Rule {
     /// Its number among all rules of the mock; counts are kept by it.
@@ -29,6 +30,19 @@ pub(super) struct Rule {
     pub(super) given: Given,
     /// How often it is given.
     pub(super) times: Option<u64>,
+    /// Its answers among all turns, in order; at least one.
+    pub(super) turns: Range<usize>,
+}
+
+/// One answer, ready to be given.
+#[derive(Debug)]
+pub(super) struct InTurn {
+    /// The number of its rule.
+    pub(super) rule: usize,
+    /// How often its rule is given before the next answer has its turn.
+    pub(super) until: u64,
+    /// What to call it in reports.
+    pub(super) name: Arc<str>,
     /// What happens.
     pub(super) scene: Scene,
 }
@@ -48,6 +62,7 @@ impl Rule {
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     rules: Vec<Rule>,
+    turns: Vec<InTurn>,
     index: Option<Index>,
 }
 
@@ -127,15 +142,15 @@ impl Index {
 }
 
 impl Rules {
-    /// Rules in the order in which they are tried.
-    pub(super) fn new(rules: Vec<Rule>) -> Rules {
+    /// Rules in the order in which they are tried, and what they answer.
+    pub(super) fn new(rules: Vec<Rule>, turns: Vec<InTurn>) -> Rules {
         let index = Index::of(&rules);
-        Rules { rules, index }
+        Rules { rules, turns, index }
     }
 
-    /// The rule at a position.
-    pub(super) fn get(&self, position: usize) -> Option<&Rule> {
-        self.rules.get(position)
+    /// The answer at a position.
+    pub(super) fn get(&self, position: usize) -> Option<&InTurn> {
+        self.turns.get(position)
     }
 
     /// Every rule.
@@ -143,8 +158,21 @@ impl Rules {
         self.rules.iter()
     }
 
-    /// The position of the first rule that fits.
+    /// Every answer.
+    pub(super) fn turns(&self) -> impl Iterator<Item = &InTurn> {
+        self.turns.iter()
+    }
+
+    /// The position of the answer whose turn it is in the first rule that fits.
     pub(super) fn find(&self, arguments: &Value, facts: &Facts<'_>, state: &State) -> Option<usize> {
+        let rule = &self.rules[self.first_that_fits(arguments, facts, state)?];
+        let given = state.given(rule.number);
+        let passed = self.turns[rule.turns.clone()].partition_point(|turn| turn.until <= given);
+        // What is given for ever never has had its turn; a rule that is used up does not fit.
+        Some((rule.turns.start + passed).min(rule.turns.end - 1))
+    }
+
+    fn first_that_fits(&self, arguments: &Value, facts: &Facts<'_>, state: &State) -> Option<usize> {
         let fits = |position: &usize| self.rules[*position].fits(arguments, facts, state);
         let Some(index) = &self.index else {
             return (0..self.rules.len()).find(fits);

@@ -189,15 +189,24 @@ impl Writer<'_> {
         for (request, arguments) in requests {
             let when = arguments.as_ref().map(|arguments| exactly(arguments, listed));
             has_default |= when.is_none();
-            let groups = grouped(&request.answers);
-            let several = groups.len() > 1;
-            let last = groups.len().saturating_sub(1);
-            for (at, (answered, times)) in groups.into_iter().enumerate() {
-                let name = Some(names.name(arguments.as_ref(), several.then_some((at, last))));
-                // The last answer is given for ever.
-                let times = (at < last).then_some(times);
-                rules.push(DraftAnswer { name, when: when.clone(), times, ..answer(answered, &mut self.left_out) });
+            let name = Some(names.name(arguments.as_ref()));
+            let mut groups = grouped(&request.answers);
+            // The last answer is given for ever.
+            let Some((last, _)) = groups.pop() else { continue };
+            let last = answer(last, &mut self.left_out);
+            if groups.is_empty() {
+                rules.push(DraftAnswer { name, when, ..last });
+                continue;
             }
+            let mut in_turn: Vec<_> = groups
+                .into_iter()
+                .map(|(answered, times)| DraftAnswer {
+                    times: (times > 1).then_some(times),
+                    ..answer(answered, &mut self.left_out)
+                })
+                .collect();
+            in_turn.push(last);
+            rules.push(DraftAnswer { name, when, ..DraftAnswer::new(Says::InTurn(in_turn)) });
         }
         if !has_default {
             let name = Some("anything else".to_owned());

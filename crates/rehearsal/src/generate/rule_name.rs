@@ -11,14 +11,13 @@ const LONGEST: usize = 60;
 /// Names for the rules of one tool, prompt or resource.
 ///
 /// ```text
-/// Oslo · Oslo, 3 days · city: Oslo, days: 3 · no arguments · Oslo (first time) · Oslo (from the 3rd time on)
+/// Oslo · city Oslo, days 3 · no arguments · Oslo #2
 /// ```
 pub(super) struct RuleNames {
     /// The arguments that differ between requests; those that are always the same tell nothing.
     telling: Vec<String>,
     /// How often a name was given to another request.
     given: HashMap<String, usize>,
-    last: Option<(Option<Map<String, Value>>, String)>,
 }
 
 impl RuleNames {
@@ -40,30 +39,15 @@ impl RuleNames {
         };
         let telling: Vec<String> = order.iter().filter(differs).map(|key| (*key).to_owned()).collect();
         let telling = if telling.is_empty() { order.iter().map(|key| (*key).to_owned()).collect() } else { telling };
-        RuleNames { telling, given: HashMap::new(), last: None }
+        RuleNames { telling, given: HashMap::new() }
     }
 
-    /// The name of the rule for these arguments; `turn` is which of several answers, and which is the last of them.
-    pub(super) fn name(&mut self, arguments: Option<&Map<String, Value>>, turn: Option<(usize, usize)>) -> String {
-        let base = match &self.last {
-            Some((same, name)) if same.as_ref() == arguments => name.clone(),
-            Some(_) | None => {
-                let mut name = self.base(arguments);
-                let given = self.given.entry(name.clone()).or_insert(0);
-                *given += 1;
-                if *given > 1 {
-                    name = format!("{name} #{given}");
-                }
-                self.last = Some((arguments.cloned(), name.clone()));
-                name
-            }
-        };
-        match turn {
-            None => base,
-            Some((0, _)) => format!("{base} (first)"),
-            Some((at, last)) if at == last => format!("{base} (then always)"),
-            Some((at, _)) => format!("{base} (then {})", at + 1),
-        }
+    /// The name of the rule for these arguments.
+    pub(super) fn name(&mut self, arguments: Option<&Map<String, Value>>) -> String {
+        let name = self.base(arguments);
+        let given = self.given.entry(name.clone()).or_insert(0);
+        *given += 1;
+        if *given > 1 { format!("{name} #{given}") } else { name }
     }
 
     fn base(&self, arguments: Option<&Map<String, Value>>) -> String {
@@ -114,14 +98,12 @@ mod tests {
         ];
         let all: Vec<_> = all.iter().map(Value::as_object).collect();
         let mut names = RuleNames::new(all.iter().copied());
-        let given: Vec<_> = all.iter().map(|arguments| names.name(*arguments, None)).collect();
+        let given: Vec<_> = all.iter().map(|arguments| names.name(*arguments)).collect();
         // `unit` is not in the last, so it tells something too.
         assert_eq!(given, ["city Oslo, unit C", "city Bergen, unit C", "city Oslo, unit C, days 3", "no arguments"]);
         let mut names = RuleNames::new(all[..2].iter().copied());
-        assert_eq!(names.name(all[0], None), "Oslo");
-        assert_eq!(names.name(all[1], Some((0, 2))), "Bergen (first)");
-        assert_eq!(names.name(all[1], Some((1, 2))), "Bergen (then 2)");
-        assert_eq!(names.name(all[1], Some((2, 2))), "Bergen (then always)");
+        assert_eq!(names.name(all[0]), "Oslo");
+        assert_eq!(names.name(all[1]), "Bergen");
     }
 
     #[test]
@@ -129,7 +111,7 @@ mod tests {
         let long = |end: &str| json!({"text": format!("{}\n{end}", "word ".repeat(40))});
         let (one, other) = (long("a"), long("b"));
         let mut names = RuleNames::new([one.as_object(), other.as_object()].into_iter());
-        let (one, other) = (names.name(one.as_object(), None), names.name(other.as_object(), None));
+        let (one, other) = (names.name(one.as_object()), names.name(other.as_object()));
         assert!(one.chars().count() <= LONGEST + 1 && !one.contains('\n'), "{one}");
         assert_eq!(other, format!("{one} #2"));
     }

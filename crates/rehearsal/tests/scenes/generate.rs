@@ -50,13 +50,11 @@ fn a_recording_becomes_a_mock_that_answers_like_it() {
         description: Forecast for a city
         input_schema: { type: object, properties: { city: { type: string } } }
         answers:
-          - name: Oslo (first)
+          - name: Oslo
             when: { exact: { city: Oslo } }
-            times: 1
-            text: Rain
-          - name: Oslo (then always)
-            when: { exact: { city: Oslo } }
-            text: Sun
+            in_turn:
+              - text: Rain
+              - text: Sun
           - name: Bergen
             when: { exact: { city: Bergen } }
             steps: [{ progress: { progress: 1, total: 2 } }, { wait: 5ms }]

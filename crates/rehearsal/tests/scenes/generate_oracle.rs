@@ -333,22 +333,22 @@ prompts: [{ name: greet, arguments: [{ name: who, complete: [Ada] }], messages: 
     exit: 0
     ----- stdout -----
     capabilities: { tools: {}, resources: { subscribe: true }, prompts: null, logging: null }
-                      mode: form
-                      mode: form
+                          mode: form
+                          mode: form
     ");
     rehearse!(stage, "sed -i 's/mode: form/mode: url/' new.mock.yaml; rehearse check new.mock.yaml", @"
     exit: 2
     ----- stderr -----
     error: `mode` is `form` with a `requested_schema` and `url` with a `url`
-      --> new.mock.yaml:19:25
+      --> new.mock.yaml:19:29
        |
-    19 |                   mode: url
-       |                         ^^^
+    19 |                       mode: url
+       |                             ^^^
     error: `mode` is `form` with a `requested_schema` and `url` with a `url`
-      --> new.mock.yaml:41:25
+      --> new.mock.yaml:36:29
        |
-    41 |                   mode: url
-       |                         ^^^
+    36 |                       mode: url
+       |                             ^^^
     1 file checked, 2 problems found
     ");
 }
@@ -426,21 +426,19 @@ fn rounds_that_were_in_hand_together_are_answered_in_the_order_of_asking() {
       - name: two
         input_schema: { type: object }
         answers:
-          - name: no arguments (first)
+          - name: no arguments
             when: { exact: {} }
-            times: 1
-            steps: &same-1
-              - ask:
-                  k:
-                    elicitation:
-                      message: name?
-                      mode: form
-                      requested_schema: { type: object, properties: { name: { type: string } }, required: [name] }
-            text: the first
-          - name: no arguments (then always)
-            when: { exact: {} }
-            steps: *same-1
-            text: the second
+            in_turn:
+              - steps: &same-1
+                  - ask:
+                      k:
+                        elicitation:
+                          message: name?
+                          mode: form
+                          requested_schema: { type: object, properties: { name: { type: string } }, required: [name] }
+                text: the first
+              - steps: *same-1
+                text: the second
           - name: anything else
             error: { code: -32602, message: nothing was recorded for these arguments of two }
     ----- stderr -----

@@ -30,6 +30,32 @@ fn the_first_rule_that_fits_answers_and_times_counts() {
 }
 
 #[test]
+fn answers_in_turn_come_one_after_the_other_and_the_last_for_ever() {
+    let text = r#"
+tools:
+  - name: poll
+    answers:
+      - name: job 1
+        when: { job: 1 }
+        in_turn:
+          - text: queued
+          - { times: 2, text: "running, call {{ call }}" }
+          - error: { code: -32000, message: lost }
+          - text: done
+      - when: { job: 2 }
+        in_turn: [{ name: at first, text: queued }, { times: 1, text: done }]
+      - text: no such job
+"#;
+    let mut stage = Stage::new(text);
+    let said: Vec<_> = (0..6).map(|_| stage.call("poll", json!({"job": 1}))).collect();
+    assert_eq!(said, ["queued", "running, call 2", "running, call 3", "-32000: lost", "done", "done"]);
+    let said: Vec<_> = (0..3).map(|_| stage.call("poll", json!({"job": 2}))).collect();
+    assert_eq!(said, ["queued", "done", "no such job"], "what has an end leaves the rest to the next rule");
+    stage.state = State::new(&stage.mock);
+    assert_eq!(stage.call("poll", json!({"job": 1})), "queued", "after a reset");
+}
+
+#[test]
 fn what_nothing_answers_is_refused_with_the_closest_miss() {
     let mut stage = Stage::new(WEATHER);
     assert_eq!(

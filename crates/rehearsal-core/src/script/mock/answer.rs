@@ -48,10 +48,29 @@ pub struct AnswerRule {
     /// client's answers, by the names of the questions.
     #[serde(default)]
     pub choose: Vec<AnswerRule>,
+    /// Instead of an answer: several, one after the other. Each is given once, or as often as its `times` says, and the last
+    /// for ever.
+    #[serde(default)]
+    pub in_turn: Vec<AnswerRule>,
     /// The answer comes from a task.
     pub task: Option<TaskAnswer>,
     /// What goes wrong with this answer.
     pub fault: Option<Located<FaultKind>>,
+}
+
+impl AnswerRule {
+    /// What it answers, one after the other.
+    pub(crate) fn answers_in_turn(&self) -> impl Iterator<Item = &AnswerRule> {
+        let alone = self.in_turn.is_empty().then_some(self);
+        self.in_turn.iter().chain(alone)
+    }
+
+    /// How often it can be given; for ever unless something says so.
+    pub(crate) fn times(&self) -> Option<u64> {
+        let own = |answer: &AnswerRule| answer.times.as_ref().map(|times| times.value);
+        own(self.in_turn.last().unwrap_or(self))?;
+        Some(self.answers_in_turn().fold(0, |sum, answer| sum.saturating_add(own(answer).unwrap_or(1))))
+    }
 }
 
 /// Matchers for everything but the arguments.

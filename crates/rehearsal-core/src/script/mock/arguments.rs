@@ -35,6 +35,7 @@ fn name(answers: &[AnswerRule], is_name: &dyn Fn(&str) -> bool) {
             })
         };
         name(&answer.choose, &asked);
+        name(&answer.in_turn, is_name);
     }
 }
 

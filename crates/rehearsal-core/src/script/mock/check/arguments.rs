@@ -77,7 +77,7 @@ impl Checker {
 
     /// An answer that could never be given.
     fn fits_output(&mut self, answer: &AnswerRule, schema: &Schema) {
-        answer.choose.iter().for_each(|answer| self.fits_output(answer, schema));
+        answer.choose.iter().chain(&answer.in_turn).for_each(|answer| self.fits_output(answer, schema));
         if answer.is_error == Some(true) || answer.fault.is_some() || answer.result.is_some() || answer.error.is_some()
         {
             return;

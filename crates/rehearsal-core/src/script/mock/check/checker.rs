@@ -223,7 +223,7 @@ impl Checker {
                 self.advise(place, message, "move the answer without `when` to the end, or give it `times`");
                 hides = None;
             }
-            if answer.when.is_none() && answer.given.is_none() && answer.times.is_none() {
+            if answer.when.is_none() && answer.given.is_none() && answer.times().is_none() {
                 hides = Some(place);
             }
         }
@@ -232,7 +232,7 @@ impl Checker {
     /// Checks one answer; gives a place to speak of it by.
     fn answer(&mut self, answer: &AnswerRule, kind: Kind) -> Span {
         let bodies = bodies(answer);
-        let place = place(answer).unwrap_or(Span::START);
+        let place = place_of(answer).unwrap_or(Span::START);
         for (name, at) in &bodies {
             if !kind.takes(name) {
                 self.advise(
@@ -248,7 +248,7 @@ impl Checker {
         {
             self.say(*at, format!("`{second}` beside `{first}`: an answer is one or the other"));
         }
-        if bodies.is_empty() && answer.choose.is_empty() && answer.fault.is_none() {
+        if bodies.is_empty() && answer.choose.is_empty() && answer.in_turn.is_empty() && answer.fault.is_none() {
             self.advise(place, "an answer that says nothing", format!("give it {}", kind.bodies().join(", ")));
         }
         if !bodies.is_empty() && !answer.choose.is_empty() {
@@ -283,7 +283,45 @@ impl Checker {
             self.advise(place, "`choose` without a question", "add `steps: [{ ask: … }]`");
         }
         self.answers(&answer.choose, kind);
+        for choice in answer.choose.iter().filter(|choice| !choice.in_turn.is_empty()) {
+            let place = place_of(choice).unwrap_or(place);
+            self.advise(place, "`in_turn` in `choose`", "what is given in turn has no questions before it");
+        }
+        self.in_turn(answer, place, kind);
         place
+    }
+
+    /// What is given one after the other: the rule says when, and each of them what.
+    fn in_turn(&mut self, rule: &AnswerRule, place: Span, kind: Kind) {
+        if rule.in_turn.is_empty() {
+            return;
+        }
+        let own = [
+            ("an answer", bodies(rule).first().map(|(_, at)| *at)),
+            ("`choose`", (!rule.choose.is_empty()).then_some(place)),
+            ("`steps`", rule.steps.first().map(|step| step.at)),
+            ("`delay`", rule.delay.map(|_| place)),
+            ("`times`", rule.times.as_ref().map(|times| times.at)),
+            ("`task`", rule.task.as_ref().map(|_| place)),
+            ("`fault`", rule.fault.as_ref().map(|fault| fault.at)),
+            ("`is_error`", rule.is_error.map(|_| place)),
+            ("`meta`", rule.meta.as_ref().map(|_| place)),
+        ];
+        for (what, at) in own.into_iter().filter_map(|(what, at)| Some((what, at?))) {
+            self.advise(at, format!("{what} beside `in_turn`"), "put it into the answers that it is for");
+        }
+        for answer in &rule.in_turn {
+            let place = self.answer(answer, kind);
+            let wanted = [
+                ("`when`", answer.when.is_some()),
+                ("`given`", answer.given.is_some()),
+                ("`in_turn`", !answer.in_turn.is_empty()),
+            ];
+            for (what, _) in wanted.into_iter().filter(|(_, given)| *given) {
+                let hint = "put it beside `in_turn`, or make it a rule of its own";
+                self.advise(place, format!("{what} in `in_turn`"), hint);
+            }
+        }
     }
 
     fn step(&mut self, step: &Located<Step>) {
@@ -383,14 +421,15 @@ fn bodies(answer: &AnswerRule) -> Vec<(&'static str, Span)> {
 }
 
 /// A place to speak of an answer by.
-fn place(answer: &AnswerRule) -> Option<Span> {
+fn place_of(answer: &AnswerRule) -> Option<Span> {
     let first = [
         answer.name.as_ref().map(|name| name.at),
         answer.when.as_ref().map(|when| when.at),
         bodies(answer).first().map(|(_, at)| *at),
         answer.fault.as_ref().map(|fault| fault.at),
         answer.steps.first().map(|step| step.at),
-        answer.choose.first().and_then(place),
+        answer.choose.first().and_then(place_of),
+        answer.in_turn.first().and_then(place_of),
     ];
     first.into_iter().flatten().next()
 }

@@ -85,6 +85,8 @@ pub enum Says {
     Template(Value),
     /// An error.
     Error(ErrorReply),
+    /// One of these after the other, the last for ever.
+    InTurn(Vec<DraftAnswer>),
 }
 
 /// What is offered.
@@ -206,8 +208,8 @@ fn offered(offer: &Offer, kind: Kind) -> Node {
                 Kind::Resource | Kind::ResourceTemplate => &["text", "blob"],
                 Kind::Prompt => &["messages"],
             };
-            if words.keys().all(|key| own.contains(&key.as_str())) {
-                keys.extend(words.into_iter().map(|(name, value)| Key::new(&name, value)));
+            if words.iter().all(|key| own.contains(&key.name.as_str())) {
+                keys.extend(words);
                 return Node::Keys(keys);
             }
             keys.push(Key::new("answers", Node::List(vec![answer(only, kind, &offer.listed)])));
@@ -251,20 +253,25 @@ fn answer(answer: &DraftAnswer, kind: Kind, listed: &Value) -> Element {
         let steps: Vec<_> = answer.steps.iter().map(DraftStep::written).collect();
         keys.push(Key::new("steps", steps));
     }
-    keys.extend(says(&answer.says, kind, listed).into_iter().map(|(name, value)| Key::new(&name, value)));
+    keys.extend(says(&answer.says, kind, listed));
     Element { comment: answer.comment.clone(), node: Node::Keys(keys) }
 }
 
-fn says(says: &Says, kind: Kind, listed: &Value) -> Map<String, Value> {
+fn says(says: &Says, kind: Kind, listed: &Value) -> Vec<Key> {
+    let keys = |said: Map<String, Value>| said.into_iter().map(|(name, value)| Key::new(&name, value)).collect();
     match says {
-        Says::Result(result) => said::result(&super::literal_value(result), kind, listed),
-        Says::Template(result) => said::result(result, kind, listed),
+        Says::Result(result) => keys(said::result(&super::literal_value(result), kind, listed)),
+        Says::Template(result) => keys(said::result(result, kind, listed)),
         Says::Error(error) => {
             let mut said = json!({"code": error.code, "message": super::literal(&error.message)});
             if let Some(data) = error.data.as_ref().and_then(|data| data.exact().ok()) {
                 said["data"] = super::literal_value(&data);
             }
-            Map::from_iter([("error".to_owned(), said)])
+            vec![Key::new("error", said)]
+        }
+        Says::InTurn(answers) => {
+            let answers = answers.iter().map(|it| answer(it, kind, listed)).collect();
+            vec![Key::new("in_turn", Node::List(answers))]
         }
     }
 }
