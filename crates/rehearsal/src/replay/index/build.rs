@@ -111,4 +111,31 @@ mod tests {
         let all = collect(TraceReader::new(Cursor::new(text)), &Likeness::default(), |_| {}).unwrap();
         assert_eq!(things(&all), [vec![1, 2], vec![6], vec![1, 2], vec![6]]);
     }
+
+    /// A request on channel 2 that is answered on channel 1, with how its POST was replied to.
+    fn answered_elsewhere(status: u16, kind: &str) -> String {
+        let calls = r#""calls":[
+            {"request":{"seq":1,"at_ms":1,"channel":2,"id":1,"method":"tools/call","params":{"name":"a"}},
+             "response":{"seq":4,"at_ms":4,"channel":1,"success":true,"result":{}},"duration_ms":3}]"#;
+        let messages = format!(
+            r#""messages":[
+            {{"type":"http","seq":0,"at_ms":0,"from":"client","channel":2,"http":{{"method":"POST","target":"/","headers":[]}}}},
+            {{"type":"http","seq":2,"at_ms":2,"from":"server","channel":2,"http":{{"status":{status},"headers":[["Content-Type","{kind}"]]}}}},
+            {{"type":"channel_ended","seq":3,"at_ms":3,"channel":2}}]"#
+        );
+        trace([HEAD, calls, &messages])
+    }
+
+    #[test]
+    fn only_a_stream_can_be_closed_before_the_answer() {
+        for (text, expected) in [
+            (answered_elsewhere(200, "text/event-stream"), vec![3]),
+            (answered_elsewhere(202, "text/plain"), vec![]),
+            (answered_elsewhere(200, "text/plain"), vec![]),
+        ] {
+            let reader = TraceReader::new(Cursor::new(text.clone().into_bytes()));
+            let all = collect(reader, &Likeness::default(), |_| {}).unwrap();
+            assert_eq!(things(&all), [expected.clone(), expected], "{text}");
+        }
+    }
 }

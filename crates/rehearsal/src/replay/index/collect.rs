@@ -135,11 +135,12 @@ impl Session {
             self.rounds.insert((asked.key, state), number);
         }
         let mut things: Vec<ThingRecord> = Vec::new();
+        let has_stream = inside.iter().any(|thing| thing.opens_stream(call));
         for thing in inside {
             if let Some(facts) = all.sessions.last_mut() {
                 transport(facts, &thing.what);
             }
-            match thing.closed_early(call, asked).or_else(|| thing.said()) {
+            match thing.closed_early(call, asked).filter(|_| has_stream).or_else(|| thing.said()) {
                 // What a subscriber is told belongs to whoever made it happen.
                 Some(record) if asked.listens => self.leave(record),
                 Some(record) => things.push(record),

@@ -115,6 +115,12 @@ impl Digest {
         Some(self.record(is_call))
     }
 
+    /// Whether the request is answered by a stream of its own. Over HTTP+SSE it never is: what ends there early is only the
+    /// reply to the POST.
+    pub(super) fn opens_stream(&self, call: &Digest) -> bool {
+        matches!(self.what, Kept::Head { is_stream: true }) && self.tie.channel() == call.tie.channel()
+    }
+
     /// The end of the stream of a request that was answered elsewhere.
     pub(super) fn closed_early(&self, call: &Digest, asked: &Asked) -> Option<ThingRecord> {
         let is_its_own = matches!(self.what, Kept::Closed) && self.tie.channel() == call.tie.channel();
