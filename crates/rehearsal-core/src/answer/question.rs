@@ -68,11 +68,21 @@ impl Question {
 
     /// A question that somebody else once asked in a version, for this client; `Err` says why it cannot be asked.
     pub fn adapted(mut self, terms: &Terms, from: Option<Revision>) -> Result<Question, String> {
-        if let Some(objection) = self.objection(terms) {
-            return Err(objection.why);
+        let is_same = from == Some(terms.revision);
+        if let Some(asks) = self.asks() {
+            // What was asked in this version once can be asked in it, whatever the version says.
+            let since = if is_same { Revision::V2024_11_05 } else { asks.since(None) };
+            if let Some(objection) = asks.objection(since, terms) {
+                return Err(objection.why);
+            }
         }
-        if from == Some(terms.revision) {
+        if is_same {
             return Ok(self);
+        }
+        if terms.revision < Revision::V2025_11_25
+            && let Some(schema) = self.params.get_mut("requestedSchema")
+        {
+            forget_choices(schema);
         }
         let known = matches!(self.method.as_str(), "elicitation/create" | "sampling/createMessage" | "roots/list");
         if terms.era() == Era::Modern && !known {
@@ -225,20 +235,33 @@ impl QuestionDraft {
 /// Whether a form lets somebody choose several things, or among things with titles: nobody could before 2025-11-25.
 fn has_choices(schema: &Value) -> bool {
     let fields = schema.get("properties").and_then(Value::as_object);
-    fields.is_some_and(|fields| fields.values().any(|field| field["type"] == "array" || field.get("oneOf").is_some()))
+    fields.is_some_and(|fields| fields.values().any(is_choice))
+}
+
+fn is_choice(field: &Value) -> bool {
+    field["type"] == "array" || field.get("oneOf").is_some()
+}
+
+/// A form without the fields that nobody had before 2025-11-25.
+fn forget_choices(schema: &mut Value) {
+    let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    let forgotten: Vec<String> = fields.iter().filter(|(_, it)| is_choice(it)).map(|(name, _)| name.clone()).collect();
+    fields.retain(|name, _| !forgotten.contains(name));
+    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        required.retain(|name| !forgotten.iter().any(|it| name == it));
+    }
 }
 
 impl Question {
-    /// Why the client cannot be asked this; `None` also for what no capability is needed for.
-    pub(super) fn objection(&self, terms: &Terms) -> Option<Objection> {
-        let asks = match self.method.as_str() {
-            "elicitation/create" if self.params.get("mode").is_some_and(|mode| mode == "url") => Asks::Url,
-            "elicitation/create" => Asks::Form,
-            "sampling/createMessage" => Asks::Model,
-            "roots/list" => Asks::Roots,
-            _ => return None,
-        };
-        asks.objection(asks.since(self.params.get("requestedSchema")), terms)
+    /// What of a client it is for; `None` for what no capability is needed for.
+    fn asks(&self) -> Option<Asks> {
+        match self.method.as_str() {
+            "elicitation/create" if self.params.get("mode").is_some_and(|mode| mode == "url") => Some(Asks::Url),
+            "elicitation/create" => Some(Asks::Form),
+            "sampling/createMessage" => Some(Asks::Model),
+            "roots/list" => Some(Asks::Roots),
+            _ => None,
+        }
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Opening {
     more: Map<String, Value>,
     /// What only `server/discover` says.
     discovered: Map<String, Value>,
+    /// The version in which all this was said, with the capabilities as they were declared then.
+    said_in: Option<(Revision, Map<String, Value>)>,
 }
 
 impl Opening {
@@ -44,9 +46,12 @@ impl Opening {
         for key in ["supportedVersions", "ttlMs", "cacheScope"] {
             discovered.extend(said.shift_remove(key).map(|value| (key.to_owned(), value)));
         }
-        for key in ["protocolVersion", "resultType"] {
-            said.shift_remove(key);
-        }
+        let agreed = said.shift_remove("protocolVersion");
+        let revision = match *method == Method::DISCOVER {
+            true => Some(Revision::V2026_07_28),
+            false => agreed.as_ref().and_then(Value::as_str).and_then(|version| version.parse().ok()),
+        };
+        said.shift_remove("resultType");
         if said.get("_meta").and_then(Value::as_object).is_some_and(Map::is_empty) {
             said.shift_remove("_meta");
         }
@@ -54,8 +59,9 @@ impl Opening {
             Some(Value::Object(capabilities)) => capabilities,
             Some(_) | None => Map::new(),
         };
+        let said_in = revision.map(|revision| (revision, capabilities.clone()));
         declare_tasks(&mut capabilities);
-        Some(Opening { info: info.unwrap_or_else(unnamed).into(), capabilities, more: said, discovered })
+        Some(Opening { info: info.unwrap_or_else(unnamed).into(), capabilities, more: said, discovered, said_in })
     }
 
     /// Adds what another server of the same recording could do.
@@ -83,7 +89,7 @@ impl Opening {
             };
             capabilities.insert(capability.to_owned(), json!({}));
         }
-        Opening { info: info.into(), capabilities, more: Map::new(), discovered: Map::new() }
+        Opening { info: info.into(), capabilities, more: Map::new(), discovered: Map::new(), said_in: None }
     }
 
     /// `initialize`: settles the version, and remembers what the client can do.
@@ -96,6 +102,11 @@ impl Opening {
         });
         self.rest(&mut result);
         forget_in_result(Method::INITIALIZE.as_str(), &mut result, spoken);
+        if let Some(declared) = self.said_in(spoken) {
+            result["serverInfo"] = (*self.info).clone();
+            self.rest(&mut result);
+            declare(&mut result, declared);
+        }
         Ok(Reply::Result(RawJson::from_value(&result)))
     }
 
@@ -112,6 +123,9 @@ impl Opening {
             result[key] = value.clone();
         }
         forget_in_result(Method::DISCOVER.as_str(), &mut result, revision);
+        if let Some(declared) = self.said_in(revision) {
+            declare(&mut result, declared);
+        }
         Reply::Result(RawJson::from_value(&result))
     }
 
@@ -121,10 +135,22 @@ impl Opening {
         Wanted::among(&self.capabilities, &|_| true, extensions.is_some(), asked)
     }
 
+    /// The capabilities that were declared in this version, where it is the one that was spoken: who hears them again hears
+    /// them as they were, whatever the version says.
+    fn said_in(&self, revision: Revision) -> Option<&Map<String, Value>> {
+        self.said_in.as_ref().filter(|(said_in, _)| *said_in == revision).map(|(_, declared)| declared)
+    }
+
     fn rest(&self, result: &mut Value) {
         for (key, value) in &self.more {
             result[key] = value.clone();
         }
+    }
+}
+
+fn declare(result: &mut Value, declared: &Map<String, Value>) {
+    if let Some(capabilities) = result.get_mut("capabilities").and_then(Value::as_object_mut) {
+        add(capabilities, declared);
     }
 }
 

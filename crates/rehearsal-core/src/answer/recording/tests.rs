@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Pace, Place, Recorded, RecordedPlay, Thing, adapted};
+use super::{Opening, Pace, Place, Recorded, RecordedPlay, Thing, adapted};
 use crate::answer::{Act, Asked, Handshake, Memory, Seal, Terms, World};
 use crate::exchange::{Channel, Side};
 use crate::message::{Message, Method, Reply};
@@ -126,6 +126,44 @@ fn notifications_and_questions_come_before_the_answer_with_the_tokens_of_this_cl
         ]
     );
     assert_eq!(result, json!({"content": [{"type": "text", "text": "booked"}]}));
+}
+
+#[test]
+fn a_form_is_asked_as_it_was_in_its_version_and_without_what_an_older_one_does_not_have() {
+    let fields = json!({"name": {"type": "string"}, "many": {"type": "array"}, "one": {"oneOf": []}});
+    let form = json!({"type": "object", "properties": fields, "required": ["name", "many"]});
+    let booked = |revision| {
+        let question = json!({"message": "Who?", "requestedSchema": form});
+        let question = call(Side::Server, (2, 3), "elicitation/create", question, json!({"action": "accept"}));
+        let question = Thing { what: Inside::Call(Box::new(question)), place: Place::Before, after: None };
+        let call = call(Side::Client, (1, 4), "tools/call", json!({"name": "book"}), json!({"content": []}));
+        vec![recorded(5, call, vec![question], revision)]
+    };
+    let lines = |from, to| played(booked(from), asked(to, json!({})), Pace::None).0;
+    let whole = format!(r#"ask elicitation/create {{"message":"Who?","requestedSchema":{form}}}"#);
+    for same in [Revision::V2024_11_05, Revision::V2025_06_18, Revision::V2025_11_25] {
+        assert_eq!(lines(same, same), [whole.as_str()], "{same}");
+    }
+    let known = json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
+    let known = format!(r#"ask elicitation/create {{"message":"Who?","requestedSchema":{known}}}"#);
+    assert_eq!(lines(Revision::V2025_11_25, Revision::V2025_06_18), [known]);
+    assert_eq!(lines(Revision::V2025_11_25, Revision::V2025_03_26), [""; 0], "it has no elicitation");
+}
+
+#[test]
+fn what_was_declared_in_a_version_is_declared_in_it_again() {
+    let result = json!({"protocolVersion": "2025-06-18", "serverInfo": {"name": "s", "version": "1", "icons": []},
+        "capabilities": {"tools": {}, "tasks": {"list": {}}, "ours": {}}});
+    let opened = call(Side::Client, (1, 2), "initialize", json!({"protocolVersion": "2025-06-18"}), result.clone());
+    let opening = Opening::recorded(&opened).unwrap();
+    let said = |revision: Revision| {
+        let params = json!({"protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": {}});
+        let asked = Asked { method: Method::INITIALIZE, params, ..asked(revision, json!({})) };
+        value(&opening.initialize(&asked, &mut Memory::default()).unwrap())
+    };
+    assert_eq!(said(Revision::V2025_06_18), result);
+    let older = said(Revision::V2025_03_26);
+    assert_eq!(older["capabilities"].get("tasks"), None, "{older}");
 }
 
 #[test]
