@@ -71,8 +71,12 @@ impl Likeness {
             Some(other) => view["params"] = other.clone(),
         }
         self.ignored.take_out(&mut view);
-        if view.get("params").and_then(Value::as_object).is_some_and(Map::is_empty) {
-            view.as_object_mut().map(|view| view.shift_remove("params"));
+        // What nothing is left of is as good as none, too.
+        if let Some(params) = view.get_mut("params").and_then(Value::as_object_mut) {
+            params.retain(|key, value| key != "arguments" || !is_empty(value));
+            if params.is_empty() {
+                view.as_object_mut().map(|view| view.shift_remove("params"));
+            }
         }
         view
     }
@@ -110,12 +114,15 @@ impl RequestKey {
     }
 }
 
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(Map::is_empty)
+}
+
 /// Params without what tells one conversation from another.
 fn stable(params: &Map<String, Value>) -> Map<String, Value> {
-    let empty = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
     let counts = |key: &str, value: &Value| match key {
         "_meta" | "inputResponses" | "requestState" => false,
-        "arguments" => !empty(value),
+        "arguments" => !is_empty(value),
         _ => !value.is_null(),
     };
     let kept = params.iter().filter(|(key, value)| counts(key, value));
@@ -183,6 +190,8 @@ mod tests {
         };
         assert_eq!(key(json!({"city": "Oslo", "now": 1})), key(json!({"city": "Oslo", "now": 2})));
         assert_ne!(key(json!({"city": "Oslo", "now": 1})), key(json!({"city": "Bergen", "now": 1})));
+        let none = likeness.key(&"tools/call".into(), Some(&json!({"name": "rain"})));
+        assert_eq!([key(json!({"now": 1})), key(json!({}))], [none, none]);
         assert_ne!(likeness.fingerprint(), Likeness::default().fingerprint());
         assert!(Likeness::default().ignore("now").is_err());
     }
