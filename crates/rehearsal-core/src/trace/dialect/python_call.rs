@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::super::{Call, Placed};
 use super::patch;
 use super::python_time::{self, Clock, in_milliseconds};
-use super::python_words::{Word, find, wire};
+use super::python_words::{Word, find, uri, wire};
 use super::session::{message_patch, message_tree, with_patch};
 use super::tree::Tree;
 use crate::exchange::Side;
@@ -176,6 +176,7 @@ fn bind(params: &mut Tree, name: &str, value: &Tree, word: Option<&Word>) {
             params.set("context", Tree::object([("arguments", value.clone())]));
         }
         "arguments" => params.set(name, value.clone()),
+        "uri" if word.is_some() => params.set(name, uri(value)),
         _ if word.is_some() => params.set(name, wire(value)),
         _ => params.set(name, value.clone()),
     }
@@ -191,25 +192,44 @@ pub(super) fn reply(response: &Tree, method: &str, id: u64) -> Tree {
         // Where it does not say, an error does.
         Some(_) | None => error.is_some(),
     };
-    if failed {
-        message.set("error", wire_error(error).valid());
-    } else {
-        message.set("result", wire_result(response.get("result"), find(method)).valid());
+    let result = response.some("result");
+    // Some call it a failure when the tool says so; then what it said is the result.
+    let said = result.filter(|result| error.is_none() && !result.members().is_empty());
+    match (failed, said) {
+        (true, None) => message.set("error", wire_error(error).valid()),
+        (true, Some(_)) | (false, _) => match wire_result(result, find(method)) {
+            Ok(result) => message.set("result", result.valid()),
+            Err(unusable) => message.set("error", wire_error(Some(&Tree::string(&unusable)))),
+        },
     }
     message
 }
 
-fn wire_result(result: Option<&Tree>, word: Option<&Word>) -> Tree {
-    let list = word.map(|word| word.list).filter(|list| !list.is_empty());
-    match (result, list) {
-        (Some(list @ Tree::List(_)), Some(name)) => Tree::object([(name, wire(list))]),
-        (Some(text @ Tree::Leaf(leaf)), Some("content")) if leaf.starts_with('"') => {
-            let content = Tree::object([("type", Tree::string("text")), ("text", text.clone())]);
-            Tree::object([("content", Tree::List(vec![content]))])
+/// The result as the wire has it; `Err` says that nobody could use it.
+fn wire_result(result: Option<&Tree>, word: Option<&Word>) -> Result<Tree, String> {
+    let list = word.map(|word| word.list).unwrap_or_default();
+    let block = |text: Tree| Tree::object([("type", Tree::string("text")), ("text", text)]);
+    let mut wired = match (result, list) {
+        (None, _) => Tree::Object(Vec::new()),
+        (Some(result @ Tree::Object(_)), _) => wire(result),
+        (Some(elements @ Tree::List(_)), name) if !name.is_empty() => Tree::object([(name, wire(elements))]),
+        (Some(leaf @ Tree::Leaf(written)), "content") => {
+            let text = if written.starts_with('"') { leaf.clone() } else { Tree::string(written) };
+            Tree::object([("content", Tree::List(vec![block(text)]))])
         }
-        (Some(result), _) if !result.is_null() => wire(result),
-        (Some(_) | None, _) => Tree::Object(Vec::new()),
+        (Some(text @ Tree::Leaf(written)), "messages") if written.starts_with('"') => {
+            let message = Tree::object([("role", Tree::string("user")), ("content", block(text.clone()))]);
+            Tree::object([("messages", Tree::List(vec![message]))])
+        }
+        (Some(other), _) if word.is_none() => wire(other),
+        (Some(other), _) => return Err(format!("what was recorded is no result: {other}")),
+    };
+    let beside_content = |(key, _): &(String, Tree)| ["structuredContent", "isError", "_meta"].contains(&key.as_str());
+    if list == "content" && wired.members().iter().all(beside_content) {
+        // Every tool says something, if only nothing.
+        wired.set("content", Tree::List(Vec::new()));
     }
+    Ok(wired)
 }
 
 /// Words alone, an exception as an object, or an error of JSON-RPC.

@@ -106,11 +106,26 @@ pub(super) fn wire(tree: &Tree) -> Tree {
                 let key = KEYS.iter().find(|(python, _)| python == key).map_or(key.as_str(), |(_, wire)| wire);
                 // The arguments of a prompt in a list are descriptions, those of a call are data.
                 let is_data = DATA.contains(&key) && !(key == "arguments" && matches!(value, Tree::List(_)));
-                object.set(key, if is_data { value.clone() } else { wire(value) });
+                let value = match key {
+                    _ if is_data => value.clone(),
+                    "uri" => uri(value),
+                    _ => wire(value),
+                };
+                object.set(key, value);
             }
             object
         }
     }
+}
+
+/// A URI that was written as text, as the object that Python keeps it in, or as what Python shows of that: `AnyUrl('a:b')`.
+pub(super) fn uri(tree: &Tree) -> Tree {
+    let shown = |text: String| {
+        let (class, rest) = text.split_once("('")?;
+        let is_class = class.ends_with("Url") && class.chars().all(char::is_alphanumeric);
+        rest.strip_suffix("')").filter(|_| is_class).map(Tree::string)
+    };
+    tree.text().and_then(shown).unwrap_or_else(|| wire(tree))
 }
 
 /// A URL that was written as the object that Python keeps it in.

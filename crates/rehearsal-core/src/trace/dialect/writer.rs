@@ -433,7 +433,7 @@ mod tests {
                 r#"{"success":true,"result":{"content":[{"type":"tool_use","arguments":{"a":null}}]}}"#,
                 r#""result":{"content":[{"type":"tool_use","arguments":{"a":null}}]}}"#,
             ),
-            (r#"{"success":true,"result":null,"error":null}"#, r#""result":{}}"#),
+            (r#"{"success":true,"result":null,"error":null}"#, r#""result":{"content":[]}}"#),
             (r#"{"result":{"content":[]}}"#, r#""result":{"content":[]}}"#),
             (
                 r#"{"success":false,"result":null,"error":"Tool \"x\" not found"}"#,
@@ -544,6 +544,7 @@ mod tests {
             ("bom-and-crlf.jsonl", 1),
             ("escapes-and-digits.jsonl", 1),
             ("errors.jsonl", 19),
+            ("results.jsonl", 7),
             ("times.jsonl", 17),
             ("laid-out.json", 2),
             ("missing-and-more.jsonl", 1),
@@ -592,6 +593,30 @@ mod tests {
         ] {
             assert!(replies.iter().any(|reply| reply.starts_with(expected)), "{expected}: {replies:#?}");
         }
+    }
+
+    #[test]
+    fn a_result_has_a_shape_that_clients_can_use_or_is_an_error() {
+        let parts = read(Format::PythonTrace, fixture("python/results.jsonl").as_bytes());
+        let calls = parts.iter().filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None });
+        let said = |call: &crate::trace::Call| {
+            let text = call.response.as_ref().unwrap().message.text().into_owned();
+            text.split_once(r#""id":"#).unwrap().1.split_once(',').unwrap().1.to_owned()
+        };
+        let (calls, said): (Vec<_>, Vec<_>) = calls.map(|call| (call, said(call))).unzip();
+        assert_eq!(
+            said,
+            [
+                r#""result":{"content":[{"type":"text","text":"no such city"}],"isError":true}}"#,
+                r#""result":{"isError":false,"content":[]}}"#,
+                r#""result":{"content":[{"type":"text","text":"5"}]}}"#,
+                r#""result":{"task":{"taskId":"1","status":"working"}}}"#,
+                r#""result":{"messages":[{"role":"user","content":{"type":"text","text":"just text"}}]}}"#,
+                r#""error":{"code":-32603,"message":"what was recorded is no result: \"just text\""}}"#,
+                r#""error":{"code":-32603,"message":"what was recorded is no result: true"}}"#,
+            ]
+        );
+        assert_eq!(calls[5].request.message.params().unwrap().at(&["uri"]).unwrap().as_str(), r#""file:///c""#);
     }
 
     #[test]
