@@ -42,6 +42,12 @@ pub(crate) fn may_be_said(method: &str, revision: Revision) -> bool {
     all.peek().is_none() || all.any(|it| is_said(it, Side::Server, revision))
 }
 
+/// Whether a client of a version may ask this; what no version has is the server's own.
+pub fn may_be_asked(method: &str, revision: Revision) -> bool {
+    let mut all = TABLE.methods(method).filter(|it| it.wants == Wants::Answer).peekable();
+    all.peek().is_none() || all.any(|it| is_said(it, Side::Client, revision))
+}
+
 /// Whether an error code means in a version what the protocol says; what no version has is the server's own.
 pub(crate) fn has_code(code: i64, revision: Revision) -> bool {
     let mut all = TABLE.codes.iter().filter(|it| it.code == code).peekable();

@@ -28,6 +28,6 @@ pub(crate) use forget::{forget_in_notification, forget_in_result, has_code, may_
 pub(crate) use misspelt::misspelt;
 
 pub use conversation::{Conversation, Located};
-pub use forget::forget_unknown;
+pub use forget::{forget_unknown, may_be_asked};
 pub use message::{MAX_FINDINGS, check_notification, check_request, check_response};
 pub use versions::Versions;

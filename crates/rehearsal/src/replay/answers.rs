@@ -11,6 +11,7 @@ use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
 use rehearsal_core::protocol::{Era, code, meta};
 use rehearsal_core::script::mock::LogLevel;
+use rehearsal_core::shape::may_be_asked;
 use rehearsal_core::trace::RequestKey;
 use serde_json::{Value, json};
 
@@ -91,7 +92,8 @@ impl Shared {
                 None => protocol(empty()),
             },
             (Era::Legacy, "initialize") | (Era::Modern, "server/discover") => self.open(asked, memory),
-            (Era::Modern, "initialize" | "ping") | (Era::Legacy, "server/discover") => {
+            (Era::Legacy, "server/discover") => protocol(Reply::Error(asked.no_method())),
+            (Era::Modern, method) if !may_be_asked(method, asked.terms.revision) => {
                 protocol(Reply::Error(asked.no_method()))
             }
             (Era::Modern, "subscriptions/listen") => {

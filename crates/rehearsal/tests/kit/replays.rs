@@ -153,3 +153,19 @@ async fn a_list_that_was_not_recorded_has_what_was_used_in_the_chosen_sessions()
     let names: Vec<String> = client.list_tools().await.unwrap().into_iter().map(|tool| tool.name).collect();
     assert_eq!(names, ["sing", "dig"]);
 }
+
+#[tokio::test]
+async fn what_2026_has_no_method_for_is_refused_to_its_clients_though_it_was_recorded() {
+    let subscribe = ("resources/subscribe", json!({"uri": "a:b"}), json!({}));
+    let level = ("logging/setLevel", json!({"level": "info"}), json!({}));
+    let own = ("acme/own", json!({}), json!({"ours": true}));
+    let replay = replay(&[session("a", &[handshake(), subscribe, level, own])], Options::default());
+    let modern = client(&replay).modern().connect().await.unwrap();
+    for method in ["resources/subscribe", "logging/setLevel", "tasks/list", "ping"] {
+        let response = modern.request(method, json!({"uri": "a:b", "level": "info"})).await.unwrap();
+        assert_eq!(response.error_code(), Some(-32601), "{method}: {response:?}");
+    }
+    assert!(modern.request("acme/own", json!({})).await.unwrap().success());
+    let legacy = client(&replay).legacy(Revision::V2025_11_25).connect().await.unwrap();
+    assert!(legacy.request("resources/subscribe", json!({"uri": "a:b"})).await.unwrap().success());
+}
