@@ -79,7 +79,7 @@ pub(super) fn words(expected: impl fmt::Display, actual: Option<&Value>) -> Word
     Words { expected: expected.to_string(), got: actual.map(|actual| excerpt(actual, DEFAULT_EXCERPT)) }
 }
 
-fn walk_exact(expected: &Value, actual: &Value, trail: &Trail<'_>, judge: &mut Judge) -> Walk {
+pub(super) fn walk_exact(expected: &Value, actual: &Value, trail: &Trail<'_>, judge: &mut Judge) -> Walk {
     let same = match (expected, actual) {
         (Value::Object(expected), Value::Object(actual)) => {
             for (key, expected) in expected {

@@ -3,17 +3,20 @@
 //! ```text
 //! what people write ──parse──► Matcher ──check──► mismatches, each with its path
 //!                                      ──distance──► how far off, so that the closest miss can be named
+//! a value before and after ──drifted──► what was added, removed and changed, with elements of arrays held against their like
 //! ```
 //!
 //! One matcher serves a mock's `when`, a test's `expect`, the look-up of a recorded exchange and the comparison of traces.
 //! `docs/reference/matchers.md` is the reference for people, and a test holds it to the code.
 
+mod align;
 #[cfg(test)]
 mod arbitrary;
 mod check;
 mod closest;
 mod contains;
 mod describe;
+mod drift;
 mod error;
 mod judge;
 #[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
@@ -31,6 +34,7 @@ mod schema;
 mod write;
 
 pub use contains::{Contains, Text};
+pub use drift::{Drift, Drifted, drifted};
 pub use error::{MatcherError, Problem};
 pub use matcher::Matcher;
 pub use mismatch::Mismatch;

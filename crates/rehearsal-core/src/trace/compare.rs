@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Call ──► Sketch, a few bytes each ──► pair ──► alike, changed, removed, added
-//!                                                   └─► both calls ──► Matcher ──► mismatches with their paths
+//!                                                   └─► both calls ──► drifted ──► mismatches with their paths
 //! ```
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::{Call, subject};
 use crate::json::{Places, RawJson, canonical};
-use crate::matcher::{Matcher, Mismatch};
+use crate::matcher::{Mismatch, drifted};
 use crate::message::{Body, Reply};
 
 /// Compares calls by what was asked and answered. Ids, times, order and `_meta` do not count.
@@ -102,7 +102,7 @@ impl Compare {
 
     /// Every way in which the second call is not like the first.
     pub fn mismatches(&self, before: &Call, after: &Call) -> Vec<Mismatch> {
-        Matcher::exact(self.view(before)).check(&self.view(after))
+        drifted(&self.view(before), &self.view(after)).into_iter().map(|drifted| drifted.mismatch).collect()
     }
 }
 

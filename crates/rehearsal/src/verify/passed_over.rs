@@ -1,10 +1,11 @@
 //! What does not count, and so stays as it was recorded.
 
 use rehearsal_core::json::{Places, RawJson};
+use rehearsal_core::matcher::{Drifted, drifted};
 use rehearsal_core::message::{ErrorReply, Reply};
 use serde_json::{Value, json};
 
-use super::drift::{Drifted, drifted};
+use super::drift::is_within;
 
 /// The places of an answer that the user passes over; their paths begin at `result` or `error`.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +25,7 @@ impl PassedOver {
         let (was, is) = (self.places.located(&before), self.places.located(&after));
         self.places.take_out_members(&mut before);
         self.places.take_out_members(&mut after);
-        drifted(&before, &after).into_iter().filter(|drifted| !drifted.is_within(&was, &is)).collect()
+        drifted(&before, &after).into_iter().filter(|drifted| !is_within(drifted, &was, &is)).collect()
     }
 
     /// A live answer with what was recorded at these places.

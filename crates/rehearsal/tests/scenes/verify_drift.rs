@@ -55,6 +55,42 @@ fn schemas_and_annotations_are_part_of_the_surface_and_order_is_not() {
     ");
 }
 
+#[test]
+fn several_elements_come_go_and_change_in_one_array() {
+    let mock = |notes: &str| {
+        let answer = format!("{{ text: ok, structured_content: {{ notes: {notes} }} }}");
+        format!("server: {{ name: notes, version: '1' }}\ntools: [{{ name: all, answers: [{answer}] }}]\n")
+    };
+    let before = mock("[{ id: 1, text: milk }, { id: 2, text: eggs }, { id: 3, text: tea }, { id: 4, text: jam }]");
+    let after = mock(
+        "[{ id: 9, text: rice }, { id: 1, text: milk }, { id: 8, text: salt }, { id: 2, text: egg }, { id: 4, text: jam }]",
+    );
+    let stage = Stage::new().file("before.mock.yaml", &before).file("after.mock.yaml", &after);
+    stage.play("rehearse call all -- rehearse record -q -o trace.jsonl -- rehearse mock before.mock.yaml");
+    rehearse!(stage, "rehearse verify trace.jsonl -- rehearse mock after.mock.yaml", @r#"
+    exit: 1
+    ----- stdout -----
+    ~ tools/call all
+      error: removed (message 4)
+        $.result.structuredContent.notes[2]: missing, expected {"id":3,"text":"tea"}
+      error: added (message 4)
+        $.result.structuredContent.notes[0]: expected nothing, got {"id":9,"text":"rice"}
+        $.result.structuredContent.notes[2]: expected nothing, got {"id":8,"text":"salt"}
+      error: changed (message 4)
+        $.result.structuredContent.notes[3].text: expected "eggs", got "egg"
+    ----- stderr -----
+    2 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+    // Everything that was told can be passed over by its place.
+    let ignore = ["notes[0]", "notes[2]", "notes[*].text"].map(|at| format!("--ignore '$..{at}'")).join(" ");
+    rehearse!(stage, &format!("rehearse verify trace.jsonl {ignore} -- rehearse mock after.mock.yaml"), @"
+    exit: 0
+    ----- stderr -----
+    3 as recorded, 0 different, 0 skipped
+    ");
+}
+
 /// A server that asks these questions before it answers.
 fn asking(questions: &[&str]) -> String {
     let ask = |(at, message): (usize, &&str)| {

@@ -1,0 +1,302 @@
+//! In which ways a value is not what it was.
+
+use serde_json::{Map, Value};
+
+use super::align::{Piece, kind, pieces};
+use super::check::{walk_exact, words};
+use super::judge::{Judge, Trail, Words};
+use super::mismatch::Mismatch;
+use crate::json::{DEFAULT_EXCERPT, Path, Segment, excerpt};
+
+/// In which way something is not what it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Drift {
+    /// It is not there any more.
+    Removed,
+    /// It was not there before.
+    Added,
+    /// It is of another JSON type.
+    TypeChanged,
+    /// It is another value.
+    Changed,
+}
+
+impl Drift {
+    /// All of them.
+    pub const ALL: [Drift; 4] = [Drift::Removed, Drift::Added, Drift::TypeChanged, Drift::Changed];
+
+    /// In words: `type changed`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Drift::Removed => "removed",
+            Drift::Added => "added",
+            Drift::TypeChanged => "type changed",
+            Drift::Changed => "changed",
+        }
+    }
+}
+
+/// One way in which something is not what it was.
+///
+/// What is gone is told where it was, everything else where it is: in an array to which something came or from which
+/// something went, the two are different places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drifted {
+    /// In which way.
+    pub drift: Drift,
+    /// Where, what it was and what it is.
+    pub mismatch: Mismatch,
+    /// Where it was, if it was there.
+    pub was: Option<Path>,
+    /// Where it is, if it is there.
+    pub is: Option<Path>,
+}
+
+/// How many elements of one array are told that came, and how many that went.
+const TOLD: usize = 20;
+
+/// All that differs between two values. Elements of arrays are held against those that they most likely were, so that what
+/// comes to an array, or goes from it, changes nothing about the rest.
+pub fn drifted(before: &Value, after: &Value) -> Vec<Drifted> {
+    let mut drifting = Drifting { was: Path::root(), is: Path::root(), found: Vec::new() };
+    drifting.value(before, after);
+    drifting.found
+}
+
+/// A walk over two values at once.
+struct Drifting {
+    was: Path,
+    is: Path,
+    found: Vec<Drifted>,
+}
+
+impl Drifting {
+    fn value(&mut self, before: &Value, after: &Value) {
+        match (before, after) {
+            (Value::Object(before), Value::Object(after)) => self.members(before, after),
+            (Value::Array(before), Value::Array(after)) => self.elements(before, after),
+            (before, after) => {
+                let mut judge = Judge::Collect(Vec::new());
+                // It goes on to the end, whatever it finds.
+                let _ = walk_exact(before, after, &Trail::Root, &mut judge);
+                let Judge::Collect(mismatches) = judge else { return };
+                let drift = if kind(before) == kind(after) { Drift::Changed } else { Drift::TypeChanged };
+                for Mismatch { expected, got, .. } in mismatches {
+                    self.tell(drift, Words { expected, got });
+                }
+            }
+        }
+    }
+
+    fn members(&mut self, before: &Map<String, Value>, after: &Map<String, Value>) {
+        for (key, before) in before {
+            self.at(key.as_str(), key.as_str(), |inner| match after.get(key) {
+                Some(after) => inner.value(before, after),
+                None => inner.tell(Drift::Removed, words(excerpt(before, DEFAULT_EXCERPT), None)),
+            });
+        }
+        for (key, after) in after.iter().filter(|(key, _)| !before.contains_key(*key)) {
+            self.at(key.as_str(), key.as_str(), |inner| inner.tell(Drift::Added, words("nothing", Some(after))));
+        }
+    }
+
+    fn elements(&mut self, before: &[Value], after: &[Value]) {
+        let (mut went, mut came) = (0, 0);
+        for piece in pieces(before, after) {
+            match piece {
+                Piece::Changed(was, is) => self.at(was, is, |inner| inner.value(&before[was], &after[is])),
+                Piece::Went(was) => {
+                    went += 1;
+                    if went <= TOLD {
+                        let what = words(excerpt(&before[was], DEFAULT_EXCERPT), None);
+                        self.at(was, was, |inner| inner.tell(Drift::Removed, what));
+                    }
+                }
+                Piece::Came(is) => {
+                    came += 1;
+                    if came <= TOLD {
+                        let what = words("nothing", Some(&after[is]));
+                        self.at(is, is, |inner| inner.tell(Drift::Added, what));
+                    }
+                }
+            }
+        }
+        if went.max(came) > TOLD {
+            self.tell(Drift::Changed, counted(before.len(), after.len(), came));
+        }
+    }
+
+    /// Further in.
+    fn at(&mut self, was: impl Into<Segment>, is: impl Into<Segment>, inner: impl FnOnce(&mut Self)) {
+        self.was.push(was);
+        self.is.push(is);
+        inner(self);
+        self.was.pop();
+        self.is.pop();
+    }
+
+    fn tell(&mut self, drift: Drift, Words { expected, got }: Words) {
+        let (was, is) = match drift {
+            Drift::Removed => (Some(self.was.clone()), None),
+            Drift::Added => (None, Some(self.is.clone())),
+            Drift::TypeChanged | Drift::Changed => (Some(self.was.clone()), Some(self.is.clone())),
+        };
+        let path = if drift == Drift::Removed { self.was.clone() } else { self.is.clone() };
+        self.found.push(Drifted { drift, mismatch: Mismatch { path, expected, got }, was, is });
+    }
+}
+
+/// ```text
+/// $.items: expected 3 elements, got 200
+/// $.items: expected 200 elements, got 200, of which 30 are new
+/// ```
+fn counted(before: usize, after: usize, came: usize) -> Words {
+    let elements = if before == 1 { "element" } else { "elements" };
+    let got = if before == after { format!("{after}, of which {came} are new") } else { after.to_string() };
+    Words { expected: format!("{before} {elements}"), got: Some(got) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::arbitrary::json_value;
+    use super::*;
+    use crate::matcher::Matcher;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn shown(before: Value, after: Value) -> Vec<String> {
+        let drifted = drifted(&before, &after);
+        drifted.iter().map(|it| format!("{} {}", it.drift.word(), it.mismatch)).collect()
+    }
+
+    #[test]
+    fn elements_come_and_go_wherever_they_are() {
+        assert_eq!(shown(json!({"l": [1, 2]}), json!({"l": [1, 2, 3]})), ["added $.l[2]: expected nothing, got 3"]);
+        assert_eq!(shown(json!([1, 2]), json!([0, 1.0, 2])), ["added $[0]: expected nothing, got 0"]);
+        assert_eq!(shown(json!([0, 1, 2]), json!([0, 2])), ["removed $[1]: missing, expected 1"]);
+        assert_eq!(
+            shown(json!([{"t": "a", "l": [1]}, 9]), json!([{"t": "b", "l": []}, {}, 8, 9])),
+            [
+                "changed $[0].t: expected \"a\", got \"b\"",
+                "removed $[0].l[0]: missing, expected 1",
+                "added $[1]: expected nothing, got {}",
+                "added $[2]: expected nothing, got 8",
+            ]
+        );
+    }
+
+    #[test]
+    fn several_elements_come_go_and_change_at_once() {
+        assert_eq!(
+            shown(json!(["a", "b", "c", "d"]), json!(["new", "a", "b", "newer", "c", "d"])),
+            ["added $[0]: expected nothing, got \"new\"", "added $[3]: expected nothing, got \"newer\""]
+        );
+        assert_eq!(
+            shown(json!([1, 2, 3, 4, 5, 6]), json!([0, 1, 3, 4, 7, 6, 8])),
+            [
+                "added $[0]: expected nothing, got 0",
+                "removed $[1]: missing, expected 2",
+                "changed $[4]: expected 5, got 7",
+                "added $[6]: expected nothing, got 8",
+            ]
+        );
+        let note = |id: u32, text: &str| json!({"id": id, "text": text, "tags": ["x"]});
+        assert_eq!(
+            shown(
+                json!([note(1, "a"), note(2, "b"), note(3, "c")]),
+                json!([note(9, "i"), note(1, "a"), note(8, "h"), note(2, "B"), note(3, "c")])
+            ),
+            [
+                r#"added $[0]: expected nothing, got {"id":9,"text":"i","tags":["x"]}"#,
+                r#"added $[2]: expected nothing, got {"id":8,"text":"h","tags":["x"]}"#,
+                r#"changed $[3].text: expected "b", got "B""#,
+            ]
+        );
+        assert_eq!(
+            shown(json!([note(1, "a"), note(2, "b"), note(3, "c")]), json!([note(9, "i"), note(1, "a"), note(2, "B")])),
+            [
+                r#"added $[0]: expected nothing, got {"id":9,"text":"i","tags":["x"]}"#,
+                r#"changed $[2].text: expected "b", got "B""#,
+                r#"removed $[2]: missing, expected {"id":3,"text":"c","tags":["x"]}"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn what_has_a_place_of_its_own_is_told_by_it() {
+        // The two of a point, not one that went and one that came.
+        assert_eq!(
+            shown(json!([10, 20]), json!([20, 30])),
+            ["changed $[0]: expected 10, got 20", "changed $[1]: expected 20, got 30"]
+        );
+        assert_eq!(
+            shown(json!([1, 2, 3, 4]), json!([2, 3, 4, 5])),
+            ["removed $[0]: missing, expected 1", "added $[3]: expected nothing, got 5"]
+        );
+    }
+
+    #[test]
+    fn what_went_has_the_place_that_it_had() {
+        let (before, after) = (json!([{"a": 1, "b": 2, "c": 3}]), json!([7, {"a": 1, "b": 2}]));
+        let found = drifted(&before, &after);
+        let places: Vec<_> = found
+            .iter()
+            .map(|it| (it.was.as_ref().map(Path::to_string), it.is.as_ref().map(Path::to_string)))
+            .collect();
+        assert_eq!(places, [(None, Some("$[0]".to_owned())), (Some("$[0].c".to_owned()), None)]);
+    }
+
+    #[test]
+    fn too_many_elements_are_counted() {
+        let found = shown(json!([]), (0..1000).collect());
+        assert_eq!(found.len(), TOLD + 1);
+        assert_eq!(found[TOLD], "changed $: expected 0 elements, got 1000");
+        let (before, after): (Value, Value) = ((0..100).collect(), (30..130).collect());
+        let found = shown(before, after);
+        assert_eq!(found.len(), 2 * TOLD + 1);
+        assert_eq!(found[2 * TOLD], "changed $: expected 100 elements, got 100, of which 30 are new");
+    }
+
+    #[test]
+    fn long_arrays_take_no_longer_than_they_are_long() {
+        // As different as can be, all alike, and in another order: each has its own way to be slow.
+        let numbers = |range: std::ops::Range<u64>| range.map(Value::from).collect::<Value>();
+        let repeated = |by: u64| (0..20_000_u64).map(|at| Value::from(at / by % 7)).collect::<Value>();
+        let backwards: Value = (0..20_000_u64).rev().map(Value::from).collect();
+        for (before, after) in
+            [(numbers(0..20_000), numbers(20_000..45_000)), (repeated(1), repeated(3)), (numbers(0..20_000), backwards)]
+        {
+            assert!(!drifted(&before, &after).is_empty());
+        }
+        let mut more: Vec<Value> = (0..20_000_u64).map(Value::from).collect();
+        more.insert(15_000, json!("late"));
+        more.remove(9_000);
+        more.insert(10, json!("early"));
+        assert_eq!(
+            shown(numbers(0..20_000), Value::from(more)),
+            [
+                "added $[10]: expected nothing, got \"early\"",
+                "removed $[9000]: missing, expected 9000",
+                "added $[15000]: expected nothing, got \"late\"",
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_drifted_is_what_does_not_match(before in json_value(), after in json_value()) {
+            prop_assert_eq!(drifted(&before, &after).is_empty(), Matcher::exact(before).matches(&after));
+        }
+
+        #[test]
+        fn every_place_is_where_it_says(before in json_value(), after in json_value()) {
+            for Drifted { drift, mismatch, was, is } in drifted(&before, &after) {
+                prop_assert_eq!(was.is_none(), drift == Drift::Added);
+                prop_assert_eq!(is.is_none(), drift == Drift::Removed);
+                prop_assert!(was.as_ref().is_none_or(|was| was.lookup(&before).is_some()));
+                prop_assert!(is.as_ref().is_none_or(|is| is.lookup(&after).is_some()));
+                prop_assert_eq!(Some(mismatch.path), is.or(was));
+            }
+        }
+    }
+}
