@@ -38,9 +38,10 @@ pub(super) fn all(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices(OPEN).filter_map(|(at, _)| Some(at..at + length(&text[at..])?))
 }
 
-/// Whether something was taken out of a text.
+/// Whether something was taken out of a text, or out of JSON: a text or a number.
 pub fn has_pseudonym(text: &str) -> bool {
-    all(text).next().is_some()
+    let is_word = |char: char| char.is_alphanumeric() || matches!(char, '.' | '+' | '-' | '_');
+    all(text).next().is_some() || text.split(|char| !is_word(char)).any(is_number)
 }
 
 /// Whether this number already is one.
@@ -66,6 +67,9 @@ mod tests {
     fn what_was_taken_out_of_a_text_is_seen() {
         assert!(has_pseudonym(&format!(r#"{{"password":"Bearer {}"}}"#, pseudonym("hunter2"))));
         assert!(!has_pseudonym("[redacted:none]"));
+        assert!(has_pseudonym(&format!(r#"{{"pin":{}}}"#, number("4711"))));
+        assert!(has_pseudonym(&format!(r#"{{"text":"{{\"pin\":{}}}"}}"#, number("4711"))));
+        assert!(!has_pseudonym(&format!(r#"{{"pin":4711,"at":{0}.5,"id":"a-{0}","more":1{0}}}"#, number("4711"))));
     }
 
     #[test]

@@ -46,8 +46,15 @@ impl Listing {
         Reply::Result(RawJson::from_value(&result))
     }
 
-    /// What was added, removed or changed. The order does not count.
-    pub(super) fn differences(self, before: &[Value], after: &[Value], place: &Place) -> Vec<Finding> {
+    /// What was added, removed or changed. The order does not count. `take_out` takes out of the second of two elements what was taken
+    /// out of the first.
+    pub(super) fn differences(
+        self,
+        before: &[Value],
+        after: &[Value],
+        take_out: impl Fn(&mut Value, &mut Value),
+        place: &Place,
+    ) -> Vec<Finding> {
         let mut findings = Vec::new();
         let what = self.what;
         // One that is listed twice stands against another one of its name, if there is one.
@@ -59,9 +66,11 @@ impl Listing {
             let name = self.name(item);
             let nth = earlier(&before[..at], name);
             match (like(after, name, nth), nth + 1) {
-                (Some(other), _) => {
+                (Some(mut other), _) => {
                     let about = format!("the {what} `{name}`");
-                    findings.extend(differences(item, &other, Some(&about), Some(place)));
+                    let mut item = item.clone();
+                    take_out(&mut item, &mut other);
+                    findings.extend(differences(&item, &other, Some(&about), Some(place)));
                 }
                 (None, 1) => {
                     let finding = Finding::error(format!("removed: the {what} `{name}` is no longer listed"));
@@ -98,7 +107,7 @@ mod tests {
         let before = [json!({"name": "a", "description": "x"}), json!({"name": "b"}), json!({"name": "c"})];
         let after = [json!({"name": "c"}), json!({"name": "a", "description": "y"}), json!({"name": "d"})];
         let listing = Listing::of(&Method::TOOLS_LIST).unwrap();
-        let found = listing.differences(&before, &after, &Place::Message { sequence: 3 });
+        let found = listing.differences(&before, &after, |_, _| {}, &Place::Message { sequence: 3 });
         let shown: Vec<_> = found.iter().map(ToString::to_string).collect();
         assert_eq!(
             shown,
@@ -115,7 +124,7 @@ mod tests {
         let (once, twice) = ([json!({"name": "a"})], [json!({"name": "a"}), json!({"name": "a", "title": "A"})]);
         let listing = Listing::of(&Method::TOOLS_LIST).unwrap();
         let messages = |before: &[Value], after: &[Value]| -> Vec<String> {
-            let found = listing.differences(before, after, &Place::Message { sequence: 3 });
+            let found = listing.differences(before, after, |_, _| {}, &Place::Message { sequence: 3 });
             found.into_iter().map(|finding| finding.message).collect()
         };
         assert_eq!(messages(&once, &twice), ["added: the tool `a` is listed 2 times"]);

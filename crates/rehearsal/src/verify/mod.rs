@@ -17,6 +17,7 @@ mod noise;
 mod passed_over;
 mod plan;
 mod questions;
+mod secrets;
 mod sendable;
 mod spoken;
 mod surface;

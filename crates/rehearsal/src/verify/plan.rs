@@ -138,6 +138,9 @@ impl Plan {
             return skipped(call, REDACTED);
         }
         let mut asked: Vec<_> = inside.iter().filter_map(recorded_question).filter(|it| !it.is_any_time()).collect();
+        if asked.iter().any(|question| question.reply.as_ref().is_some_and(is_redacted_reply)) {
+            return skipped(call, REDACTED_ANSWER);
+        }
         let key = Likeness::default().key(&method, Some(&params));
         let state = params.get("requestState").map(Value::to_string);
         let returns = params.get("inputResponses").is_some() || state.is_some();
@@ -330,6 +333,17 @@ const REDACTED: &str = "a secret was taken out of its params; a recording made w
 fn is_redacted(params: &Value) -> bool {
     let sent = params.as_object().into_iter().flatten().filter(|(key, _)| *key != "_meta");
     sent.into_iter().any(|(_, value)| has_pseudonym(&value.to_string()))
+}
+
+const REDACTED_ANSWER: &str =
+    "a secret was taken out of what its client answered; a recording made with --no-redact has it";
+
+/// Whether a server would be told what stands in the place of a secret.
+fn is_redacted_reply(reply: &Reply) -> bool {
+    match reply {
+        Reply::Result(result) => has_pseudonym(result.as_str()),
+        Reply::Error(_) => false,
+    }
 }
 
 const TASK: &str = "a task has another name every time";

@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rehearsal_core::json::RawJson;
-use rehearsal_core::matcher::Matcher;
+use rehearsal_core::matcher::drifted;
 use rehearsal_core::message::{ErrorReply, Method, Reply};
 use rehearsal_core::protocol::code;
 use rehearsal_core::report::Finding;
 use serde_json::Value;
 
+use super::secrets::Secrets;
 use crate::client::{Answer, Answers, Asked};
 
 const ADDED: &str = "added: the server asks";
@@ -62,6 +63,7 @@ impl Recorded {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Questions {
     state: Arc<Mutex<State>>,
+    secrets: Secrets,
 }
 
 #[derive(Debug, Default)]
@@ -77,6 +79,11 @@ struct State {
 impl Questions {
     /// What servers ask.
     const METHODS: [Method; 3] = [Method::ELICITATION, Method::SAMPLING, Method::ROOTS_LIST];
+
+    /// Questions that are compared without these.
+    pub(super) fn without(secrets: Secrets) -> Questions {
+        Questions { secrets, ..Questions::default() }
+    }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -119,8 +126,19 @@ impl Questions {
 
     fn answer(&self, asked: &Asked) -> Option<Answer> {
         let mut state = self.state();
-        let live = stable(&asked.params);
-        let same = |it: &Recorded| it.method == asked.method && stable(&it.params) == live;
+        let clean = |params: &Value| stable(&self.secrets.clean_params(&asked.method, params));
+        let live = clean(&asked.params);
+        let without_secrets = |it: &Recorded| {
+            let (mut recorded, mut live) = (clean(&it.params), live.clone());
+            self.secrets.take_out(&mut recorded, &mut live);
+            (recorded, live)
+        };
+        let same = |it: &Recorded| {
+            it.method == asked.method && {
+                let (recorded, live) = without_secrets(it);
+                recorded == live
+            }
+        };
         let like = |it: &Recorded| it.method == asked.method;
         let at = state.expected.iter().position(same).or_else(|| state.expected.iter().position(like));
         let Some(recorded) = at.and_then(|at| state.expected.remove(at)) else {
@@ -133,7 +151,9 @@ impl Questions {
             state.findings.push(Finding::error(surprise).hint(hint));
             return None;
         };
-        let mismatches = Matcher::exact(stable(&recorded.params)).check(&live);
+        let (before, live) = without_secrets(&recorded);
+        let mismatches = drifted(&before, &live).into_iter().map(|drifted| drifted.mismatch);
+        let mismatches: Vec<_> = mismatches.collect();
         if !mismatches.is_empty() {
             let finding = Finding::error(format!("changed: what the server asks with {}", asked.method));
             state.findings.push(finding.because(mismatches));

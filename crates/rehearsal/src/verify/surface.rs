@@ -66,7 +66,8 @@ impl Verification {
             view
         };
         // Through the same places that are ignored in any other answer.
-        let (before, after) = (self.viewed(call, view(&recorded)), self.viewed(call, view(&live)));
+        let (mut before, mut after) = (self.viewed(call, view(&recorded)), self.viewed(call, view(&live)));
+        self.secrets.take_out(&mut before, &mut after);
         findings.extend(differences(&before, &after, None, Some(&place(call))));
         let version = |value: &mut Value| match was_modern {
             true => value["_meta"][meta::SERVER_INFO]["version"].take(),
@@ -82,7 +83,7 @@ impl Verification {
 
     /// A result as the comparison sees it.
     fn viewed(&self, call: &Call, result: Value) -> Value {
-        self.compare.view(&with_reply(call, &Reply::Result(RawJson::from_value(&result))))
+        self.compare.view(&self.secrets.clean(&with_reply(call, &Reply::Result(RawJson::from_value(&result)))))
     }
 
     /// All pages of a list, compared element by element.
@@ -116,10 +117,11 @@ impl Verification {
         let spoken = self.spoken(client.revision());
         let viewed = |items: &[Value]| {
             let all = spoken.shaped(&Reply::Result(RawJson::from_value(&json!({listing.list: items}))), method);
-            let view = self.compare.view(&with_reply(first, &all));
+            let view = self.compare.view(&self.secrets.clean(&with_reply(first, &all)));
             view["result"][listing.list].as_array().cloned().unwrap_or_default()
         };
-        let findings = listing.differences(&viewed(&recorded), &viewed(&live), &place(first));
+        let take_out = |before: &mut Value, after: &mut Value| self.secrets.take_out(before, after);
+        let findings = listing.differences(&viewed(&recorded), &viewed(&live), take_out, &place(first));
         // The first page gets everything, so that the others have nothing left.
         let page_of = |at: usize| {
             let mut updated = result.clone();
@@ -128,7 +130,8 @@ impl Verification {
                 object.insert(listing.list.to_owned(), if at == 0 { live.clone().into() } else { json!([]) });
             }
             let page = spoken.as_recorded(&Reply::Result(RawJson::from_value(&updated)), method, client.server_info());
-            self.passed_over.kept(Some(&listing.as_recorded(&recorded, &page)), page)
+            let was = listing.as_recorded(&recorded, &page);
+            self.passed_over.kept(Some(&was), self.secrets.kept_out(Some(&was), page))
         };
         Ok(Found::of(findings, || pages.iter().enumerate().map(|(at, page)| (page.clone(), page_of(at))).collect()))
     }

@@ -7,7 +7,7 @@ use rehearsal_core::message::{Message, Method, Reply};
 use rehearsal_core::protocol::Revision;
 use rehearsal_core::redact::Redaction;
 use rehearsal_core::report::{Case, Finding, Place, Report, Verdict};
-use rehearsal_core::trace::{Call, Compare, Moment, Part};
+use rehearsal_core::trace::{Call, Compare, Moment};
 use serde_json::{Value, json};
 
 use super::drift::told;
@@ -15,6 +15,7 @@ use super::noise::Noise;
 use super::passed_over::PassedOver;
 use super::plan::{Plan, Step, any_time, asked_with, called, input_requests, params, reply};
 use super::questions::{self, Questions, Recorded};
+use super::secrets::Secrets;
 use super::sendable::{sendable, unknown};
 use super::spoken::Spoken;
 use super::updates::Updates;
@@ -51,7 +52,7 @@ pub struct Verification {
     /// The same without what the user passes over.
     pub(super) compare: Compare,
     pub(super) passed_over: PassedOver,
-    redaction: Redaction,
+    pub(super) secrets: Secrets,
     pub(super) protocol: Protocol,
     report: Report,
     updates: Updates,
@@ -99,7 +100,7 @@ impl Verification {
             compare: stable.clone(),
             stable,
             passed_over: PassedOver::default(),
-            redaction: Redaction::standard(),
+            secrets: Secrets::default(),
             protocol,
             report: Report::new(title),
             updates: Updates::default(),
@@ -120,7 +121,8 @@ impl Verification {
 
     /// How secrets are taken out of what is compared; as usual unless told otherwise.
     pub fn redaction(self, redaction: Redaction) -> Verification {
-        Verification { redaction, ..self }
+        let secrets = Secrets::of(redaction);
+        Verification { questions: Questions::without(secrets.clone()), secrets, ..self }
     }
 
     /// Takes a look at the whole recording before anything is sent: what a server asks at any time may be asked before it
@@ -303,19 +305,15 @@ impl Verification {
             view.as_object_mut().map(|view| view.shift_remove("params"));
             view
         };
-        // Secrets were taken out of what was recorded; the same are taken out of what is compared with it.
-        let clean = |call: &Call| match self.redaction.part(Part::Call(Box::new(call.clone()))).0 {
-            Part::Call(call) => *call,
-            Part::Start(_) | Part::Entry(_) | Part::Finish { .. } => call.clone(),
-        };
         let method = asked.request.message.method().cloned().unwrap_or_else(|| "request".into());
         let shaped = |call: &Call, reply: &Reply| with_reply(call, &spoken.shaped(reply, &method));
         let recorded = reply(answered);
         let before = recorded.as_ref().map_or_else(|| answered.clone(), |reply| shaped(answered, reply));
-        let (before, after) = (clean(&before), clean(&shaped(answered, live)));
-        let (before, after) = (without_params(&before), without_params(&after));
+        let (before, after) = (self.secrets.clean(&before), self.secrets.clean(&shaped(answered, live)));
+        let (mut before, mut after) = (without_params(&before), without_params(&after));
+        self.secrets.take_out(&mut before, &mut after);
         let findings = told(&self.passed_over.drifted(before, after), None, Some(&place(asked)));
-        let live = spoken.as_recorded(live, &method, client.server_info());
+        let live = self.secrets.kept_out(recorded.as_ref(), spoken.as_recorded(live, &method, client.server_info()));
         Found::of(findings, || vec![(answered.clone(), self.passed_over.kept(recorded.as_ref(), live))])
     }
 

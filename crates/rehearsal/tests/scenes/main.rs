@@ -38,5 +38,6 @@ mod trace_check;
 mod traced;
 mod verify;
 mod verify_drift;
+mod verify_secrets;
 mod which_server;
 mod wrap;

@@ -1,0 +1,173 @@
+//! Secrets that were taken out of a recording, known again in what a live server says.
+//!
+//! ```text
+//! recorded  {"pin": 999000123456789, "note": "in"}
+//! live      {"pin": 4711, "note": "in"}   ──►   {"pin": 999000123456789, "note": "in"} where 4711 it was, else another number
+//! ```
+//!
+//! A pseudonym says that something was taken out, of which type it was, and whether something else is the same. So nobody has
+//! to be told again what was taken out, as long as it is the whole of a text or a number.
+
+use std::collections::HashSet;
+
+use serde_json::{Number, Value};
+
+use super::pseudonym::{is_number, is_pseudonym, number, pseudonym};
+use crate::json::long;
+
+/// What stands in the place of secrets in a recorded value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StandIns {
+    texts: HashSet<String>,
+    numbers: HashSet<String>,
+}
+
+/// A scalar that redaction may take out. It leaves everything else alone.
+enum Secret<'a> {
+    Text(&'a str),
+    Number(String),
+}
+
+impl<'a> Secret<'a> {
+    fn of(value: &'a Value) -> Option<Secret<'a>> {
+        match value {
+            Value::Number(number) => Some(Secret::Number(number.to_string())),
+            Value::String(text) => Some(match long(value) {
+                Some(digits) => Secret::Number(digits.to_owned()),
+                None => Secret::Text(text),
+            }),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    /// Whether it was taken out already.
+    fn is_stand_in(&self) -> bool {
+        match self {
+            Secret::Text(text) => is_pseudonym(text),
+            Secret::Number(digits) => is_number(digits),
+        }
+    }
+}
+
+impl StandIns {
+    /// Those of a recorded value.
+    pub fn of(recorded: &Value) -> StandIns {
+        let mut found = StandIns::default();
+        found.find(recorded);
+        found
+    }
+
+    /// Whether nothing was taken out.
+    pub fn is_empty(&self) -> bool {
+        self.texts.is_empty() && self.numbers.is_empty()
+    }
+
+    fn find(&mut self, value: &Value) {
+        match value {
+            Value::Array(elements) => elements.iter().for_each(|element| self.find(element)),
+            Value::Object(fields) => fields.values().for_each(|field| self.find(field)),
+            scalar => match Secret::of(scalar).filter(Secret::is_stand_in) {
+                Some(Secret::Text(text)) => drop(self.texts.insert(text.to_owned())),
+                Some(Secret::Number(digits)) => drop(self.numbers.insert(digits)),
+                None => {}
+            },
+        }
+    }
+
+    /// Takes the secrets that these stand for out of a value, wherever they are in it.
+    pub fn take_out(&self, value: &mut Value) {
+        match value {
+            Value::Array(elements) => elements.iter_mut().for_each(|element| self.take_out(element)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.take_out(field)),
+            scalar => {
+                let known = match Secret::of(scalar) {
+                    Some(Secret::Text(text)) => {
+                        Some(pseudonym(text)).filter(|it| self.texts.contains(it)).map(Value::from)
+                    }
+                    Some(Secret::Number(digits)) => {
+                        Some(number(&digits)).filter(|it| self.numbers.contains(it)).and_then(|it| read(&it))
+                    }
+                    None => None,
+                };
+                if let Some(known) = known {
+                    *scalar = known;
+                }
+            }
+        }
+    }
+
+    /// Takes out of a live value whatever is in the place of something that was taken out of the recorded one: that is a secret too,
+    /// even if it is another one.
+    pub fn take_out_there(recorded: &Value, live: &mut Value) {
+        match (recorded, live) {
+            (Value::Array(recorded), Value::Array(live)) => {
+                recorded.iter().zip(live).for_each(|(recorded, live)| StandIns::take_out_there(recorded, live));
+            }
+            (Value::Object(recorded), Value::Object(live)) => {
+                for (key, live) in live {
+                    if let Some(recorded) = recorded.get(key) {
+                        StandIns::take_out_there(recorded, live);
+                    }
+                }
+            }
+            (recorded, live) => {
+                let was_taken_out = Secret::of(recorded).is_some_and(|secret| secret.is_stand_in());
+                let secret = Secret::of(live).filter(|secret| was_taken_out && !secret.is_stand_in());
+                let stand_in = match secret {
+                    Some(Secret::Text(text)) => Some(Value::from(pseudonym(text))),
+                    Some(Secret::Number(digits)) => read(&number(&digits)),
+                    None => None,
+                };
+                if let Some(stand_in) = stand_in {
+                    *live = stand_in;
+                }
+            }
+        }
+    }
+}
+
+fn read(digits: &str) -> Option<Value> {
+    digits.parse::<u64>().ok().map(Number::from).map(Value::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Message;
+    use crate::redact::{Redaction, Rule};
+    use serde_json::json;
+
+    /// What is recorded of this result.
+    fn recorded(result: &Value) -> Value {
+        let message = Message::parse(json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string());
+        let rule: Rule = "$.result.hidden".parse().unwrap();
+        let clean = Redaction::standard().with(rule).message(&message).unwrap();
+        let clean: Value = serde_json::from_slice(clean.raw()).unwrap();
+        clean["result"].clone()
+    }
+
+    #[test]
+    fn what_was_taken_out_is_known_again_text_and_number_alike() {
+        let live = json!({"hidden": [{"a": 4711, "b": "x", "c": true, "d": null, "e": -0.5}], "shown": 4711});
+        let recorded = recorded(&live);
+        assert_eq!(recorded["hidden"][0]["c"], true);
+        let stand_ins = StandIns::of(&recorded);
+        assert!(!stand_ins.is_empty());
+        let mut taken_out = live.clone();
+        stand_ins.take_out(&mut taken_out);
+        assert_eq!(taken_out["hidden"], recorded["hidden"]);
+        let mut both = recorded.clone();
+        stand_ins.take_out(&mut both);
+        assert_eq!(taken_out, both, "what is shown elsewhere is the same on both sides");
+    }
+
+    #[test]
+    fn another_secret_is_another_pseudonym_and_never_shown() {
+        let recorded = recorded(&json!({"hidden": {"pin": 4711, "name": "x"}, "shown": 1}));
+        let mut live = json!({"hidden": {"pin": 4712, "name": "y"}, "shown": 2});
+        StandIns::take_out_there(&recorded, &mut live);
+        assert_eq!(live["shown"], 2);
+        assert!(is_number(&live["hidden"]["pin"].to_string()) && live["hidden"]["pin"] != recorded["hidden"]["pin"]);
+        assert!(is_pseudonym(live["hidden"]["name"].as_str().unwrap()));
+    }
+}

@@ -1,0 +1,76 @@
+//! Answers and questions without their secrets.
+//!
+//! Secrets were taken out of what was recorded; the same are taken out of what is compared with it and written over it. What is
+//! known for a secret by itself, or by a rule, is taken out of both; and what is in the place of a pseudonym was one when it was
+//! recorded, by whatever rule.
+
+use rehearsal_core::json::RawJson;
+use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
+use rehearsal_core::redact::{Redaction, StandIns};
+use rehearsal_core::trace::{Call, Part};
+use serde_json::Value;
+
+/// What is to be taken out.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Secrets {
+    redaction: Redaction,
+}
+
+impl Secrets {
+    /// What this takes out.
+    pub(super) fn of(redaction: Redaction) -> Secrets {
+        Secrets { redaction }
+    }
+
+    /// A call without its secrets.
+    pub(super) fn clean(&self, call: &Call) -> Call {
+        match self.redaction.part(Part::Call(Box::new(call.clone()))).0 {
+            Part::Call(call) => *call,
+            Part::Start(_) | Part::Entry(_) | Part::Finish { .. } => call.clone(),
+        }
+    }
+
+    /// The params of a request without their secrets.
+    pub(super) fn clean_params(&self, method: &Method, params: &Value) -> Value {
+        let message = Message::request(RequestId::Number(0), method.clone(), Some(params)).ok();
+        let clean = message.and_then(|message| self.redaction.message(&message)?.params()?.exact().ok());
+        clean.unwrap_or_else(|| params.clone())
+    }
+
+    /// Takes out of what is compared with a recorded value what was taken out of that one.
+    pub(super) fn take_out(&self, recorded: &mut Value, live: &mut Value) {
+        let stand_ins = self.stand_ins(recorded);
+        if !stand_ins.is_empty() {
+            StandIns::take_out_there(recorded, live);
+            stand_ins.take_out(recorded);
+            stand_ins.take_out(live);
+        }
+    }
+
+    /// A live answer, to be written in place of a recorded one, without what was taken out of that one.
+    pub(super) fn kept_out(&self, recorded: Option<&Reply>, live: Reply) -> Reply {
+        match (recorded, live) {
+            (Some(Reply::Result(recorded)), Reply::Result(live)) => Reply::Result(self.kept_out_of(recorded, live)),
+            (Some(Reply::Error(ErrorReply { data: Some(recorded), .. })), Reply::Error(live)) => {
+                let data = live.data.map(|data| self.kept_out_of(recorded, data));
+                Reply::Error(ErrorReply { data, ..live })
+            }
+            (_, live) => live,
+        }
+    }
+
+    fn kept_out_of(&self, recorded: &RawJson, live: RawJson) -> RawJson {
+        match (recorded.exact(), live.exact()) {
+            (Ok(mut recorded), Ok(mut value)) if !self.stand_ins(&recorded).is_empty() => {
+                self.take_out(&mut recorded, &mut value);
+                RawJson::from_value(&value)
+            }
+            (_, _) => live,
+        }
+    }
+
+    /// Whoever compares everything as it is has recorded everything as it was.
+    fn stand_ins(&self, recorded: &Value) -> StandIns {
+        if self.redaction.is_none() { StandIns::default() } else { StandIns::of(recorded) }
+    }
+}
