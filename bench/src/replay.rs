@@ -147,7 +147,7 @@ pub(crate) fn serve(file: Option<&String>) -> Result<(), Box<dyn Error>> {
 pub(crate) fn serve_http(file: Option<&String>) -> Result<(), Box<dyn Error>> {
     end_with_stdin();
     let replay = open(file)?;
-    on_http(replay.server(|_, _| {}), replay.http_options())
+    on_http(replay.server(|_, _| {}), replay.http_options()?)
 }
 
 fn open(file: Option<&String>) -> Result<Replay, Box<dyn Error>> {

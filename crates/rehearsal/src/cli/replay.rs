@@ -15,7 +15,7 @@ use rehearsal::mock::Server;
 use rehearsal::record::{Recorder, journals};
 use rehearsal::replay::{Indexed, Ledger, OnIndex, Options, Repeat, ReplayError, Sessions, Unknown, Upstream};
 use rehearsal::store::{Input, Recording};
-use rehearsal::wire::http::server::{HttpServer, Options as HttpOptions};
+use rehearsal::wire::http::server::HttpServer;
 use serde_json::{Map, Value};
 
 use super::context::Context;
@@ -169,7 +169,7 @@ impl Replay {
         let server = replay.server(move |called, answer| heard(called, answer, verbose, &talk));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
         let served = runtime.block_on(async {
-            let served = self.serve(&server, replay.http_options(), context).await;
+            let served = self.serve(&server, &replay, context).await;
             replay.close().await.map_err(Failure::Begin)?;
             served
         });
@@ -184,11 +184,18 @@ impl Replay {
         Ok(if self.strict && !ledger.is_even() { Exit::ChecksFailed } else { exit })
     }
 
-    async fn serve(&self, server: &Server, mut options: HttpOptions, context: &Context) -> Result<Exit, Failure> {
+    async fn serve(
+        &self,
+        server: &Server,
+        replay: &rehearsal::replay::Replay,
+        context: &Context,
+    ) -> Result<Exit, Failure> {
         let mut signals = Signals::listen().map_err(Failure::Begin)?;
         let Some(address) = self.listen else {
             return on_stdio(server, &mut signals).await.map_err(Failure::Begin);
         };
+        let options = replay.http_options();
+        let mut options = options.map_err(|cause| ReplayFailure::Read { trace: self.trace.clone(), cause })?;
         listen_on(&mut options, address);
         let listener = HttpServer::bind(options).await.map_err(ReplayFailure::Bind)?;
         context.talk.say(format_args!("listening on {}", where_to_reach(&listener, Some(address))));

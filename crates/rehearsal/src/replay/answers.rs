@@ -55,9 +55,20 @@ impl Alike for Recordings<'_> {
 
 impl Answers for Shared {
     fn begin(&self, asked: Asked, memory: &mut Memory, world: &World<'_>) -> Begun {
+        let refused = |why: &str| {
+            Begun::Answered(Answer::protocol(Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, why.to_owned()))))
+        };
+        if let Some(why) = self.unreadable.get() {
+            return refused(why);
+        }
         self.try_begin(asked, memory, world).unwrap_or_else(|error| {
             let why = format!("the recording cannot be read: {error}");
-            Begun::Answered(Answer::protocol(Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, why))))
+            let begun = refused(&why);
+            if error.kind() == io::ErrorKind::InvalidData {
+                // Which recording is next depends on what was given before, so nothing after this would surely be right.
+                self.unreadable.get_or_init(|| why);
+            }
+            begun
         })
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use rehearsal_core::answer::{Answer, Called, Opening};
@@ -45,6 +45,8 @@ pub(super) struct Shared {
     pub(super) has_tasks: bool,
     pub(super) progress: Mutex<Progress>,
     pub(super) ledger: Mutex<Ledger>,
+    /// Why nothing can be answered any more, once that is known.
+    pub(super) unreadable: OnceLock<String>,
     pub(super) upstream: Option<Arc<Upstream>>,
 }
 
@@ -124,19 +126,19 @@ impl Replay {
             let tape = Tape::open(recording, path, &options, existing)?;
             let selected = selected(&tape, &options)?;
             let opening = pooled(&tape, selected.as_deref())?;
-            Ok((tape, selected, opening))
+            let mut has_tasks = false;
+            for method in ["tasks/get", "tasks/result"] {
+                has_tasks |= tape.index.group(method_key(method))?.is_some();
+            }
+            Ok((tape, selected, opening, has_tasks))
         };
-        let (tape, selected, opening) = match open(Existing::Use) {
+        let (tape, selected, opening, has_tasks) = match open(Existing::Use) {
             Err(IndexError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => open(Existing::Replace),
             opened => opened,
         }?;
         if selected.as_ref().is_some_and(|selected| !selected.contains(&true)) {
             let named = (0..tape.index.sessions().min(NAMED)).map(|session| Ok(tape.index.facts(session)?.id));
             return Err(Unserved::NoSession { known: named.collect::<io::Result<_>>()? });
-        }
-        let mut has_tasks = false;
-        for method in ["tasks/get", "tasks/result"] {
-            has_tasks |= tape.index.group(method_key(method))?.is_some();
         }
         Ok(Replay(Arc::new(Shared {
             tape,
@@ -147,6 +149,7 @@ impl Replay {
             has_tasks,
             progress: Mutex::default(),
             ledger: Mutex::default(),
+            unreadable: OnceLock::new(),
             upstream: upstream.map(Arc::new),
         })))
     }
@@ -157,12 +160,12 @@ impl Replay {
     }
 
     /// What a listener is told: the arguments that travel as headers, of the tools that were listed.
-    pub fn http_options(&self) -> HttpOptions {
+    pub fn http_options(&self) -> io::Result<HttpOptions> {
         let mut schemas: HashMap<String, Arc<Value>> = HashMap::new();
         let tape = &self.0.tape;
-        let lists = tape.index.group(method_key(Method::TOOLS_LIST.as_str())).ok().flatten();
-        let lists = lists.into_iter().flat_map(|group| tape.members(group, CANDIDATES));
-        for recorded in lists.filter_map(|number| tape.recorded(number.ok()?).ok()) {
+        let lists = tape.index.group(method_key(Method::TOOLS_LIST.as_str()))?;
+        for number in lists.into_iter().flat_map(|group| tape.members(group, CANDIDATES)) {
+            let recorded = tape.recorded(number?)?;
             let Some(Reply::Result(result)) = recorded.reply() else { continue };
             let tools = result.field("tools").and_then(|tools| tools.value().ok());
             for tool in tools.iter().filter_map(Value::as_array).flatten() {
@@ -173,16 +176,16 @@ impl Replay {
                 }
             }
         }
-        let known = (0..tape.index.sessions().min(CANDIDATES)).filter_map(|session| tape.index.facts(session).ok());
-        let known: Vec<Facts> = known.collect();
+        let known = (0..tape.index.sessions().min(CANDIDATES)).map(|session| tape.index.facts(session));
+        let known = known.collect::<io::Result<Vec<Facts>>>()?;
         let only_streams = known.iter().all(|facts| facts.plain == 0) && known.iter().any(|facts| facts.streamed > 0);
-        HttpOptions {
+        Ok(HttpOptions {
             answers: if only_streams { HttpAnswers::Events } else { HttpAnswers::Lazy },
             retry: known.iter().find_map(|facts| facts.retry).map(Duration::from_millis),
             revisions: Revision::ALL.to_vec(),
             tool_schema: Some(Arc::new(move |tool: &str| schemas.get(tool).cloned())),
             ..HttpOptions::default()
-        }
+        })
     }
 
     /// How many exchanges there are.

@@ -77,7 +77,7 @@ impl Forwarding {
     }
 
     async fn over_http(&self) -> String {
-        let mut listener = HttpServer::bind(self.replay.http_options()).await.unwrap();
+        let mut listener = HttpServer::bind(self.replay.http_options().unwrap()).await.unwrap();
         let (url, server) = (listener.url(), self.replay.server(|_, _| {}));
         tokio::spawn(async move {
             while let Some(connection) = listener.accept().await {

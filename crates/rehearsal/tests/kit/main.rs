@@ -11,6 +11,7 @@ mod listening;
 mod mocks;
 mod recorder;
 mod replayed_clients;
+mod replayed_damage;
 mod replayed_rounds;
 mod replayed_subscriptions;
 mod replayed_tasks;

@@ -25,7 +25,7 @@ const TWICE: &str = r#"
 
 /// Serves a replay over HTTP; its address.
 async fn listening(replay: &Replay) -> String {
-    let mut listener = HttpServer::bind(replay.http_options()).await.unwrap();
+    let mut listener = HttpServer::bind(replay.http_options().unwrap()).await.unwrap();
     let (url, server) = (listener.url(), replay.server(|_, _| {}));
     tokio::spawn(async move {
         while let Some(connection) = listener.accept().await {

@@ -1,22 +1,26 @@
-//! The records of an index, byte by byte.
+//! The records of an index, byte by byte. Each ends with its [seal](super::seal), which is not written here.
 
 use rehearsal_core::protocol::Revision;
 use rehearsal_core::trace::Span;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::seal::{SEAL, seal, unseal};
+
 /// What the file begins with; the number is that of the layout.
-pub(super) const MAGIC: [u8; 16] = *b"rehearse index 4";
+pub(super) const MAGIC: [u8; 16] = *b"rehearse index 5";
 /// No exchange, no request.
 pub(super) const NONE: u32 = u32::MAX;
 /// Likewise.
 pub(super) const NOWHERE: u64 = u64::MAX;
 
-pub(super) const HEAD: usize = 160;
-pub(super) const SLOT: usize = 32;
-pub(super) const EXCHANGE: usize = 64;
-pub(super) const THING: usize = 32;
-pub(super) const SESSION: usize = 16;
+/// How long each of them is, with its seal.
+pub(super) const HEAD: usize = 120 + SEAL;
+pub(super) const SLOT: usize = 28 + SEAL;
+pub(super) const MEMBER: usize = 4 + SEAL;
+pub(super) const EXCHANGE: usize = 43 + 1 + SEAL;
+pub(super) const THING: usize = 32 + SEAL;
+pub(super) const SESSION: usize = 20 + SEAL;
 
 /// The trace that an index is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +58,7 @@ impl Head {
     }
 
     pub(super) fn exchanges_at(&self) -> u64 {
-        self.groups_at().saturating_add(self.groups.saturating_mul(4))
+        self.groups_at().saturating_add(self.groups.saturating_mul(MEMBER as u64))
     }
 
     pub(super) fn things_at(&self) -> u64 {
@@ -69,7 +73,8 @@ impl Head {
         self.sessions_at().saturating_add(self.sessions.saturating_mul(SESSION as u64))
     }
 
-    pub(super) fn write(&self) -> [u8; HEAD] {
+    /// The whole record, with its seal.
+    pub(super) fn write(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEAD);
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&self.origin.length.to_le_bytes());
@@ -79,15 +84,13 @@ impl Head {
         for number in [self.slots, self.groups, self.exchanges, self.things, self.sessions, self.length] {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        out.resize(HEAD, 0);
-        let mut head = [0; HEAD];
-        head.copy_from_slice(&out);
-        head
+        seal(&mut out, 0);
+        out
     }
 
-    /// `None` where it is no index, or one of another layout.
+    /// `None` where it is no index, one of another layout, or a damaged one.
     pub(super) fn read(bytes: &[u8; HEAD]) -> Option<Head> {
-        let mut from = Bytes(bytes.strip_prefix(&MAGIC)?);
+        let mut from = Bytes(unseal(bytes, 0).ok()?.strip_prefix(&MAGIC)?);
         let length = from.u64();
         let origin = Origin { length, changed: from.u128(), sample: from.u128(), likeness: from.u128() };
         let [slots, groups, exchanges] = [from.u64(), from.u64(), from.u64()];
@@ -111,7 +114,6 @@ impl Slot {
         out.extend_from_slice(&self.key.to_le_bytes());
         out.extend_from_slice(&self.first.to_le_bytes());
         out.extend_from_slice(&self.count.to_le_bytes());
-        out.extend_from_slice(&[0; 4]);
     }
 
     pub(super) fn read(bytes: &[u8]) -> Slot {
@@ -199,15 +201,13 @@ impl Exchange {
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let before = out.len();
         out.extend_from_slice(&self.span.offset.to_le_bytes());
         out.extend_from_slice(&self.things.to_le_bytes());
         out.extend_from_slice(&self.after.to_le_bytes());
         for number in [self.span.length, self.session, self.thing_count, self.next] {
             out.extend_from_slice(&number.to_le_bytes());
         }
-        out.extend_from_slice(&[self.span.format, self.revision, self.flags.0]);
-        out.resize(before + EXCHANGE, 0);
+        out.extend_from_slice(&[self.span.format, self.revision, self.flags.0, 0]);
     }
 
     pub(super) fn read(bytes: &[u8]) -> Exchange {
@@ -242,13 +242,11 @@ impl ThingRecord {
     }
 
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let before = out.len();
         out.extend_from_slice(&self.span.offset.to_le_bytes());
         out.extend_from_slice(&self.seq.to_le_bytes());
         out.extend_from_slice(&self.after.to_le_bytes());
         out.extend_from_slice(&self.span.length.to_le_bytes());
         out.extend_from_slice(&[self.span.format, self.is_call.into(), self.is_late.into(), self.is_end.into()]);
-        out.resize(before + THING, 0);
     }
 
     pub(super) fn read(bytes: &[u8]) -> ThingRecord {
@@ -257,6 +255,28 @@ impl ThingRecord {
         let [format, is_call, is_late, is_end] = from.array();
         let span = Span { offset, length, format };
         ThingRecord { span, seq, after, is_call: is_call != 0, is_late: is_late != 0, is_end: is_end != 0 }
+    }
+}
+
+/// Where what is known about a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FactsRecord {
+    pub(super) at: u64,
+    pub(super) length: u64,
+    /// The [sum](super::seal::sum) of what is there.
+    pub(super) sum: u32,
+}
+
+impl FactsRecord {
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.at.to_le_bytes());
+        out.extend_from_slice(&self.length.to_le_bytes());
+        out.extend_from_slice(&self.sum.to_le_bytes());
+    }
+
+    pub(super) fn read(bytes: &[u8]) -> FactsRecord {
+        let mut from = Bytes(bytes);
+        FactsRecord { at: from.u64(), length: from.u64(), sum: from.u32() }
     }
 }
 

@@ -6,7 +6,10 @@ use std::os::unix::fs::FileExt;
 
 use rehearsal_core::trace::RequestKey;
 
-use super::layout::{EXCHANGE, Exchange, Facts, HEAD, Head, SESSION, SLOT, Slot, THING, ThingRecord};
+use super::layout::{
+    EXCHANGE, Exchange, Facts, FactsRecord, HEAD, Head, MEMBER, SESSION, SLOT, Slot, THING, ThingRecord,
+};
+use super::seal::{damaged, sum, unseal};
 
 /// How many slots are read at once.
 const AT_ONCE: u64 = 8;
@@ -62,8 +65,10 @@ impl Index {
         let mut seen = 0;
         while seen < self.head.slots {
             let count = AT_ONCE.min(self.head.slots - at);
-            let bytes = self.bytes(self.head.slots_at() + at * SLOT as u64, count as usize * SLOT)?;
-            for slot in bytes.chunks_exact(SLOT).map(Slot::read) {
+            let place = self.head.slots_at() + at * SLOT as u64;
+            let bytes = self.bytes(place, count as usize * SLOT)?;
+            for (place, slot) in (place..).step_by(SLOT).zip(bytes.chunks_exact(SLOT)) {
+                let slot = Slot::read(unseal(slot, place)?);
                 if slot.count == 0 {
                     return Ok(None);
                 }
@@ -78,12 +83,13 @@ impl Index {
 
     /// One of a group, from 0.
     pub(in crate::replay) fn member(&self, group: Group, at: u32) -> io::Result<u32> {
-        let place = group.first.saturating_add(u64::from(at.min(group.count))).saturating_mul(4);
-        let place = self.head.groups_at().saturating_add(place);
-        self.holds(place, 4)?;
-        let mut bytes = [0; 4];
-        self.file.read_exact_at(&mut bytes, place)?;
-        Ok(u32::from_le_bytes(bytes))
+        if at >= group.count {
+            return Err(damaged());
+        }
+        let place = group.first.saturating_add(u64::from(at)).saturating_mul(MEMBER as u64);
+        let mut number = [0; 4];
+        self.record::<MEMBER, _>(self.head.groups_at().saturating_add(place), |bytes| number.copy_from_slice(bytes))?;
+        Ok(u32::from_le_bytes(number))
     }
 
     /// An exchange by its number.
@@ -91,8 +97,8 @@ impl Index {
         if u64::from(number) >= self.head.exchanges {
             return Err(damaged());
         }
-        let bytes = self.bytes(self.head.exchanges_at() + u64::from(number) * EXCHANGE as u64, EXCHANGE)?;
-        Ok(Exchange::read(&bytes))
+        let place = self.head.exchanges_at() + u64::from(number) * EXCHANGE as u64;
+        self.record::<EXCHANGE, _>(place, Exchange::read)
     }
 
     pub(in crate::replay) fn things(&self, exchange: &Exchange) -> io::Result<Vec<ThingRecord>> {
@@ -100,21 +106,32 @@ impl Index {
         if count == 0 {
             return Ok(Vec::new());
         }
-        let place = exchange.things.saturating_mul(THING as u64);
-        let bytes = self.bytes(self.head.things_at().saturating_add(place), count * THING)?;
-        Ok(bytes.chunks_exact(THING).map(ThingRecord::read).collect())
+        let place = self.head.things_at().saturating_add(exchange.things.saturating_mul(THING as u64));
+        let bytes = self.bytes(place, count * THING)?;
+        let records = (place..).step_by(THING).zip(bytes.chunks_exact(THING));
+        records.map(|(place, thing)| unseal(thing, place).map(ThingRecord::read)).collect()
     }
 
     /// What is known about a session.
     pub(in crate::replay) fn facts(&self, session: u32) -> io::Result<Facts> {
-        let bytes = self.bytes(self.head.sessions_at() + u64::from(session) * SESSION as u64, SESSION)?;
-        let number = |at: usize| {
-            let mut eight = [0; 8];
-            eight.copy_from_slice(&bytes[at..at + 8]);
-            u64::from_le_bytes(eight)
-        };
-        let text = self.bytes(number(0), usize::try_from(number(8).min(FACTS)).unwrap_or_default())?;
+        if u64::from(session) >= self.head.sessions {
+            return Err(damaged());
+        }
+        let place = self.head.sessions_at() + u64::from(session) * SESSION as u64;
+        let facts = self.record::<SESSION, _>(place, FactsRecord::read)?;
+        let text = self.bytes(facts.at, usize::try_from(facts.length.min(FACTS)).unwrap_or_default())?;
+        if sum(&text, facts.at) != facts.sum {
+            return Err(damaged());
+        }
         serde_json::from_slice(&text).map_err(|_| damaged())
+    }
+
+    /// One record.
+    fn record<const LENGTH: usize, T>(&self, at: u64, read: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
+        self.holds(at, LENGTH)?;
+        let mut bytes = [0; LENGTH];
+        self.file.read_exact_at(&mut bytes, at)?;
+        unseal(&bytes, at).map(read)
     }
 
     fn bytes(&self, at: u64, length: usize) -> io::Result<Vec<u8>> {
@@ -130,47 +147,54 @@ impl Index {
     }
 }
 
-/// What an index says that cannot be.
-pub(in crate::replay) fn damaged() -> io::Error {
-    let why = "the index of the trace is damaged; delete the file that ends in .index and start again";
-    io::Error::new(io::ErrorKind::InvalidData, why)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
     use crate::replay::{Options, Replay};
     use crate::store::Input;
 
     const TRACE: &str = r#"{"format":1,"session_id":"s","server_info":{},"started_at":null,"metadata":{},"calls":[{"request":{"seq":0,"at_ms":0,"id":1,"method":"tools/call","params":{"name":"echo"}},"response":{"seq":2,"at_ms":2,"success":true,"result":{}},"duration_ms":2}],"messages":[{"seq":1,"at_ms":1,"from":"server","type":"notification","method":"notifications/message","params":{"level":"info","data":"x"}}],"ended_at":null,"end":null}
+{"format":1,"session_id":"t","server_info":{},"started_at":null,"metadata":{},"calls":[{"request":{"seq":0,"at_ms":0,"id":1,"method":"tools/call","params":{"name":"echo"}},"response":{"seq":1,"at_ms":1,"success":true,"result":{}},"duration_ms":1}],"messages":[],"ended_at":null,"end":null}
 "#;
 
-    /// Opens the trace and looks at everything that is in it.
-    fn look(trace: &Path) -> io::Result<u64> {
-        let replay = Replay::open(&Input::File(trace.to_owned()), Options::default()).map_err(io::Error::other)?;
-        replay.ledger().map(|ledger| ledger.unused)
+    /// Reads everything that is in an index.
+    fn read_all(index: &Index) -> io::Result<()> {
+        for at in 0..index.head.slots {
+            let place = index.head.slots_at() + at * SLOT as u64;
+            let Slot { first, count, .. } = index.record::<SLOT, _>(place, Slot::read)?;
+            for at in 0..count {
+                index.member(Group { first, count }, at)?;
+            }
+        }
+        for number in 0..index.exchanges() {
+            index.things(&index.exchange(number)?)?;
+        }
+        (0..index.sessions()).try_for_each(|session| index.facts(session).map(drop))
     }
 
     #[test]
-    fn a_damaged_index_is_built_again_or_told_about() {
+    fn no_damaged_byte_is_ever_read_as_if_it_were_none() {
         let folder = tempfile::tempdir().unwrap();
         let trace = folder.path().join("trace.jsonl");
         std::fs::write(&trace, TRACE).unwrap();
-        assert_eq!(look(&trace).unwrap(), 1);
-        let index = folder.path().join("trace.jsonl.index");
-        let whole = std::fs::read(&index).unwrap();
-        for at in (0..whole.len()).step_by(13) {
-            for byte in [0xff, whole[at] ^ 1] {
+        Replay::open(&Input::File(trace), Options::default()).unwrap();
+        let path = folder.path().join("trace.jsonl.index");
+        let whole = std::fs::read(&path).unwrap();
+        let read = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            match Index::read(File::open(&path).unwrap()).unwrap() {
+                Some(index) => read_all(&index).is_ok(),
+                None => false,
+            }
+        };
+        assert!(read(&whole));
+        for at in 0..whole.len() {
+            for change in [0x01, 0x80, 0xff] {
                 let mut damaged = whole.clone();
-                damaged[at] = byte;
-                std::fs::write(&index, &damaged).unwrap();
-                if let Err(error) = look(&trace) {
-                    let told = error.to_string();
-                    assert!(told.contains("index"), "byte {at} is {byte}: {told}");
-                }
+                damaged[at] ^= change;
+                assert!(!read(&damaged), "byte {at} of {}, changed by {change:#x}", whole.len());
             }
         }
+        assert!(!read(&whole[..whole.len() - 1]) && !read(&[&whole[..], b"x"].concat()));
     }
 }

@@ -4,8 +4,9 @@
 //! head │ slots: key → group │ groups: exchanges of one key, in order │ exchanges │ things │ sessions
 //! ```
 //!
-//! A look-up reads a slot, a group and an exchange, however many there are. The file lies beside the trace and is built
-//! again when the trace is another than it was.
+//! A look-up reads a slot, a group and an exchange, however many there are. Each record has a seal, which is tested when the record
+//! is read, so no damage to the file is ever taken for an answer. The file lies beside the trace and is built again when the
+//! trace is another than it was, or when damage is seen before anything was answered.
 
 mod build;
 mod collect;
@@ -14,10 +15,12 @@ mod key;
 mod layout;
 mod lookup;
 mod open;
+mod seal;
 mod write;
 
 pub(super) use key::{about_key, method_key};
 pub(super) use layout::Facts;
-pub(super) use lookup::{Group, Index, damaged};
+pub(super) use lookup::{Group, Index};
 pub use open::IndexError;
 pub(super) use open::{Existing, fingerprint, new_beside, open};
+pub(super) use seal::damaged;

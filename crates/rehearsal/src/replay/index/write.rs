@@ -3,7 +3,8 @@
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
 use super::collect::Collection;
-use super::layout::{Flags, Head, Origin, Slot};
+use super::layout::{FactsRecord, Flags, Head, Origin, Slot};
+use super::seal::{seal, sum};
 
 /// Writes everything that was collected.
 pub(super) fn write(out: &mut (impl Write + Seek), mut all: Collection, origin: Origin) -> io::Result<Head> {
@@ -36,28 +37,39 @@ pub(super) fn write(out: &mut (impl Write + Seek), mut all: Collection, origin: 
     let mut out = BufWriter::with_capacity(1 << 20, out);
     out.seek(SeekFrom::Start(0))?;
     out.write_all(&head.write())?;
-    let mut buffer = Vec::with_capacity(64);
-    let mut put = |write: &dyn Fn(&mut Vec<u8>)| {
-        buffer.clear();
-        write(&mut buffer);
-        out.write_all(&buffer)
-    };
-    slots.iter().try_for_each(|slot| put(&|buffer| slot.write(buffer)))?;
-    groups.iter().try_for_each(|number| put(&|buffer| buffer.extend_from_slice(&number.to_le_bytes())))?;
-    all.exchanges.iter().try_for_each(|exchange| put(&|buffer| exchange.write(buffer)))?;
-    all.things.iter().try_for_each(|(_, thing)| put(&|buffer| thing.write(buffer)))?;
+    let mut records = Records { out, at: head.slots_at(), record: Vec::with_capacity(64) };
+    slots.iter().try_for_each(|slot| records.put(|record| slot.write(record)))?;
+    groups.iter().try_for_each(|number| records.put(|record| record.extend_from_slice(&number.to_le_bytes())))?;
+    all.exchanges.iter().try_for_each(|exchange| records.put(|record| exchange.write(record)))?;
+    all.things.iter().try_for_each(|(_, thing)| records.put(|record| thing.write(record)))?;
     let mut at = head.facts_at();
     for fact in &facts {
-        let length = fact.len() as u64;
-        put(&|buffer| {
-            buffer.extend_from_slice(&at.to_le_bytes());
-            buffer.extend_from_slice(&length.to_le_bytes());
-        })?;
-        at += length;
+        let place = FactsRecord { at, length: fact.len() as u64, sum: sum(fact, at) };
+        records.put(|record| place.write(record))?;
+        at += place.length;
     }
-    facts.iter().try_for_each(|fact| put(&|buffer| buffer.extend_from_slice(fact)))?;
+    let mut out = records.out;
+    facts.iter().try_for_each(|fact| out.write_all(fact))?;
     out.flush()?;
     Ok(head)
+}
+
+/// Records on their way into the file, one after the other.
+struct Records<W> {
+    out: W,
+    /// Where the next one will be.
+    at: u64,
+    record: Vec<u8>,
+}
+
+impl<W: Write> Records<W> {
+    fn put(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+        self.record.clear();
+        write(&mut self.record);
+        seal(&mut self.record, self.at);
+        self.at += self.record.len() as u64;
+        self.out.write_all(&self.record)
+    }
 }
 
 /// What is found by a key.
