@@ -51,6 +51,10 @@ impl Alike for Recordings<'_> {
     fn suits(&self, number: u32) -> io::Result<bool> {
         self.shared.suits(self.client, number)
     }
+
+    fn place(&self, session: u32) -> io::Result<u32> {
+        self.shared.tape.place_in(self.group, session)
+    }
 }
 
 impl Answers for Shared {

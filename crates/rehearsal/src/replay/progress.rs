@@ -80,14 +80,7 @@ pub(super) trait Alike {
     fn suits(&self, number: u32) -> io::Result<bool>;
 
     /// The place of the first that is in this session or in a later one.
-    fn place(&self, session: u32) -> io::Result<u32> {
-        let (mut low, mut high) = (0, self.group().count);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.session(self.member(middle)?)? < session { low = middle + 1 } else { high = middle }
-        }
-        Ok(low)
-    }
+    fn place(&self, session: u32) -> io::Result<u32>;
 }
 
 impl Progress {
@@ -233,6 +226,10 @@ mod tests {
 
         fn suits(&self, number: u32) -> io::Result<bool> {
             Ok(number != 11)
+        }
+
+        fn place(&self, session: u32) -> io::Result<u32> {
+            Ok(u32::try_from(self.0.partition_point(|it| *it < session)).unwrap())
         }
     }
 

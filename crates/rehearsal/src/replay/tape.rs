@@ -137,25 +137,33 @@ impl Tape {
 
     /// The exchanges of a session.
     pub(super) fn of_session(&self, session: u32) -> io::Result<Range<u32>> {
-        let next = session.saturating_add(1);
-        let end = if next < self.index.sessions() { self.facts(next)?.first } else { self.index.exchanges() };
-        Ok(self.facts(session)?.first..end)
+        Ok(self.first_of(session)?..self.first_of(session.saturating_add(1))?)
     }
 
-    /// Those of a group that belong to a session, the last first, as many as there are and no more than `limit`.
-    pub(super) fn members_of_session(&self, group: Group, session: u32, limit: usize) -> io::Result<Vec<u32>> {
-        let within = self.of_session(session)?;
+    /// The first exchange of a session; after the last session, what would come next.
+    fn first_of(&self, session: u32) -> io::Result<u32> {
+        if session < self.index.sessions() { Ok(self.facts(session)?.first) } else { Ok(self.index.exchanges()) }
+    }
+
+    /// The place in a group of the first that is in this session or in a later one.
+    pub(super) fn place_in(&self, group: Group, session: u32) -> io::Result<u32> {
+        let first = self.first_of(session)?;
         // They are in the order of the trace.
         let (mut from, mut to) = (0, group.count);
         while from < to {
             let middle = from + (to - from) / 2;
-            match self.index.member(group, middle)? < within.end {
+            match self.index.member(group, middle)? < first {
                 true => from = middle + 1,
                 false => to = middle,
             }
         }
-        let members = (0..from).rev().map(|at| self.index.member(group, at));
-        members.take_while(|number| number.as_ref().map_or(true, |it| within.contains(it))).take(limit).collect()
+        Ok(from)
+    }
+
+    /// Those of a group that belong to a session, the last first, as many as there are and no more than `limit`.
+    pub(super) fn members_of_session(&self, group: Group, session: u32, limit: usize) -> io::Result<Vec<u32>> {
+        let within = self.place_in(group, session)?..self.place_in(group, session.saturating_add(1))?;
+        within.rev().take(limit).map(|at| self.index.member(group, at)).collect()
     }
 
     /// What is known about a session.
