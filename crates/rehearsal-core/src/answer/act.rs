@@ -54,8 +54,6 @@ pub enum Act {
     Detach(TaskTerms),
     /// Wait for the turn of what comes next, where several requests were in hand at once.
     Turn(Turn),
-    /// Never answer.
-    KeepSilent,
     /// Answer; the play is over.
     Reply(Answer),
 }

@@ -341,8 +341,7 @@ impl Mock {
             | Act::Withdraw(_)
             | Act::CloseStream { .. }
             | Act::Detach(_)
-            | Act::Turn(_)
-            | Act::KeepSilent) => Begun::Plays(Performance::Script(Box::new(play)), act),
+            | Act::Turn(_)) => Begun::Plays(Performance::Script(Box::new(play)), act),
         })
     }
 

@@ -55,8 +55,8 @@ pub use play::Play;
 pub use provenance::{Answer, Provenance};
 pub use question::Question;
 pub use recording::{
-    Opening, Pace, Place, Recorded, RecordedPlay, RecordedTask, Thing, Unmatched, adapted, adapted_notification,
-    task_outcome, wanted_task,
+    Opening, Pace, Place, Recorded, RecordedPlay, RecordedTask, Silence, Thing, Unmatched, adapted,
+    adapted_notification, task_outcome, wanted_task,
 };
 pub use scene::TaskTerms;
 pub use seal::Seal;

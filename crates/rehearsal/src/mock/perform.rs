@@ -47,6 +47,9 @@ pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
     {
         playing.is_to_go_on();
     }
+    if let (Performance::Recording(play), Some(answer)) = (&play, &answer) {
+        server.source().answered(play, answer);
+    }
     call.settle(answer).await;
     drop(playing);
     if let Performance::Recording(play) = play {
@@ -120,10 +123,6 @@ async fn until_answer<'a>(
                     () = playing.take_turn(turn) => {}
                 }
             }
-            Act::KeepSilent => {
-                call.stopped().await;
-                return None;
-            }
             Act::Reply(answer) => return Some(End::Answered(answer)),
         }
         act = play.next(&mut server.state(), &server.world());
@@ -149,7 +148,6 @@ pub(super) async fn afterwards(session: &Arc<Session>, mut play: RecordedPlay) {
             | Act::CloseStream { .. }
             | Act::Detach(_)
             | Act::Turn(_)
-            | Act::KeepSilent
             | Act::Reply(_) => {}
         }
     }

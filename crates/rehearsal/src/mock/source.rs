@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
-use rehearsal_core::answer::{Answer, Asked, Begun, Change, Memory, Mock, Question, State, World};
+use rehearsal_core::answer::{Answer, Asked, Begun, Change, Memory, Mock, Question, RecordedPlay, State, World};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::{Era, Revision};
@@ -30,6 +30,9 @@ pub(super) enum Source {
 pub(crate) trait Answers: Debug + Send + Sync {
     /// Begins to answer a request, in any version.
     fn begin(&self, asked: Asked, memory: &mut Memory, world: &World<'_>) -> Begun;
+
+    /// What was [played](Begun::Plays) from a recording is answered like this now.
+    fn answered(&self, play: &RecordedPlay, answer: &Answer);
 
     /// A conversation is over: what is remembered of it can be forgotten.
     fn ended(&self, conversation: u64);
@@ -156,6 +159,14 @@ impl Source {
         match self {
             Source::Mock(mock) => mock.begin(asked, memory, state, world),
             Source::Other(other) => other.begin(asked, memory, world),
+        }
+    }
+
+    /// What was played from a recording is answered like this now.
+    pub(super) fn answered(&self, play: &RecordedPlay, answer: &Answer) {
+        match self {
+            Source::Mock(_) => {}
+            Source::Other(other) => other.answered(play, answer),
         }
     }
 

@@ -70,7 +70,6 @@ pub(super) async fn listen(
             | Act::CloseStream { .. }
             | Act::Detach(_)
             | Act::Turn(_)
-            | Act::KeepSilent
             | Act::Pose(_)
             | Act::Hear(_)
             | Act::Withdraw(_)

@@ -185,8 +185,7 @@ async fn work(server: &Arc<Shared>, running: &Running, mut play: Box<Play>, hear
             | Act::Withdraw(_)
             | Act::CloseStream { .. }
             | Act::Detach(_)
-            | Act::Turn(_)
-            | Act::KeepSilent => {}
+            | Act::Turn(_) => {}
             Act::Reply(answer) => {
                 change(match answer.reply {
                     Reply::Result(result) => Status::Completed(result),

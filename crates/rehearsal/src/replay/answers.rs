@@ -76,6 +76,17 @@ impl Answers for Shared {
         })
     }
 
+    fn answered(&self, play: &RecordedPlay, answer: &Answer) {
+        let asked = play.asked();
+        if answer.provenance == Provenance::Nobody {
+            let mut ledger = self.ledger();
+            if play.is_unanswered() {
+                ledger.take_back();
+            }
+            ledger.unmatched(asked.method.as_str(), name(asked).map(str::to_owned));
+        }
+    }
+
     fn ended(&self, conversation: u64) {
         self.progress().ended(conversation);
     }
@@ -346,15 +357,11 @@ impl Shared {
             Some(first) if step == 0 => self.missed(first, asked.conversation)?,
             Some(_) | None => Vec::new(),
         };
+        let session = rounds.first().map_or(0, |round| round.session);
         let subscribed = match asked.terms.era() {
             Era::Legacy => self.subscribed_to(&rounds)?,
             Era::Modern => BTreeSet::new(),
         };
-        // A client of the handshake era is asked first, and then told that nobody knows what comes next.
-        let is_open = rounds.last().is_some_and(|last| last.is_round());
-        let will_end = is_open && asked.terms.era() == Era::Legacy;
-        let (method, name) = (asked.method.clone(), name(&asked).map(str::to_owned));
-        let session = rounds.first().map_or(0, |round| round.session);
         let info = &self.info_of(session, asked.terms.era())?;
         if let [recorded] = rounds.as_slice()
             && step == 0
@@ -366,10 +373,6 @@ impl Shared {
         let play = RecordedPlay::new(rounds, asked, key, Arc::clone(info), self.options.pace);
         let mut play = Box::new(play.from_step(step).having_missed(&missed).having_subscribed(subscribed));
         let act = play.next(world);
-        let has_ended = matches!(&act, Act::Reply(answer) if answer.provenance == Provenance::Nobody);
-        if will_end || has_ended {
-            self.ledger().unmatched(method.as_str(), name);
-        }
         Ok(Begun::Plays(Performance::Recording(play), act))
     }
 }

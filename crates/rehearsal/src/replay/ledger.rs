@@ -20,7 +20,7 @@ pub struct Ledger {
     pub matched: u64,
     /// Of those, how many got an answer that had been given before.
     pub repeated: u64,
-    /// Requests that were not recorded.
+    /// Requests that were not recorded, or not with an answer.
     pub unmatched: u64,
     /// Of those, how many were answered by the real server.
     pub forwarded: u64,
@@ -53,7 +53,13 @@ impl Ledger {
         self.unmatched == 0 && self.unused == 0
     }
 
-    /// Notes a request that was not recorded.
+    /// A request that was recorded was not answered after all.
+    pub(super) fn take_back(&mut self) {
+        self.matched = self.matched.saturating_sub(1);
+        self.repeated = self.repeated.min(self.matched);
+    }
+
+    /// Notes a request that was not recorded, or not with an answer.
     pub(super) fn unmatched(&mut self, method: &str, name: Option<String>) {
         self.unmatched += 1;
         let same = |line: &LedgerLine| line.method == method && line.name == name;

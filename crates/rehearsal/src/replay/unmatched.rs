@@ -60,10 +60,10 @@ impl Shared {
         drop(ledger);
         if self.options.unknown == Unknown::First
             && self.upstream.is_none()
-            && let Some(first) = self.alike(&asked, 1)?.first()
+            && let Some(first) = self.first_alike(&asked)?
         {
             let key = self.options.likeness.key(&asked.method, Some(&asked.params));
-            return self.play(*first, asked, key, world, 0);
+            return self.play(first, asked, key, world, 0);
         }
         let answer = why.refusal(&asked.method, &asked.params);
         Ok(Begun::Unknown(answer, Box::new(asked)))
@@ -83,6 +83,16 @@ impl Shared {
             Some(closest) => Unmatched::Closest { place: closest.which, mismatches: closest.mismatches },
             None => Unmatched::Nothing,
         })
+    }
+
+    /// The first recording of the same kind that was answered.
+    fn first_alike(&self, asked: &Asked) -> io::Result<Option<u32>> {
+        for number in self.alike(asked, CANDIDATES as usize)? {
+            if self.tape.index.exchange(number)?.flags.is_answered() {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
     }
 
     /// Recordings that may answer this client and are about the same thing, or else of the same method.

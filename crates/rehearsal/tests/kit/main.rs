@@ -13,6 +13,7 @@ mod recorder;
 mod replayed_clients;
 mod replayed_damage;
 mod replayed_rounds;
+mod replayed_silence;
 mod replayed_subscriptions;
 mod replayed_tasks;
 mod replayed_turns;

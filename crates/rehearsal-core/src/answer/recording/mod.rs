@@ -21,4 +21,4 @@ pub use opening::Opening;
 pub use play::{Pace, RecordedPlay};
 pub use recorded::{Place, Recorded, Thing};
 pub use task::{RecordedTask, task_outcome, wanted_task};
-pub use unmatched::Unmatched;
+pub use unmatched::{Silence, Unmatched};

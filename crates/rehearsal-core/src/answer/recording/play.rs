@@ -11,7 +11,7 @@ use super::adapt::{adapted, adapted_notification};
 use super::recorded::{Recorded, Thing};
 use super::score::{Step, missed, score};
 use super::task::wanted_task;
-use super::unmatched::Unmatched;
+use super::unmatched::{Silence, Unmatched};
 use crate::answer::{Act, Answer, Asked, Change, EndOfListening, Overtaker, Provenance, Question, Turn, World};
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code, meta};
@@ -44,6 +44,11 @@ impl FromStr for Pace {
 /// How long is paused between a notification and an answer, however fast things are to be: some clients hear the answer
 /// first where both come at once, and the notification never. Clients on busy machines read late.
 const BREATH: Duration = Duration::from_millis(50);
+
+/// How much later than the recorded client another may give up.
+const LATE: Duration = Duration::from_secs(1);
+/// The most that is waited for a client to give up: longer than most of them wait for an answer.
+const GIVEN_UP: Duration = Duration::from_secs(120);
 
 /// One request on its way to an answer that was recorded.
 #[derive(Debug)]
@@ -142,6 +147,11 @@ impl RecordedPlay {
         Some(Answer { provenance, ..Answer::protocol(reply) })
     }
 
+    /// Whether nobody had answered it when it was recorded.
+    pub fn is_unanswered(&self) -> bool {
+        self.rounds.last().is_some_and(|round| round.call.response.is_none())
+    }
+
     /// What is played for.
     pub fn asked(&self) -> &Asked {
         &self.asked
@@ -171,8 +181,8 @@ impl RecordedPlay {
                 | Step::Reply(_)
                 | Step::Visit(..)
                 | Step::Ends
-                | Step::KeepSilent
-                | Step::Unanswered => None,
+                | Step::GivenUp { .. }
+                | Step::Unanswered(_) => None,
             };
             if let Some(act) = act {
                 return act;
@@ -206,8 +216,8 @@ impl RecordedPlay {
                 Step::Reply(round) => Some(Act::Reply(self.reply(round))),
                 Step::Visit(round, questions) => Some(Act::Reply(self.visit(at, round, questions, world))),
                 Step::Ends => Some(Act::Reply(self.ended())),
-                Step::KeepSilent => Some(Act::KeepSilent),
-                Step::Unanswered => Some(Act::Reply(self.error("this was never answered when it was recorded"))),
+                Step::GivenUp { asked, last } => Some(self.until_given_up(asked, last)),
+                Step::Unanswered(silence) => Some(Act::Reply(self.unanswered(silence))),
             };
             if let Some(act) = act {
                 return act;
@@ -236,8 +246,8 @@ impl RecordedPlay {
                 | Step::Reply(_)
                 | Step::Visit(..)
                 | Step::Ends
-                | Step::KeepSilent
-                | Step::Unanswered => None,
+                | Step::GivenUp { .. }
+                | Step::Unanswered(_) => None,
             };
             if act.is_some() {
                 return act;
@@ -260,6 +270,17 @@ impl RecordedPlay {
             Pace::None => return None,
         };
         Some(Act::Wait(Delay { from: time, to: time }))
+    }
+
+    /// Waits for this client to give up like the recorded one did, and a little longer: machines are busy. Where no time is kept,
+    /// as long as it once took from the question on, because a client takes its own time.
+    fn until_given_up(&self, asked: Duration, last: Duration) -> Act {
+        let time = match self.pace {
+            Pace::None => asked,
+            Pace::Times(factor) => Duration::try_from_secs_f64(last.as_secs_f64() * factor).unwrap_or(GIVEN_UP),
+        };
+        let time = time.saturating_add(LATE).min(GIVEN_UP);
+        Act::Wait(Delay { from: time, to: time })
     }
 
     /// Where time is kept, others wait before they come to their turn, so nobody knows whether they were asked.
@@ -403,8 +424,17 @@ impl RecordedPlay {
 
     /// Nobody knows what the server would have said.
     fn ended(&self) -> Answer {
+        self.refused(&|place| Unmatched::Ended { place })
+    }
+
+    /// Nobody knows what the server would have said to a client that waits.
+    fn unanswered(&self, silence: Silence) -> Answer {
+        self.refused(&|place| Unmatched::Unanswered { place, silence })
+    }
+
+    fn refused(&self, why: &dyn Fn(String) -> Unmatched) -> Answer {
         let place = self.rounds.last().map_or_else(|| self.place(), |round| Arc::clone(&round.place));
-        let refusal = Unmatched::Ended { place: place.to_string() }.refusal(&self.asked.method, &self.asked.params);
+        let refusal = why(place.to_string()).refusal(&self.asked.method, &self.asked.params);
         Answer { remarks: self.remarks.iter().cloned().chain(refusal.remarks).collect(), ..refusal }
     }
 

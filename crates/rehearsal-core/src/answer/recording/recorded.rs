@@ -1,6 +1,7 @@
 //! An exchange as it was recorded.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -120,6 +121,17 @@ impl Recorded {
     /// What was answered, if that was understood.
     pub fn reply(&self) -> Option<&Reply> {
         Some(&self.call.response.as_ref()?.message.as_response()?.reply)
+    }
+
+    /// When its client gave it up, where it did and nobody had answered.
+    pub(super) fn given_up(&self) -> Option<Duration> {
+        let given_up = |thing: &Thing| match &thing.what {
+            Inside::Entry(Entry { what: What::Message { from: Side::Client, message, .. }, at, .. }) => {
+                (message.method() == Some(&Method::CANCELLED)).then_some(*at)
+            }
+            Inside::Entry(_) | Inside::Call(_) => None,
+        };
+        self.things.iter().filter(|_| self.call.response.is_none()).find_map(given_up)
     }
 
     /// Whether there is nothing to do but answer.

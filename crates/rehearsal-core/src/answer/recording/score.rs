@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::recorded::{Place, Recorded, Thing};
+use super::unmatched::Silence;
 use crate::answer::{Change, EndOfListening, Overtaker, Question, Turn};
 use crate::exchange::Side;
 use crate::message::{Message, Method};
@@ -38,17 +39,17 @@ pub(super) enum Step {
     Visit(usize, Vec<Question>),
     /// The client never came back with what the server wanted to know.
     Ends,
-    /// The server never answered, because the client gave up.
-    KeepSilent,
+    /// The client gave up, so long after it had asked, and so long after the last that happened.
+    GivenUp { asked: Duration, last: Duration },
     /// The server never answered.
-    Unanswered,
+    Unanswered(Silence),
 }
 
 impl Step {
     /// Whether the client may hear an answer now, or be sent away with a question.
     pub(super) fn ends(&self) -> bool {
         match self {
-            Step::Ask(_) | Step::Reply(_) | Step::Visit(..) | Step::Ends | Step::Unanswered => true,
+            Step::Ask(_) | Step::Reply(_) | Step::Visit(..) | Step::Ends | Step::Unanswered(_) => true,
             Step::Wait(_)
             | Step::Turn(_)
             | Step::Notify { .. }
@@ -57,7 +58,7 @@ impl Step {
             | Step::CloseStream
             | Step::Hear(_)
             | Step::Withdraw(_)
-            | Step::KeepSilent => false,
+            | Step::GivenUp { .. } => false,
         }
     }
 }
@@ -180,8 +181,10 @@ impl Writing {
 
     fn answer(&mut self, round: &Recorded, number: usize, goes_on: bool) {
         let Some(response) = &round.call.response else {
-            let gave_up = round.things.iter().any(|thing| is_cancellation(&thing.what));
-            return self.steps.push(if gave_up { Step::KeepSilent } else { Step::Unanswered });
+            let Some(at) = round.given_up() else { return self.steps.push(Step::Unanswered(Silence::Lasted)) };
+            let (asked, last) = (at.saturating_sub(round.call.request.at), at.saturating_sub(self.last));
+            self.steps.push(Step::GivenUp { asked, last });
+            return self.steps.push(Step::Unanswered(Silence::GivenUp));
         };
         self.hear_before(response.seq);
         self.take_time(response, round.after);
@@ -236,15 +239,6 @@ impl Writing {
         }
         self.open.extend(call.response.iter().map(|answer| (answer.seq, answer.at, name.clone())));
         Question { name, method, params }
-    }
-}
-
-fn is_cancellation(thing: &Inside) -> bool {
-    match thing {
-        Inside::Entry(Entry { what: What::Message { from: Side::Client, message, .. }, .. }) => {
-            message.method() == Some(&Method::CANCELLED)
-        }
-        Inside::Entry(_) | Inside::Call(_) => false,
     }
 }
 

@@ -1,0 +1,90 @@
+//! Calls that nobody had answered when they were recorded.
+
+use rehearsal::core::answer::Pace;
+use rehearsal::replay::{Options, Replay};
+use serde_json::{Value, json};
+use tokio::time::{Duration, Instant};
+
+use crate::transcript::{Peer, replay, session};
+
+/// A call that its client gave up after 3 ms, the same call answered, and one that was never answered.
+const RECORDED: &str = r#"
+> {"id":1,"method":"tools/call","params":{"name":"slow",META}}
+< {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}
+< {"method":"notifications/progress","params":{"progressToken":1,"progress":2}}
+> {"method":"notifications/cancelled","params":{"requestId":1}}
+> {"id":2,"method":"tools/call","params":{"name":"slow",META}}
+< {"id":2,"result":{"resultType":"complete","content":[]}}
+> {"id":3,"method":"tools/call","params":{"name":"lost",META}}
+"#;
+
+fn recorded(pace: Pace) -> Replay {
+    replay(&[session("a", RECORDED)], Options { pace, ..Options::default() })
+}
+
+const SLOW: &str = r#"
+> {"id":7,"method":"tools/call","params":{"name":"slow",META}}
+< {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}
+< {"method":"notifications/progress","params":{"progressToken":1,"progress":2}}
+"#;
+
+const ANSWERED: &str = r#"
+> {"id":8,"method":"tools/call","params":{"name":"slow",META}}
+< {"id":8,"result":{"resultType":"complete","content":[]}}
+"#;
+
+async fn error(peer: &mut Peer) -> Value {
+    let heard: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
+    heard["error"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_does_not_give_up_is_told_that_there_is_no_answer() {
+    // As long as it took and a second more; where time is kept, so many times as long.
+    for (pace, least) in [(Pace::None, 1_003), (Pace::Times(1.0), 1_003), (Pace::Times(1000.0), 4_000)] {
+        let replay = recorded(pace);
+        let mut peer = Peer::of(&replay);
+        let began = Instant::now();
+        peer.play(SLOW).await;
+        let told = error(&mut peer).await;
+        assert_eq!(
+            told,
+            json!({"code": -32603, "data": {"recording": "session a, call 1"}, "message":
+                "the recording of tools/call slow has no answer, because its client cancelled it before it was answered: session a, call 1"})
+        );
+        let (took, least) = (began.elapsed(), Duration::from_millis(least));
+        assert!(took >= least && took < least + Duration::from_millis(200), "{took:?} with {pace:?}");
+        let ledger = replay.ledger().unwrap();
+        assert_eq!((ledger.matched, ledger.unmatched, ledger.unused), (0, 1, 2));
+        assert_eq!(ledger.unmatched_requests[0].to_string(), "tools/call slow");
+        // Whoever asks again gets what was recorded next.
+        peer.play(ANSWERED).await;
+        assert_eq!(replay.ledger().unwrap().matched, 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_gives_up_hears_nothing_more() {
+    let replay = recorded(Pace::None);
+    let mut peer = Peer::of(&replay);
+    peer.play(SLOW).await;
+    let cancelled = r#"> {"method":"notifications/cancelled","params":{"requestId":7}}"#;
+    peer.play(&[cancelled, ANSWERED].concat()).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    peer.play(&ANSWERED.replace('8', "9")).await;
+    let ledger = replay.ledger().unwrap();
+    assert_eq!((ledger.matched, ledger.repeated, ledger.unmatched), (3, 1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_never_answered_is_refused_at_once() {
+    let replay = recorded(Pace::None);
+    let mut peer = Peer::of(&replay);
+    let began = Instant::now();
+    peer.play(r#"> {"id":7,"method":"tools/call","params":{"name":"lost",META}}"#).await;
+    let told = error(&mut peer).await;
+    let why = "the recording of tools/call lost has no answer, because it was never answered: session a, call 3";
+    assert_eq!(told, json!({"code": -32603, "message": why, "data": {"recording": "session a, call 3"}}));
+    assert!(began.elapsed() < Duration::from_millis(200));
+    assert_eq!(replay.ledger().unwrap().unmatched, 1);
+}
