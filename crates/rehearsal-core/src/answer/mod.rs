@@ -56,7 +56,7 @@ pub use provenance::{Answer, Provenance};
 pub use question::Question;
 pub use recording::{
     Opening, Pace, Place, Recorded, RecordedPlay, RecordedTask, Silence, Thing, Unmatched, adapted,
-    adapted_notification, task_outcome, wanted_task,
+    adapted_notification, ended_as, task_outcome, wanted_task,
 };
 pub use scene::TaskTerms;
 pub use seal::Seal;

@@ -84,6 +84,8 @@ impl Answers for Shared {
                 ledger.take_back();
             }
             ledger.unmatched(asked.method.as_str(), name(asked).map(str::to_owned));
+        } else if let Some((number, session)) = play.exchange() {
+            self.see(asked, session, Some(number), &answer.reply);
         }
     }
 
@@ -221,11 +223,17 @@ impl Shared {
         if let Some(unfit) = self.unfit(&asked, key)? {
             return self.unknown(asked, &unfit, world);
         }
-        if let Some(answer) = self.still_asks(&asked, key)? {
+        let known_end = self.known_end(&asked).filter(|_| asked.method == Method::TASKS_GET);
+        if known_end.is_none()
+            && let Some(answer) = self.still_asks(&asked, key)?
+        {
             self.ledger().repeated += 1;
             return self.tell_of_task(answer, asked, key, world);
         }
-        let mut taken = self.take_look(key, &asked, repeat)?;
+        let mut taken = match known_end {
+            Some(known) => self.take_end(&known, key, &asked, repeat)?,
+            None => self.take_look(key, &asked, repeat)?,
+        };
         let mut clean = None;
         if taken.is_none() {
             clean = self.redacted(&asked);
@@ -285,6 +293,20 @@ impl Shared {
             taken = progress.take(&Recordings { shared: self, group, client: None }, scope(None), repeat)?;
         }
         Ok(Some(taken))
+    }
+
+    /// The recording under a key that this client would be given next, where it was given one before.
+    pub(super) fn upcoming(&self, key: RequestKey, asked: &Asked) -> io::Result<Option<u32>> {
+        let Some(group) = self.tape.index.group(key)? else { return Ok(None) };
+        let (progress, conversation) = (self.progress(), asked.conversation);
+        let upcoming = |client: Option<&str>| {
+            let scope = Scope { conversation, client: client.map(str::to_owned) };
+            progress.upcoming(&Recordings { shared: self, group, client }, scope)
+        };
+        match upcoming(self.client(asked))? {
+            Some(number) => Ok(Some(number)),
+            None => upcoming(None),
+        }
     }
 
     /// The last recording under a key that this client was given.
@@ -353,11 +375,12 @@ impl Shared {
             }
             self.leave_out_told(recorded, asked.conversation)?;
         }
-        let missed = match rounds.first() {
+        let mut missed = match rounds.first() {
             Some(first) if step == 0 => self.missed(first, asked.conversation)?,
             Some(_) | None => Vec::new(),
         };
         let session = rounds.first().map_or(0, |round| round.session);
+        self.leave_out_ended(&mut rounds, &mut missed, &asked);
         let subscribed = match asked.terms.era() {
             Era::Legacy => self.subscribed_to(&rounds)?,
             Era::Modern => BTreeSet::new(),
@@ -368,6 +391,7 @@ impl Shared {
             && missed.is_empty()
             && let Some(answer) = RecordedPlay::at_once(recorded, &asked, info, self.options.pace)
         {
+            self.see(&asked, session, Some(number), &answer.reply);
             return Ok(Begun::Answered(answer));
         }
         let play = RecordedPlay::new(rounds, asked, key, Arc::clone(info), self.options.pace);

@@ -10,6 +10,7 @@
 
 mod answers;
 mod converted;
+mod ends;
 mod forward;
 mod index;
 mod ledger;

@@ -29,6 +29,19 @@ struct Conversation {
     told: HashSet<(u32, u64)>,
     /// The questions of tasks that need not be asked any more: session, task, name.
     answered: HashSet<(u32, String, String)>,
+    /// The tasks that have ended, as far as the client knows.
+    ended: HashMap<String, Ended>,
+}
+
+/// How a task has ended, as far as a client knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Ended {
+    /// In the words of the protocol: `completed`, `failed` or `cancelled`.
+    pub(super) status: String,
+    /// The session of the task.
+    pub(super) session: u32,
+    /// The last recorded look that showed it.
+    pub(super) look: Option<u32>,
 }
 
 /// To whom answers are given in order.
@@ -123,6 +136,22 @@ impl Progress {
         })
     }
 
+    /// The one that would be given next of those that are alike, where one was given before and not all were.
+    pub(super) fn upcoming(&self, alike: &impl Alike, scope: Scope) -> io::Result<Option<u32>> {
+        let group = alike.group();
+        let conversation = self.conversations.get(&scope.conversation);
+        let Some(cursor) = conversation.and_then(|it| it.cursors.get(&(group.first, scope.client))) else {
+            return Ok(None);
+        };
+        for seen in cursor.seen..group.count {
+            let number = alike.member(cursor.start.wrapping_add(seen) % group.count)?;
+            if alike.suits(number)? {
+                return Ok(Some(number));
+            }
+        }
+        Ok(None)
+    }
+
     /// The last that was given of those that are alike.
     pub(super) fn last(&self, group: Group, scope: Scope) -> Option<u32> {
         self.conversations.get(&scope.conversation)?.cursors.get(&(group.first, scope.client))?.last
@@ -156,6 +185,27 @@ impl Progress {
         let known = self.conversations.get(&conversation);
         let key = (session, task.to_owned(), name.to_owned());
         known.is_none_or(|conversation| !conversation.answered.contains(&key))
+    }
+
+    /// A client was told that a task has ended. It cannot end in another way, but be looked at again.
+    pub(super) fn end_task(&mut self, conversation: u64, task: &str, ended: Ended) {
+        let known = &mut self.conversations.entry(conversation).or_default().ended;
+        match known.get_mut(task) {
+            Some(known) => known.look = ended.look.or(known.look),
+            None => drop(known.insert(task.to_owned(), ended)),
+        }
+    }
+
+    /// A client was told that a task of this name has begun.
+    pub(super) fn begin_task(&mut self, conversation: u64, task: &str) {
+        if let Some(conversation) = self.conversations.get_mut(&conversation) {
+            conversation.ended.remove(task);
+        }
+    }
+
+    /// How a task has ended, as far as a client knows.
+    pub(super) fn ended_task(&self, conversation: u64, task: &str) -> Option<&Ended> {
+        self.conversations.get(&conversation)?.ended.get(task)
     }
 
     /// The recorded session that a conversation began with.

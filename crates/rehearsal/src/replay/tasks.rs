@@ -22,6 +22,7 @@ use rehearsal_core::protocol::{Era, Revision, code};
 use rehearsal_core::trace::RequestKey;
 use serde_json::{Value, json};
 
+use super::ends::shows_end;
 use super::progress::Taken;
 use super::replay::Shared;
 use super::tape::request;
@@ -99,7 +100,9 @@ impl Shared {
         }
         match (asked.method.as_str(), asked.terms.era()) {
             ("tasks/get", era) => {
-                if recorded.as_ref().is_some_and(|recorded| shape(recorded) == era) {
+                let known = self.known_end(asked);
+                let goes_back = |recorded: &Recorded| known.is_some() && !shows_end(recorded);
+                if recorded.as_ref().is_some_and(|recorded| shape(recorded) == era && !goes_back(recorded)) {
                     return Ok(None);
                 }
                 let outcome = self.outcome(id, whose)?;
@@ -110,12 +113,15 @@ impl Shared {
                     let task = RecordedTask::shown(recorded.reply()?, shape(recorded))?;
                     Some((task, Arc::clone(&recorded.place)))
                 });
-                let Some((task, place)) = shown.or_else(|| outcome.as_ref().and_then(|it| unshown(id, it))) else {
+                let Some((mut task, place)) = shown.or_else(|| outcome.as_ref().and_then(|it| unshown(id, it))) else {
                     return Ok(None);
                 };
+                if let Some(known) = &known {
+                    task = task.ending(&known.status);
+                }
                 // What was not looked at to its end has ended by now.
                 let ended = task.is_ended() || !is_fresh;
-                if let (Era::Modern, Some(outcome)) = (era, &outcome)
+                if let (Era::Modern, Some(outcome), None) = (era, &outcome, &known)
                     && (ended || task.is_asking())
                 {
                     let open = self.open_questions(&outcome.recorded.questions(), id, &outcome.recorded, asked);
@@ -134,9 +140,12 @@ impl Shared {
                 let outcome = outcome.filter(|_| ended);
                 outcome.iter().for_each(|outcome| self.progress().note(outcome.number));
                 let session = recorded.as_ref().or(outcome.as_ref().map(|it| &it.recorded)).map(|it| it.session);
-                let info = self.info_of(session.unwrap_or_default(), era)?;
+                let session = session.unwrap_or_default();
+                let info = self.info_of(session, era)?;
                 let said = outcome.map(|outcome| self.said(&outcome, asked)).transpose()?;
-                Ok(Some(TaskAnswer::Reply(task.shows(said.as_ref(), asked, &info), place)))
+                let reply = task.shows(said.as_ref(), asked, &info);
+                self.see(asked, session, None, &reply);
+                Ok(Some(TaskAnswer::Reply(reply, place)))
             }
             // Only their own era has these, so they were recorded in it.
             ("tasks/result" | "tasks/update", _) if is_used_up => Ok(None),
@@ -192,6 +201,7 @@ impl Shared {
             Some(_) => {
                 let place = Arc::clone(&recorded.place);
                 let info = self.info_of(recorded.session, asked.terms.era())?;
+                self.progress().begin_task(asked.conversation, &task.id);
                 Ok(Some(TaskAnswer::Reply(task.begins(asked, &info), place)))
             }
             None => {

@@ -12,6 +12,7 @@ mod mocks;
 mod recorder;
 mod replayed_clients;
 mod replayed_damage;
+mod replayed_ends;
 mod replayed_rounds;
 mod replayed_silence;
 mod replayed_subscriptions;

@@ -20,5 +20,5 @@ pub use adapt::{adapted, adapted_notification};
 pub use opening::Opening;
 pub use play::{Pace, RecordedPlay};
 pub use recorded::{Place, Recorded, Thing};
-pub use task::{RecordedTask, task_outcome, wanted_task};
+pub use task::{RecordedTask, ended_as, task_outcome, wanted_task};
 pub use unmatched::{Silence, Unmatched};

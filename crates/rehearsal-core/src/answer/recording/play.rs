@@ -147,6 +147,11 @@ impl RecordedPlay {
         Some(Answer { provenance, ..Answer::protocol(reply) })
     }
 
+    /// Which exchange it is of, and of which session; of several rounds the first.
+    pub fn exchange(&self) -> Option<(u32, u32)> {
+        self.rounds.first().map(|round| (round.number, round.session))
+    }
+
     /// Whether nobody had answered it when it was recorded.
     pub fn is_unanswered(&self) -> bool {
         self.rounds.last().is_some_and(|round| round.call.response.is_none())

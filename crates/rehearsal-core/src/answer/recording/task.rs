@@ -71,6 +71,18 @@ impl RecordedTask {
         matches!(self.fields.get("status").and_then(Value::as_str), Some("completed" | "failed" | "cancelled"))
     }
 
+    /// How it had ended, where it had.
+    pub fn ended(&self) -> Option<&str> {
+        self.fields.get("status").and_then(Value::as_str).filter(|_| self.is_ended())
+    }
+
+    /// The same, ended like this.
+    #[must_use]
+    pub fn ending(mut self, status: &str) -> RecordedTask {
+        self.fields.insert("status".to_owned(), status.into());
+        self
+    }
+
     /// What came of it, where that was said with it.
     pub fn outcome(&self) -> Option<&Reply> {
         self.outcome.as_ref()
@@ -131,13 +143,8 @@ impl RecordedTask {
     /// The answer to `tasks/get`; `outcome` is what came of it, for where it has ended.
     pub fn shows(&self, outcome: Option<&Reply>, asked: &Asked, info: &Value) -> Reply {
         let era = asked.terms.era();
-        let status = match outcome {
-            Some(_) if self.fields.get("status").is_some_and(|status| status == "cancelled") => None,
-            None => None,
-            Some(Reply::Result(result)) if era == Era::Legacy && is_failure(result) => Some("failed"),
-            Some(Reply::Result(_)) => Some("completed"),
-            Some(Reply::Error(_)) => Some("failed"),
-        };
+        let is_cancelled = self.fields.get("status").is_some_and(|status| status == "cancelled");
+        let status = outcome.filter(|_| !is_cancelled).map(|outcome| ended_as(outcome, era));
         let mut shown = self.fields(era, status);
         match outcome {
             Some(Reply::Result(result)) if era == Era::Modern => {
@@ -179,6 +186,15 @@ impl RecordedTask {
                 Reply::Result(RawJson::from_value(&result))
             }
         }
+    }
+}
+
+/// The status of a task of which this came. Since 2026-07-28 a tool that failed is a task that was completed.
+pub fn ended_as(outcome: &Reply, era: Era) -> &'static str {
+    match outcome {
+        Reply::Result(result) if era == Era::Legacy && is_failure(result) => "failed",
+        Reply::Result(_) => "completed",
+        Reply::Error(_) => "failed",
     }
 }
 
