@@ -24,6 +24,7 @@ use super::failure::Failure;
 use super::redaction::redaction;
 use super::replay_failure::ReplayFailure;
 use super::serve::{address, listen_on, on_http, on_stdio, where_to_reach};
+use super::server::check_url;
 use super::signals::Signals;
 use super::trace::{FORWARD as FORWARDING, TraceError, put_back};
 use crate::print::Talk;
@@ -150,6 +151,10 @@ impl Replay {
     /// Serves until the client is gone, or until somebody ends us.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let options = Options { on_index: on_index(context), ..self.options()? };
+        if let Some(url) = &self.url {
+            check_url(url)?;
+        }
+        self.can_write_ledger()?;
         let recorder = self.recorder(context);
         let upstream = self.upstream(recorder.clone())?;
         if upstream.is_some() {
@@ -181,7 +186,18 @@ impl Replay {
         if recorder.summary().failed {
             return Ok(Exit::RecordingFailed);
         }
-        Ok(if self.strict && !ledger.is_even() { Exit::ChecksFailed } else { exit })
+        Ok(match exit {
+            _ if self.strict && !ledger.is_even() => Exit::ChecksFailed,
+            Exit::Ok if ledger.failed > 0 => Exit::ServerFailed,
+            exit => exit,
+        })
+    }
+
+    /// Whether the ledger can be written, which is better known before anybody has asked anything.
+    fn can_write_ledger(&self) -> Result<(), ReplayFailure> {
+        let Some(path) = &self.ledger else { return Ok(()) };
+        let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        opened.map(drop).map_err(|cause| ReplayFailure::Ledger { path: path.clone(), cause })
     }
 
     async fn serve(

@@ -1,5 +1,6 @@
 //! Why a recording could not be served, and what to do about it.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use rehearsal::core::trace::ReadError;
@@ -60,7 +61,7 @@ pub(super) enum ReplayFailure {
         cause: std::io::Error,
     },
     /// The ledger cannot be written.
-    #[error("cannot write {}: {cause}", path.display())]
+    #[error("cannot write the ledger to {}: {cause}", path.display())]
     Ledger {
         /// Where.
         path: PathBuf,
@@ -102,7 +103,8 @@ impl ReplayFailure {
                 "`--unmatched forward` asks it what was not recorded".to_owned()
             }
             ReplayFailure::Bind(error) => return bind_hints(error),
-            ReplayFailure::Read { .. } | ReplayFailure::Ledger { .. } => return Vec::new(),
+            ReplayFailure::Ledger { .. } => "--ledger takes a file in a folder that is there: ledger.json".to_owned(),
+            ReplayFailure::Read { .. } => return Vec::new(),
         };
         vec![hint]
     }
@@ -120,6 +122,9 @@ fn open_hints(error: &ReplayError, session: Option<&str>) -> Vec<String> {
         }
         ReplayError::Index { input, cause: IndexError::Trace(_) } => {
             vec![format!("`rehearse trace convert --skip-bad {input} sound.jsonl` keeps the lines that can be read")]
+        }
+        ReplayError::Index { cause: IndexError::Io(cause), .. } if cause.kind() == ErrorKind::StorageFull => {
+            vec!["TMPDIR names a folder with more room, for the index of the recording".to_owned()]
         }
         ReplayError::Index { cause: IndexError::Io(_), .. } | ReplayError::Open(_) => Vec::new(),
     }

@@ -25,19 +25,21 @@ pub(super) fn converted(
     path: Option<&Path>,
 ) -> Result<(Recording, Option<PathBuf>), IndexError> {
     let length = recording.file().metadata()?.len();
-    let Some(kept) = path.filter(|_| length >= WORTH_KEEPING).map(beside) else {
-        return Ok((Recording::in_file(Arc::new(written(recording, tempfile::tempfile()?)?)), None));
-    };
+    let in_passing = || Ok((Recording::in_file(Arc::new(written(recording, tempfile::tempfile()?)?)), None));
+    let Some(kept) = path.filter(|_| length >= WORTH_KEEPING).map(beside) else { return in_passing() };
     let made_from = made_from(recording)?;
     if let Some(file) = File::open(&kept).ok()
         && file.metadata()?.modified()? == made_from
     {
         return Ok((Recording::in_file(Arc::new(file)), Some(kept)));
     }
-    let Some(new) = new_beside(&kept) else {
-        return Ok((Recording::in_file(Arc::new(written(recording, tempfile::tempfile()?)?)), None));
+    let Some(new) = new_beside(&kept) else { return in_passing() };
+    let file = match written(recording, new.reopen()?) {
+        Ok(file) => file,
+        // Where there is no room for it.
+        Err(IndexError::Io(_) | IndexError::Trace(ReadError::Io(_))) => return in_passing(),
+        Err(error @ IndexError::Trace(_)) => return Err(error),
     };
-    let file = written(recording, new.reopen()?)?;
     file.set_modified(made_from)?;
     file.sync_all()?;
     // Who cannot put it in its place uses it where it is.

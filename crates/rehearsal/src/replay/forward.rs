@@ -4,6 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rehearsal_core::answer::{Answer, Asked, Provenance, Question, adapted};
@@ -36,6 +37,9 @@ pub struct Upstream {
     /// Those that made room.
     closing: Mutex<JoinSet<io::Result<()>>>,
     parked: Parked,
+    /// How many requests it answered, and how many it did not.
+    answered: AtomicU64,
+    failed: AtomicU64,
 }
 
 impl fmt::Debug for Upstream {
@@ -51,8 +55,13 @@ impl Upstream {
         recorder: Recorder,
         server_info: Map<String, Value>,
     ) -> Upstream {
-        let (lines, closing, parked) = Default::default();
-        Upstream { server: Box::new(server), recorder, server_info, lines, closing, parked }
+        let (lines, closing, parked, answered, failed) = Default::default();
+        Upstream { server: Box::new(server), recorder, server_info, lines, closing, parked, answered, failed }
+    }
+
+    /// How many requests it answered, and how many it did not.
+    pub(super) fn asked(&self) -> (u64, u64) {
+        (self.answered.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed))
     }
 
     fn closing(&self) -> MutexGuard<'_, JoinSet<io::Result<()>>> {
@@ -234,8 +243,15 @@ impl Forwards for Upstream {
     fn forward<'a>(&'a self, live: Live<'a>) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
         Box::pin(async move {
             match self.ask(live).await {
-                Ok(reply) => Answer { provenance: Provenance::Live, ..Answer::protocol(reply) },
+                Ok(reply) => {
+                    // Who comes back with an answer is still at the same request.
+                    if !Parked::is_state(live.asked()) {
+                        self.answered.fetch_add(1, Ordering::Relaxed);
+                    }
+                    Answer { provenance: Provenance::Live, ..Answer::protocol(reply) }
+                }
                 Err(why) => {
+                    self.failed.fetch_add(1, Ordering::Relaxed);
                     let why = format!("this was not recorded, and the server did not answer: {why}");
                     let reply = Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, why.clone()));
                     Answer { provenance: Provenance::Nobody, remarks: vec![why], ..Answer::protocol(reply) }

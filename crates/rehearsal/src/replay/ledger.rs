@@ -24,6 +24,8 @@ pub struct Ledger {
     pub unmatched: u64,
     /// Of those, how many were answered by the real server.
     pub forwarded: u64,
+    /// Of those, how many it was asked and did not answer.
+    pub failed: u64,
     /// Recorded exchanges that nobody asked for. Handshakes and lists do not count.
     pub unused: u64,
     /// The requests that were not recorded.
@@ -88,10 +90,12 @@ impl fmt::Display for LedgerLine {
 
 impl fmt::Display for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Ledger { matched, repeated, unmatched, forwarded, unused, .. } = self;
+        let Ledger { matched, repeated, unmatched, forwarded, failed, unused, .. } = self;
         write!(f, "{matched} matched, {repeated} repeated, {unmatched} unmatched")?;
-        if *forwarded > 0 {
-            write!(f, " ({forwarded} forwarded)")?;
+        match (forwarded, failed) {
+            (0, 0) => {}
+            (_, 0) => write!(f, " ({forwarded} forwarded)")?,
+            (_, _) => write!(f, " ({forwarded} forwarded, {failed} that the server did not answer)")?,
         }
         write!(f, ", {unused} unused")
     }

@@ -196,6 +196,9 @@ impl Replay {
     /// What was asked so far, and what was not.
     pub fn ledger(&self) -> io::Result<Ledger> {
         let mut ledger = self.0.ledger().clone();
+        if let Some(upstream) = &self.0.upstream {
+            (ledger.forwarded, ledger.failed) = upstream.asked();
+        }
         let progress = self.0.progress();
         for number in 0..self.exchanges() {
             if progress.is_used(number) {

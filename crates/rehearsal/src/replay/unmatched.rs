@@ -54,10 +54,7 @@ impl Shared {
     /// What is done about a request that was not recorded.
     pub(super) fn unknown(&self, asked: Asked, why: &Unmatched, world: &World<'_>) -> io::Result<Begun> {
         let name = name(&asked).map(str::to_owned);
-        let mut ledger = self.ledger();
-        ledger.unmatched(asked.method.as_str(), name);
-        ledger.forwarded += u64::from(self.upstream.is_some());
-        drop(ledger);
+        self.ledger().unmatched(asked.method.as_str(), name);
         if self.options.unknown == Unknown::First
             && self.upstream.is_none()
             && let Some(first) = self.first_alike(&asked)?

@@ -114,3 +114,21 @@ hello
 error: RECORDING STOPPED: cannot write no/such/directory: No such file or directory (os error 2); the conversation goes on
 ");
 }
+
+#[test]
+fn a_recording_on_a_full_disk_is_replayed() {
+    if !mounts() {
+        eprintln!("skipped: no file system can be mounted here");
+        return;
+    }
+    let stage = Stage::new();
+    std::fs::create_dir(stage.path().join("full")).unwrap();
+    let call = r#"{"request":{"seq":0,"at_ms":0,"id":1,"method":"tools/call","params":{"name":"a"}},"response":{"seq":1,"at_ms":1,"success":true,"result":{"content":[{"type":"text","text":"it is here"}]}}}"#;
+    let trace = format!(r#"{{"format":1,"session_id":"s","calls":[{call}]}}"#);
+    let stage = stage.file("trace.jsonl", &(trace + "\n"));
+    let fill = "cp trace.jsonl full; head -c 100k /dev/zero > full/rest 2>/dev/null";
+    let call = "rehearse call a -- rehearse replay full/trace.jsonl; ls full";
+    let script = format!("mount -t tmpfs -o size=64k tmpfs full; {fill}; {call}");
+    let shown = stage.play(&format!("unshare -rm {}", in_bash(&script)));
+    assert_eq!(shown, "exit: 0\n----- stdout -----\nit is here\nrest\ntrace.jsonl\n");
+}

@@ -117,6 +117,7 @@ fn the_same_request_gets_the_recorded_answers_in_turn() {
       "repeated": 1,
       "unmatched": 1,
       "forwarded": 0,
+      "failed": 0,
       "unused": 0,
       "unmatched_requests": [
         {
@@ -189,6 +190,33 @@ fn a_secret_that_was_taken_out_is_taken_out_of_the_request() {
     error: -32603: no recording of tools/call rain; closest is session session-0, call 3: $.params.arguments.password: expected "[redacted:fad04dae]", got "[redacted:fbdbd0eb]"
       data: {"closest":{"recording":"session session-0, call 3","mismatches":[{"path":"$.params.arguments.password","expected":"\"[redacted:fad04dae]\"","got":"\"[redacted:fbdbd0eb]\""}]}}
     "#);
+}
+
+#[test]
+fn a_real_server_that_does_not_answer_is_told_and_so_is_a_ledger_that_cannot_be_written() {
+    let stage = recorded(&["rehearse call rain city=Oslo"]);
+    let asks = r#"printf '%s\n' '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}' '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"rain","arguments":{"city":"Rome"}}}' |"#;
+    rehearse!(stage, &format!("{asks} rehearse replay trace.jsonl --unmatched forward -- false > said"), @"
+    exit: 3
+    ----- stderr -----
+    this was not recorded, and the server did not answer: the server exited with status 1 before it answered initialize
+      the server's process ended: exit status: 1
+    0 matched, 0 repeated, 1 unmatched (0 forwarded, 1 that the server did not answer), 1 unused
+      unmatched: tools/call rain
+      unused: session session-0, call 3: tools/call rain
+    ");
+    rehearse!(stage, "rehearse replay trace.jsonl --unmatched forward --url ftp://x < /dev/null", @r#"
+    exit: 2
+    ----- stderr -----
+    error: --url "ftp://x": only http and https are spoken
+    hint: write it like http://127.0.0.1:3000/mcp
+    "#);
+    rehearse!(stage, "rehearse replay trace.jsonl --ledger no/such/ledger.json < /dev/null", @"
+    exit: 2
+    ----- stderr -----
+    error: cannot write the ledger to no/such/ledger.json: No such file or directory (os error 2)
+    hint: --ledger takes a file in a folder that is there: ledger.json
+    ");
 }
 
 #[test]

@@ -58,26 +58,42 @@ pub(in crate::replay) fn open(
         return Ok(index);
     }
     let see = |bytes| options.on_index.see(Indexed { bytes, of: origin.length });
-    let all = collect(recording.trace_reader(), likeness, see)?;
-    let kept = beside.as_deref().and_then(|beside| Some((beside, new_beside(beside)?)));
-    let file = match kept {
-        Some((beside, mut file)) => {
-            write(file.as_file_mut(), all, origin)?;
-            // Whatever happens to the machine, there is never half an index in its place.
-            file.as_file().sync_all()?;
-            let written = file.reopen()?;
-            // Who cannot put it in its place uses it where it is.
-            let _ = file.persist(beside);
-            written
-        }
-        None => {
+    let build = |file: &mut File| -> Result<(), IndexError> {
+        let all = collect(recording.trace_reader(), likeness, see)?;
+        write(file, all, origin)?;
+        Ok(())
+    };
+    let file = match kept(beside.as_deref(), build) {
+        Some(Ok(file)) => file,
+        Some(Err(error @ IndexError::Trace(_))) => return Err(error),
+        // Where there is no room for it, or it may not be.
+        Some(Err(IndexError::Io(_))) | None => {
             let mut file = tempfile::tempfile()?;
-            write(&mut file, all, origin)?;
+            build(&mut file)?;
             file
         }
     };
     let index = Index::read(file)?;
     index.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "what was written cannot be read").into())
+}
+
+/// A new index beside the trace; `None` where nothing may be put there.
+fn kept(
+    beside: Option<&Path>,
+    build: impl Fn(&mut File) -> Result<(), IndexError>,
+) -> Option<Result<File, IndexError>> {
+    let beside = beside?;
+    let mut file = new_beside(beside)?;
+    let written = build(file.as_file_mut()).and_then(|()| {
+        // Whatever happens to the machine, there is never half an index in its place.
+        file.as_file().sync_all()?;
+        Ok(file.reopen()?)
+    });
+    if written.is_ok() {
+        // Who cannot put it in its place uses it where it is.
+        let _ = file.persist(beside);
+    }
+    Some(written)
 }
 
 /// `trace.jsonl.index`
