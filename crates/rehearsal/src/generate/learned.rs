@@ -132,6 +132,15 @@ impl Learned {
         self.requests.iter().filter(move |request| request.method == *method)
     }
 
+    /// The errors that it answered with.
+    pub(super) fn errors(&self) -> impl Iterator<Item = &ErrorReply> {
+        let answers = self.requests.iter().flat_map(|request| &request.answers);
+        answers.filter_map(|answer| match &answer.said {
+            Said::Error(error) => Some(error),
+            Said::Result(_) => None,
+        })
+    }
+
     /// Whether nothing was learned.
     pub fn is_empty(&self) -> bool {
         let lists = [&self.tools, &self.resources, &self.resource_templates, &self.prompts];

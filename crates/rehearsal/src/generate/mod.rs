@@ -11,7 +11,6 @@ mod generated;
 mod learn;
 mod learned;
 mod listed;
-mod lost_field;
 mod mock;
 mod mock_answer;
 mod python;

@@ -1,17 +1,14 @@
 //! A recording as one Python file on the official package `mcp`.
 
-use std::collections::BTreeSet;
-
 use minijinja::context;
-use rehearsal_core::json::long;
-use rehearsal_core::message::Method;
+use rehearsal_core::json::{RawJson, long};
+use rehearsal_core::message::ErrorReply;
 use serde_json::{Map, Value, json};
 
 use super::generated::{Generated, TemplateError};
-use super::learned::{Before, Learned, Request};
+use super::learned::{Learned, Request};
 use super::listed::Listed;
-use super::lost_field::lost_fields;
-use super::recorded::{Recorded, held, plain_words, rendered};
+use super::recorded::{Recorded, held, notes, plain_words, rendered};
 
 const TEMPLATE: &str = include_str!("templates/server.py.jinja");
 
@@ -22,8 +19,9 @@ const WIDTH: usize = 88;
 pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, TemplateError> {
     let recorded = Recorded::of(learned);
     let mut left_out = recorded.left_out.clone();
-    left_out.extend(untold(learned));
-    left_out.extend(lost_fields(learned, "the package mcp", &["execution"]));
+    if learned.errors().any(has_null) {
+        left_out.push("`null` as the data of an error, which the package mcp does not say".to_owned());
+    }
     let list = |items: &[Value]| literal(&Value::from(items.to_vec()));
     let text = |key: &str| learned.server.get(key).and_then(Value::as_str).map(|text| literal(&text.into()));
     let tools = with_unlisted(
@@ -61,6 +59,7 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
         speaks => recorded.speaks,
         logs => recorded.has("logging", &[]),
         responses => literal(&responses),
+        notes => notes("#", &left_out),
     };
     Ok(Generated { files: vec![(file_name(learned), rendered(TEMPLATE, &context)?)], left_out })
 }
@@ -75,15 +74,9 @@ pub(super) fn subscribes(learned: &Learned) -> bool {
         .is_some_and(|it| *it == true)
 }
 
-/// What the server told that the package has no type for, in words.
-fn untold(learned: &Learned) -> BTreeSet<String> {
-    let answers = learned.requests.iter().flat_map(|request| &request.answers);
-    let told = answers.flat_map(|answer| &answer.before).filter_map(|before| match before {
-        Before::Told { method, .. } => Some(method.as_str()),
-        Before::Asked(_) | Before::SentAway => None,
-    });
-    let unknown = told.filter(|method| !Method::KNOWN.contains(method));
-    unknown.map(|method| format!("{method}, which the package mcp does not know")).collect()
+/// Whether an error has data, and that says nothing.
+fn has_null(error: &ErrorReply) -> bool {
+    error.data.as_ref().is_some_and(RawJson::is_null)
 }
 
 fn file_name(learned: &Learned) -> String {
@@ -208,7 +201,7 @@ fn string(text: &str) -> String {
 }
 
 /// What changes how a line reads, or does not show.
-fn is_unseen(c: char) -> bool {
+pub(super) fn is_unseen(c: char) -> bool {
     matches!(u32::from(c), 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff | 0xfff0..=0xffff | 0xe000..=0xf8ff)
 }
 

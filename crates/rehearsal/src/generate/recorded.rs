@@ -3,16 +3,18 @@
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use rehearsal_core::json::{DEFAULT_EXCERPT, excerpt, has_long, long, rounded};
 use rehearsal_core::message::{ErrorReply, Method};
+use rehearsal_core::protocol::meta::TASKS_EXTENSION;
 use serde_json::{Map, Value, json};
 
 use super::generated::TemplateError;
 use super::learned::{Answered, Before, Learned, Question, Said};
+use super::python::is_unseen;
 
 /// The data of a program that answers like a recording.
 pub(super) struct Recorded {
     /// By method: a list of `params` and their `responses`, each a `result` or an `error` and what comes `before` it.
     pub(super) responses: Map<String, Value>,
-    /// What the server declares, as far as the program can do it; `None` where it never said.
+    /// What the server declares; `None` where it never said.
     pub(super) capabilities: Option<Map<String, Value>>,
     /// Whether something comes before some answer.
     pub(super) speaks: bool,
@@ -47,8 +49,8 @@ impl Recorded {
                 list.push(json!({"params": params, "responses": answers}));
             }
         }
-        let capabilities = declared(learned, &mut left_out);
-        Recorded { responses, capabilities, speaks, left_out }
+        left_out.extend(promised(learned));
+        Recorded { responses, capabilities: learned.capabilities.clone(), speaks, left_out }
     }
 
     /// Whether the server declares something, or was asked for it and answered.
@@ -64,18 +66,11 @@ impl Recorded {
     }
 }
 
-/// What was declared, without what an SDK does not know; it would refuse the rest with it.
-fn declared(learned: &Learned, left_out: &mut Vec<String>) -> Option<Map<String, Value>> {
-    let known = ["tools", "resources", "prompts", "completions", "logging", "experimental"];
-    let mut all = Map::new();
-    for (key, value) in learned.capabilities.as_ref()? {
-        if known.contains(&key.as_str()) && value.is_object() {
-            all.insert(key.clone(), value.clone());
-        } else {
-            left_out.push(format!("the capability `{key}`"));
-        }
-    }
-    Some(all)
+/// What the declared capabilities promise that no program made of a recording does, in words.
+fn promised(learned: &Learned) -> Option<String> {
+    let declared = learned.capabilities.as_ref()?;
+    let extension = declared.get("extensions").and_then(|all| all.get(TASKS_EXTENSION));
+    declared.get("tasks").or(extension).map(|_| "tasks, though the server declares them as recorded".to_owned())
 }
 
 /// What is asked that only clients of this server understand.
@@ -150,6 +145,28 @@ pub(super) fn rendered(template: &str, context: &minijinja::Value) -> Result<Str
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
     // The last line end of a template is not part of what it gives.
     Ok(environment.render_str(template, context)? + "\n")
+}
+
+/// How much is noted of what is left out; all of it is told when it happens.
+const NOTES: usize = 20;
+
+/// What of the recording is not in a program, as a comment of that.
+///
+/// ```text
+/// # Recorded, but left out:
+/// # - a line on stderr
+/// ```
+pub(super) fn notes(comment: &str, left_out: &[String]) -> String {
+    let (shown, more) = left_out.split_at(left_out.len().min(NOTES));
+    let plain = |words: &String| words.replace(|c: char| c.is_control() || is_unseen(c), "?");
+    let mut lines: Vec<_> = shown.iter().map(|words| format!("{comment} - {}", plain(words))).collect();
+    if !lines.is_empty() {
+        lines.insert(0, format!("{comment} Recorded, but left out:"));
+    }
+    if !more.is_empty() {
+        lines.push(format!("{comment} - and {} more", more.len()));
+    }
+    lines.join("\n")
 }
 
 /// Words for a comment, whatever a file is called.

@@ -1,16 +1,18 @@
 //! A recording as a small project on the official Rust SDK.
 
+use std::collections::BTreeSet;
+
 use minijinja::context;
 use serde_json::json;
 
 use super::generated::{Generated, TemplateError};
 use super::learned::Learned;
-use super::lost_field::lost_fields;
 use super::python::{module_name, subscribes, with_unlisted};
-use super::recorded::{Recorded, held, plain_words, rendered};
+use super::recorded::{Recorded, held, notes, plain_words, rendered};
 
 const BEFORE: &str = include_str!("templates/before.rs.jinja");
 const CARGO: &str = include_str!("templates/Cargo.toml.jinja");
+const EXACT: &str = include_str!("templates/exact.rs.jinja");
 const MAIN: &str = include_str!("templates/main.rs.jinja");
 const MATCHING: &str = include_str!("templates/matching.rs.jinja");
 const RECORDED: &str = include_str!("templates/recorded.rs.jinja");
@@ -26,13 +28,6 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
     );
     let prompts = with_unlisted(&learned.prompts, learned, "prompts/get", |name| json!({"name": name}));
     let (resources, templates) = (&learned.resources.items, &learned.resource_templates.items);
-    let context = context! {
-        source => plain_words(source),
-        package => format!("{}-mock", module_name(learned.name()).replace('_', "-")),
-        subscribes => recorded.responses.contains_key("resources/subscribe") || subscribes(learned),
-        logs => recorded.has("logging", &[]),
-        tells_changes => recorded.tells_changes(),
-    };
     let mut capabilities = recorded.capabilities.clone().unwrap_or_default();
     let asked_for_resources = ["resources/read", "resources/subscribe", "resources/unsubscribe"];
     let has_resources = !resources.is_empty() || !templates.is_empty();
@@ -60,13 +55,24 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
         "prompts": prompts,
         "responses": recorded.responses,
     });
-    let mut left_out = recorded.left_out;
-    left_out.extend(lost_fields(learned, "rmcp", &[]));
+    let mut left_out = recorded.left_out.clone();
+    let unsayable: BTreeSet<_> =
+        learned.errors().map(|error| error.code).filter(|code| i32::try_from(*code).is_err()).collect();
+    left_out.extend(unsayable.iter().map(|code| format!("the code {code} of an error, which rmcp does not say")));
     let data = held(data, |_| false, &mut left_out);
+    let context = context! {
+        source => plain_words(source),
+        package => format!("{}-mock", module_name(learned.name()).replace('_', "-")),
+        subscribes => recorded.responses.contains_key("resources/subscribe") || subscribes(learned),
+        logs => recorded.has("logging", &[]),
+        tells_changes => recorded.tells_changes(),
+        notes => notes("//!", &left_out),
+    };
     let mut files = vec![("src/recorded.json".to_owned(), format!("{data:#}\n"))];
     for (name, template) in [
         ("Cargo.toml", CARGO),
         ("src/before.rs", BEFORE),
+        ("src/exact.rs", EXACT),
         ("src/main.rs", MAIN),
         ("src/matching.rs", MATCHING),
         ("src/recorded.rs", RECORDED),

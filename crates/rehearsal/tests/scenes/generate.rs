@@ -137,13 +137,15 @@ fn a_recording_becomes_a_python_file() {
     import asyncio
     import secrets
     import warnings
-    from typing import Any
+    from collections.abc import Awaitable, Callable
+    from typing import Any, TypeVar
 
     import mcp_types as types
     from mcp.server.lowlevel import Server
     from mcp.server.stdio import stdio_server
     from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
     from mcp.shared.exceptions import MCPError
+    from pydantic import ValidationError
 
     # Sampling, roots and logging are deprecated since 2026-07-28, and were recorded.
     warnings.filterwarnings("ignore", message=".*SEP-2577.*")
@@ -237,6 +239,51 @@ fn a_recording_becomes_a_python_file() {
         return (isinstance(value, bool), value)
 
 
+    # The first version without a handshake, in which a result says more about itself.
+    STATELESS = "2026-07-28"
+
+    # A result as it goes on the wire.
+    Raw = dict[str, Any]
+    T = TypeVar("T", bound=types.Result)
+
+
+    def typed(kind: type[T], recorded: Raw) -> T | Raw:
+        """A recorded result as a type of the package, or as it is where that type has no
+        place for all of it."""
+        try:
+            result = kind.model_validate(recorded)
+        except ValidationError:
+            return recorded
+        is_held = canonical(raw(result)) == canonical({"resultType": "complete", **recorded})
+        return result if is_held else recorded
+
+
+    def raw(result: types.Result | Raw) -> Raw:
+        """A result as it goes on the wire, without what nobody set."""
+        if isinstance(result, dict):
+            return result
+        unset = {"is_error", "ttl_ms", "cache_scope"} - result.model_fields_set
+        return result.model_dump(by_alias=True, mode="json", exclude_none=True, exclude=unset)
+
+
+    class Exactly(Exception):
+        """Takes a result past the package, which would add to it what was never recorded and
+        refuse what it has no type for."""
+
+        def __init__(self, result: Raw) -> None:
+            super().__init__()
+            self.result = result
+
+
+    def exactly(handler: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        """A handler whose result is sent as the handler gives it."""
+
+        async def handle(context: Any, params: Any) -> Any:
+            raise Exactly(raw(await handler(context, params)))
+
+        return handle
+
+
     class MockMCPServer:
         """Serves what was recorded."""
 
@@ -249,41 +296,44 @@ fn a_recording_becomes_a_python_file() {
             self.server = Server(
                 SERVER_NAME,
                 version=SERVER_VERSION,
-                on_list_tools=self.handle_list_tools,
-                on_call_tool=self.handle_call_tool,
+                on_list_tools=exactly(self.handle_list_tools),
+                on_call_tool=exactly(self.handle_call_tool),
                 # Since 2026-07-28 clients listen for changes; nothing changes here by itself.
                 on_subscriptions_listen=ListenHandler(InMemorySubscriptionBus()),
-                on_list_prompts=self.handle_list_prompts,
-                on_get_prompt=self.handle_get_prompt,
+                on_list_prompts=exactly(self.handle_list_prompts),
+                on_get_prompt=exactly(self.handle_get_prompt),
             )
+            self.server.middleware.append(self._send_exactly)
 
-        async def handle_list_tools(self, context: Any, params: Any) -> types.ListToolsResult:
-            return types.ListToolsResult.model_validate({"tools": TOOLS})
+        async def handle_list_tools(
+            self, context: Any, params: Any
+        ) -> types.ListToolsResult | Raw:
+            return typed(types.ListToolsResult, {"tools": TOOLS})
 
         async def handle_call_tool(
             self, context: Any, params: types.CallToolRequestParams
-        ) -> types.CallToolResult | types.InputRequiredResult:
+        ) -> types.CallToolResult | types.InputRequiredResult | Raw:
             asked = {"name": params.name, "arguments": params.arguments or {}}
             response, step = self._begin("tools/call", asked, params)
             if response is None and params.name not in [tool["name"] for tool in TOOLS]:
                 raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
             if sent_away := await self._say_before(context, params, response, step):
                 return sent_away
-            return types.CallToolResult.model_validate(self._result(response, params.name))
+            return typed(types.CallToolResult, self._result(response, params.name))
 
         async def handle_list_prompts(
             self, context: Any, params: Any
-        ) -> types.ListPromptsResult:
-            return types.ListPromptsResult.model_validate({"prompts": PROMPTS})
+        ) -> types.ListPromptsResult | Raw:
+            return typed(types.ListPromptsResult, {"prompts": PROMPTS})
 
         async def handle_get_prompt(
             self, context: Any, params: types.GetPromptRequestParams
-        ) -> types.GetPromptResult | types.InputRequiredResult:
+        ) -> types.GetPromptResult | types.InputRequiredResult | Raw:
             asked = {"name": params.name, "arguments": params.arguments or {}}
             response, step = self._begin("prompts/get", asked, params)
             if sent_away := await self._say_before(context, params, response, step):
                 return sent_away
-            return types.GetPromptResult.model_validate(self._result(response, params.name))
+            return typed(types.GetPromptResult, self._result(response, params.name))
 
         def _find_matching_response(
             self, method: str, params: dict[str, Any]
@@ -309,6 +359,26 @@ fn a_recording_becomes_a_python_file() {
                 raise MCPError(error["code"], error["message"], error.get("data"))
             return response["result"]
 
+        async def _send_exactly(self, context: Any, call_next: Any) -> Any:
+            """Sends what a handler gave and what the server declared, and adds only what the
+            version of the client asks for."""
+            try:
+                sent = await call_next(context)
+                if context.method in ("initialize", "server/discover"):
+                    return {**sent, "capabilities": CAPABILITIES}
+                return sent
+            except Exactly as given:
+                result = given.result
+            if context.protocol_version < STATELESS:
+                newer = ("resultType", "ttlMs", "cacheScope")
+                return {key: value for key, value in result.items() if key not in newer}
+            result = {"resultType": "complete", **result}
+            is_cached = context.method.endswith("/list") or context.method == "resources/read"
+            if is_cached and result["resultType"] == "complete":
+                result = {"ttlMs": 0, "cacheScope": "private", **result}
+            stamp = {types.SERVER_INFO_META_KEY: self.server.server_info_stamp}
+            return {**result, "_meta": {**stamp, **(result.get("_meta") or {})}}
+
         def _begin(
             self, method: str, asked: dict[str, Any], params: Any
         ) -> tuple[dict[str, Any] | None, int]:
@@ -322,14 +392,14 @@ fn a_recording_becomes_a_python_file() {
 
         async def _say_before(
             self, context: Any, params: Any, response: dict[str, Any] | None, first: int
-        ) -> types.InputRequiredResult | None:
+        ) -> types.InputRequiredResult | Raw | None:
             """Says and asks what comes before a response.
 
             Since 2026-07-28 a server asks by sending its client away until it knows: then that
             result is returned. Whatever the client says, what follows is what was recorded.
             """
             steps = (response or {}).get("before", [])
-            is_stateless = context.protocol_version >= "2026-07-28"
+            is_stateless = context.protocol_version >= STATELESS
             for number, step in enumerate(steps):
                 if number < first:
                     continue
@@ -343,9 +413,9 @@ fn a_recording_becomes_a_python_file() {
                         await asyncio.sleep(0.05)
                 else:
                     questions = {
-                        name: question
+                        name: self._for_version(context, name, question)
                         for name, question in step["ask"].items()
-                        if self._can_be_asked(context, question["method"])
+                        if self._can_be_asked(context, question)
                     }
                     if is_stateless:
                         answers = getattr(params, "input_responses", None) or {}
@@ -359,15 +429,13 @@ fn a_recording_becomes_a_python_file() {
 
         def _send_away(
             self, questions: dict[str, Any], response: Any, step: int
-        ) -> types.InputRequiredResult:
+        ) -> types.InputRequiredResult | Raw:
             state = secrets.token_hex(8)
             self._waiting[state] = (response, step)
-            result = {
-                "resultType": "input_required",
-                "inputRequests": questions or None,
-                "requestState": state,
-            }
-            return types.InputRequiredResult.model_validate(result)
+            result: Raw = {"resultType": "input_required", "requestState": state}
+            if questions:
+                result["inputRequests"] = questions
+            return typed(types.InputRequiredResult, result)
 
         async def _notify(
             self, context: Any, is_stateless: bool, method: str, params: dict[str, Any]
@@ -382,30 +450,41 @@ fn a_recording_becomes_a_python_file() {
                 )
             elif not is_stateless:
                 # Since 2026-07-28 changes are told to subscribers only.
-                told = {"method": method, "params": params}
-                try:
-                    told = types.server_notification_adapter.validate_python(told)
-                except ValueError:
-                    return  # one of the recorded server's own, which this package does not know
+                told = types.Notification[Raw, str](method=method, params=params)
                 await context.session.send_notification(told)
 
         async def _ask(self, context: Any, question: dict[str, Any]) -> None:
-            request = types.server_request_adapter.validate_python(question)
+            request = types.Request[Raw, str](**question)
             try:
                 await context.session.send_request(request, types.Result)
-            except MCPError:
-                pass
+            except (MCPError, ValidationError):
+                pass  # whatever the client says
 
-        def _can_be_asked(self, context: Any, method: str) -> bool:
+        def _can_be_asked(self, context: Any, question: dict[str, Any]) -> bool:
             """Whether the client said that it can be asked this."""
-            declared = context.session.client_capabilities
-            capability = method.split("/")[0]
-            return getattr(declared, capability, None) is not None
+            capability = question["method"].split("/")[0]
+            declared = getattr(context.session.client_capabilities, capability, None)
+            if declared is None or capability != "elicitation":
+                return declared is not None
+            if question["params"].get("mode") == "url":
+                return declared.url is not None
+            # Who names neither forms nor URLs takes forms.
+            return declared.form is not None or declared.url is None
+
+        def _for_version(
+            self, context: Any, name: str, question: dict[str, Any]
+        ) -> dict[str, Any]:
+            """A question as the client's version has it: a URL has an id before 2026-07-28."""
+            params = dict(question["params"])
+            if params.get("mode") == "url":
+                identity = params.pop("elicitationId", name)
+                if context.protocol_version < STATELESS:
+                    params["elicitationId"] = identity
+            return {"method": question["method"], "params": params}
 
         async def run(self) -> None:
             async with stdio_server() as (read_stream, write_stream):
                 options = self.server.create_initialization_options()
-                options.capabilities = types.ServerCapabilities.model_validate(CAPABILITIES)
                 await self.server.run(read_stream, write_stream, options)
 
 
@@ -427,6 +506,7 @@ fn a_recording_becomes_a_rust_project() {
     ----- stdout -----
     project/Cargo.toml
     project/src/before.rs
+    project/src/exact.rs
     project/src/main.rs
     project/src/matching.rs
     project/src/recorded.json
@@ -446,7 +526,7 @@ fn a_recording_becomes_a_rust_project() {
     # A project of its own, wherever it is put.
     [workspace]
     ----- stderr -----
-    wrote 6 files to project
+    wrote 7 files to project
     "#);
     rehearse!(stage, "rehearse generate trace.jsonl --as rust -o project", @"
     exit: 2
@@ -554,8 +634,7 @@ fn whatever_is_not_in_what_is_generated_is_told() {
     left out: how dig was listed before it changed
     left out: that the server ended by itself
     left out: what is in `tools` without a name
-    left out: the capability `tasks`
-    left out: `own` of tools, which the package mcp does not know
+    left out: tasks, though the server declares them as recorded
     left out: some digits of 1e400
     ");
     rehearse!(stage, "rehearse generate busy.journal --as rust -o busy 2>&1 | grep -v ^wrote", @"
@@ -574,9 +653,7 @@ fn whatever_is_not_in_what_is_generated_is_told() {
     left out: how dig was listed before it changed
     left out: that the server ended by itself
     left out: what is in `tools` without a name
-    left out: the capability `tasks`
-    left out: `execution` of tools, which rmcp does not know
-    left out: `own` of tools, which rmcp does not know
+    left out: tasks, though the server declares them as recorded
     left out: some digits of 1e400
     ");
 }

@@ -491,7 +491,7 @@ fn how_long_something_may_be_kept_is_said_of_what_is_read_and_told_of_lists() {
     modern.json:ttlMs
     modern.json:text
     ");
-    rehearse!(stage, "rehearse generate old.journal --as python | grep ttlMs", @r#"
+    rehearse!(stage, "rehearse generate old.journal --as python | grep '\"ttlMs\": 1'", @r#"
     exit: 0
     ----- stdout -----
                             "ttlMs": 1234,
