@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Body, Method, Reply};
-use rehearsal_core::protocol::meta;
+use rehearsal_core::protocol::{Era, meta};
 use rehearsal_core::trace::{Call, Inside, Likeness, Moment, RequestKey, What};
 use serde_json::{Map, Value};
 
@@ -38,8 +38,6 @@ pub struct Learner {
     requests: usize,
     /// Rounds of 2026-07-28 that the client has to come back for, by request and state.
     rounds: HashMap<(RequestKey, Option<String>), Vec<Round>>,
-    /// Capabilities that some session declared otherwise.
-    undeclared: BTreeSet<String>,
     /// Results that may be kept, which nothing that is generated says of them, in words.
     uncached: BTreeSet<String>,
     bytes: usize,
@@ -154,9 +152,10 @@ impl Learner {
             {
                 return Err(left_out("which was refused"));
             }
-            "initialize" => self.introduced(&value, value.get("serverInfo")),
+            "initialize" => self.introduced(Era::Legacy, &value, value.get("serverInfo")),
             "server/discover" => {
-                self.introduced(&value, value.get("_meta").and_then(|meta| meta.get(meta::SERVER_INFO)));
+                let info = value.get("_meta").and_then(|meta| meta.get(meta::SERVER_INFO));
+                self.introduced(Era::Modern, &value, info);
             }
             "tools/list" => self.listed(call, |learned| &mut learned.tools, &value),
             "prompts/list" => self.listed(call, |learned| &mut learned.prompts, &value),
@@ -177,13 +176,12 @@ impl Learner {
         }
     }
 
-    fn introduced(&mut self, result: &Value, info: Option<&Value>) {
+    fn introduced(&mut self, era: Era, result: &Value, info: Option<&Value>) {
         if let Some(info) = info.and_then(Value::as_object) {
             self.learned.server.clone_from(info);
         }
         if let Some(capabilities) = result.get("capabilities").and_then(Value::as_object) {
-            let differ = self.learned.declares(capabilities);
-            self.undeclared.extend(differ);
+            self.learned.capabilities.take(era, capabilities);
         }
         if let Some(instructions) = result.get("instructions").and_then(Value::as_str) {
             self.learned.instructions = Some(instructions.to_owned());
@@ -280,9 +278,8 @@ impl Learner {
         let lists: Vec<_> = self.learned.lists().iter().flat_map(|listed| listed.left_out()).collect();
         lists.into_iter().for_each(|words| self.more.enter(Fate::LeftOut(words), 1));
         std::mem::take(&mut self.uncached).into_iter().for_each(|words| self.more.enter(Fate::LeftOut(words), 1));
-        for key in &self.undeclared {
-            self.more
-                .enter(Fate::left_out(format!("that the capability `{key}` was not always declared like that")), 1);
+        for key in self.learned.capabilities.changing() {
+            self.more.enter(Fate::left_out(not_always(key)), 1);
         }
         self.learned.left_out = self.account.words();
         self.learned.left_out.extend(self.more.words());
@@ -295,6 +292,11 @@ impl Learner {
             self.account.enter(Fate::left_out("a call whose rounds of questions never ended"), round.things);
         }
     }
+}
+
+/// That a capability is declared as it was in some sessions and not in others, in words.
+pub(super) fn not_always(capability: &str) -> String {
+    format!("that the capability `{capability}` was not always declared like that")
 }
 
 fn reply(call: &Call) -> Option<Reply> {

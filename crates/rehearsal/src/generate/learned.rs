@@ -1,10 +1,9 @@
 //! What a recording says about its server: who it is, what it offers, and what it answers to what.
 
-use std::collections::BTreeSet;
-
 use rehearsal_core::message::{ErrorReply, Method};
 use serde_json::{Map, Value};
 
+use super::declared::Declared;
 use super::listed::Listed;
 
 /// A server as its recordings show it. Everything is as it goes on the wire.
@@ -14,8 +13,8 @@ pub struct Learned {
     pub server: Map<String, Value>,
     /// What it tells the model about itself.
     pub instructions: Option<String>,
-    /// What it declares, in any session; `None` where nobody asked.
-    pub capabilities: Option<Map<String, Value>>,
+    /// What it declares.
+    pub capabilities: Declared,
     /// What it lists.
     pub tools: Listed,
     /// What it lists.
@@ -91,7 +90,7 @@ impl Default for Learned {
         Learned {
             server: Map::new(),
             instructions: None,
-            capabilities: None,
+            capabilities: Declared::default(),
             tools: Listed::new("tools", "name"),
             resources: Listed::new("resources", "uri"),
             resource_templates: Listed::new("resourceTemplates", "uriTemplate"),
@@ -103,25 +102,6 @@ impl Default for Learned {
 }
 
 impl Learned {
-    /// Takes in what it declares in a session. What differs from the others is given back.
-    pub(super) fn declares(&mut self, declared: &Map<String, Value>) -> Vec<String> {
-        let Some(all) = &mut self.capabilities else {
-            self.capabilities = Some(declared.clone());
-            return Vec::new();
-        };
-        let keys: BTreeSet<_> = all.keys().chain(declared.keys()).cloned().collect();
-        let differ = keys.into_iter().filter(|key| all.get(key) != declared.get(key)).collect();
-        for (key, value) in declared {
-            match (all.get_mut(key), value) {
-                (Some(Value::Object(parts)), Value::Object(more)) => {
-                    parts.extend(more.iter().map(|(key, value)| (key.clone(), value.clone())));
-                }
-                (Some(_) | None, _) => drop(all.insert(key.clone(), value.clone())),
-            }
-        }
-        differ
-    }
-
     /// Its lists.
     pub(super) fn lists(&mut self) -> [&mut Listed; 4] {
         [&mut self.tools, &mut self.resources, &mut self.resource_templates, &mut self.prompts]

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::beyond::beyond_rules;
 use super::completion::suggestions;
 use super::generated::Generated;
+use super::learn::not_always;
 use super::learned::{Answered, Learned, Request};
 use super::listed::Listed;
 use super::mock_answer::answer;
@@ -58,7 +59,11 @@ impl Writer<'_> {
 
     /// A draft that declares what was recorded.
     fn declaring(&mut self, draft: Draft) -> Draft {
-        let Some(recorded) = &self.learned.capabilities else { return draft };
+        let Some(recorded) = &self.learned.capabilities.all() else { return draft };
+        let differing = self.learned.capabilities.differing();
+        let not_told = differing.iter().map(|key| not_always(key)).filter(|words| !self.left_out.contains(words));
+        let not_told: Vec<_> = not_told.collect();
+        self.left_out.extend(not_told);
         let mut wanted = Map::new();
         for (key, value) in recorded {
             if key == "tasks" || key == "extensions" {

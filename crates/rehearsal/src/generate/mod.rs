@@ -6,6 +6,7 @@
 
 mod beyond;
 mod completion;
+mod declared;
 mod fate;
 mod generated;
 mod learn;
@@ -18,6 +19,7 @@ mod recorded;
 mod rule_name;
 mod rust;
 
+pub use declared::Declared;
 pub use generated::{Generated, TemplateError};
 pub use learn::{Learner, TooLarge};
 pub use learned::{Answered, Before, Learned, Question, Request, Said};

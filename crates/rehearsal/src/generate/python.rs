@@ -3,6 +3,7 @@
 use minijinja::context;
 use rehearsal_core::json::{RawJson, long};
 use rehearsal_core::message::ErrorReply;
+use rehearsal_core::protocol::Era;
 use serde_json::{Map, Value, json};
 
 use super::generated::{Generated, TemplateError};
@@ -23,6 +24,7 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
         left_out.push("`null` as the data of an error, which the package mcp does not say".to_owned());
     }
     let list = |items: &[Value]| literal(&Value::from(items.to_vec()));
+    let declared = |era| learned.capabilities.of(era).map(|declared| literal(&declared.clone().into()));
     let text = |key: &str| learned.server.get(key).and_then(Value::as_str).map(|text| literal(&text.into()));
     let tools = with_unlisted(
         &learned.tools,
@@ -45,7 +47,8 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
         website_url => text("websiteUrl"),
         icons => learned.server.get("icons").filter(|icons| icons.is_array()).map(literal),
         instructions => learned.instructions.as_deref().map(|text| literal(&text.into())),
-        capabilities => recorded.capabilities.clone().map(|all| literal(&all.into())),
+        capabilities => declared(Era::Legacy),
+        stateless_capabilities => declared(Era::Modern).filter(|_| !learned.capabilities.differing().is_empty()),
         tools => (!tools.is_empty() || recorded.has("tools", &["tools/call"])).then(|| list(&tools)),
         resources => list(resources),
         resource_templates => list(templates),
@@ -68,10 +71,9 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
 pub(super) fn subscribes(learned: &Learned) -> bool {
     learned
         .capabilities
-        .as_ref()
-        .and_then(|all| all.get("resources"))
-        .and_then(|it| it.get("subscribe"))
-        .is_some_and(|it| *it == true)
+        .all()
+        .and_then(|all| all.get("resources")?.get("subscribe").cloned())
+        .is_some_and(|it| it == true)
 }
 
 /// Whether an error has data, and that says nothing.

@@ -14,7 +14,7 @@ use super::python::is_unseen;
 pub(super) struct Recorded {
     /// By method: a list of `params` and their `responses`, each a `result` or an `error` and what comes `before` it.
     pub(super) responses: Map<String, Value>,
-    /// What the server declares; `None` where it never said.
+    /// What the server declares in any session; `None` where it never said.
     pub(super) capabilities: Option<Map<String, Value>>,
     /// Whether something comes before some answer.
     pub(super) speaks: bool,
@@ -50,7 +50,7 @@ impl Recorded {
             }
         }
         left_out.extend(promised(learned));
-        Recorded { responses, capabilities: learned.capabilities.clone(), speaks, left_out }
+        Recorded { responses, capabilities: learned.capabilities.all(), speaks, left_out }
     }
 
     /// Whether the server declares something, or was asked for it and answered.
@@ -68,7 +68,7 @@ impl Recorded {
 
 /// What the declared capabilities promise that no program made of a recording does, in words.
 fn promised(learned: &Learned) -> Option<String> {
-    let declared = learned.capabilities.as_ref()?;
+    let declared = learned.capabilities.all()?;
     let extension = declared.get("extensions").and_then(|all| all.get(TASKS_EXTENSION));
     declared.get("tasks").or(extension).map(|_| "tasks, though the server declares them as recorded".to_owned())
 }

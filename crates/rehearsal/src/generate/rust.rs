@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use minijinja::context;
+use rehearsal_core::protocol::Era;
 use serde_json::json;
 
 use super::generated::{Generated, TemplateError};
@@ -28,7 +29,8 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
     );
     let prompts = with_unlisted(&learned.prompts, learned, "prompts/get", |name| json!({"name": name}));
     let (resources, templates) = (&learned.resources.items, &learned.resource_templates.items);
-    let mut capabilities = recorded.capabilities.clone().unwrap_or_default();
+    let mut capabilities = learned.capabilities.of(Era::Legacy).cloned().unwrap_or_default();
+    let stateless = learned.capabilities.of(Era::Modern).filter(|_| !learned.capabilities.differing().is_empty());
     let asked_for_resources = ["resources/read", "resources/subscribe", "resources/unsubscribe"];
     let has_resources = !resources.is_empty() || !templates.is_empty();
     // Where nobody ever asked what it declares.
@@ -48,6 +50,7 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
     let data = json!({
         "server": server,
         "capabilities": capabilities,
+        "statelessCapabilities": stateless,
         "instructions": learned.instructions,
         "tools": tools,
         "resources": resources,
