@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use rehearsal_core::answer::{UriTemplate, declaring};
 use rehearsal_core::message::{ErrorReply, Method};
 use rehearsal_core::protocol::code;
+use rehearsal_core::protocol::meta::TASKS_EXTENSION;
 use rehearsal_core::script::mock::Validate;
 use rehearsal_core::script::mock::write::{Draft, DraftAnswer, Offer, Says};
 use serde_json::{Map, Value, json};
@@ -64,20 +65,22 @@ impl Writer<'_> {
         let not_told = differing.iter().map(|key| not_always(key)).filter(|words| !self.left_out.contains(words));
         let not_told: Vec<_> = not_told.collect();
         self.left_out.extend(not_told);
-        let mut wanted = Map::new();
-        for (key, value) in recorded {
-            if key == "tasks" || key == "extensions" {
-                // The extension of tasks comes with tasks, which a mock from a recording has none of.
-                self.left_out.push(format!("the capability `{key}`"));
-            } else {
-                wanted.insert(key.clone(), value.clone());
-            }
+        let mut wanted = recorded.clone();
+        // A mock from a recording has no tasks.
+        let tasks = wanted.shift_remove("tasks").map(|_| "the capability `tasks`".to_owned());
+        let extensions = wanted.get_mut("extensions").and_then(Value::as_object_mut);
+        let extension = extensions.and_then(|all| all.shift_remove(TASKS_EXTENSION));
+        if extension.is_some() && wanted["extensions"] == json!({}) {
+            wanted.shift_remove("extensions");
         }
+        let extension = extension.map(|_| format!("the extension `{TASKS_EXTENSION}`"));
+        self.left_out.extend(tasks.into_iter().chain(extension));
         // Where it cannot be read again, whoever reads it is told why.
         let mut draft = declaring(draft.clone(), &wanted).unwrap_or(Draft { capabilities: wanted, ..draft });
-        if ["tasks", "extensions"].iter().any(|key| recorded.contains_key(*key)) {
+        let of_tasks = ["tasks", "extensions"];
+        if of_tasks.iter().any(|key| recorded.contains_key(*key)) {
             // Those of a mock, where it has any.
-            draft.capabilities.retain(|key, _| key != "tasks" && key != "extensions");
+            draft.capabilities.retain(|key, value| !value.is_null() || !of_tasks.contains(&key.as_str()));
         }
         draft
     }

@@ -397,6 +397,22 @@ fn what_any_session_declared_is_declared() {
 }
 
 #[test]
+fn extensions_are_declared_but_for_tasks() {
+    let list = ("tools/list", json!({}), json!({"tools": [{"name": "a", "inputSchema": {"type": "object"}}]}));
+    let tasks = json!({"com.example/ui": {"mimeTypes": ["text/html"]}, "io.modelcontextprotocol/tasks": {}});
+    let capabilities = json!({"tools": {"listChanged": true}, "extensions": tasks});
+    let stage = Stage::new().file("old.journal", &session(capabilities, &[list]));
+    rehearse!(stage, "rehearse generate old.journal --as mock | grep -B 1 ^validate", @r#"
+    exit: 0
+    ----- stdout -----
+    capabilities: { extensions: { com.example/ui: { mimeTypes: [text/html] } } }
+    validate: "off"
+    ----- stderr -----
+    left out: the extension `io.modelcontextprotocol/tasks`
+    "#);
+}
+
+#[test]
 fn rounds_that_were_in_hand_together_are_answered_in_the_order_of_asking() {
     let ask = json!({"method": "elicitation/create", "params": {"mode": "form", "message": "name?",
         "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}}});
