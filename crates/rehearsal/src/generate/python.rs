@@ -152,8 +152,23 @@ fn write(value: &Value, depth: usize, used: usize, out: &mut String) {
             out.push_str(&"    ".repeat(depth));
             out.push('}');
         }
+        Value::String(text) if !fits && has_lines(text) && long(value).is_none() => {
+            out.push_str("(\n");
+            for line in text.split_inclusive('\n') {
+                out.push_str(&inner);
+                out.push_str(&string(line));
+                out.push('\n');
+            }
+            out.push_str(&"    ".repeat(depth));
+            out.push(')');
+        }
         _ => out.push_str(&line),
     }
+}
+
+/// Whether a text goes on after the end of a line.
+fn has_lines(text: &str) -> bool {
+    text.trim_end_matches('\n').contains('\n')
 }
 
 fn one_line(value: &Value) -> String {
@@ -229,6 +244,17 @@ mod tests {
         let (x, y) = ("x".repeat(60), "y".repeat(60));
         let expected = format!("{{\n    \"first\": \"{x}\",\n    \"second\": [\"{y}\", 1],\n}}");
         assert_eq!(literal(&long), expected);
+    }
+
+    #[test]
+    fn a_text_of_many_lines_is_written_line_by_line() {
+        let (x, y) = ("x".repeat(60), "y".repeat(60));
+        let text = json!({"text": format!("{x}\n\n{y} \"quoted\"\n")});
+        let expected = format!(
+            "{{\n    \"text\": (\n        \"{x}\\n\"\n        \"\\n\"\n        '{y} \"quoted\"\\n'\n    ),\n}}"
+        );
+        assert_eq!(literal(&text), expected);
+        assert_eq!(literal(&json!("two\nlines")), r#""two\nlines""#);
     }
 
     #[test]
