@@ -102,7 +102,13 @@ pub struct ErrorAnswer {
     /// What happened, for people; a template.
     pub message: Located<String>,
     /// Whatever else there is to say; strings in it are templates.
+    #[serde(default, deserialize_with = "given")]
     pub data: Option<Located<Value>>,
+}
+
+/// A value that is `null` is not the same as none.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Located<Value>>, D::Error> {
+    Located::deserialize(deserializer).map(Some)
 }
 
 /// How long to wait: `50ms`, or somewhere in `{ from: 10ms, to: 50ms }`.

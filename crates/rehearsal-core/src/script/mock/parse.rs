@@ -60,4 +60,15 @@ mod tests {
         }
         assert!(parse("m.yaml", "server: { name: x }", Otherwise::Refuse).is_ok());
     }
+
+    #[test]
+    fn null_is_data_of_an_error() {
+        let error = |more: &str| {
+            let text = format!("tools: [{{ name: a, answers: [{{ error: {{ code: 1, message: no{more} }} }}] }}]");
+            let mock = parse("m.yaml", &text, Otherwise::Refuse).unwrap();
+            mock.tools[0].answers[0].error.as_ref().unwrap().data.as_ref().map(|data| data.value.clone())
+        };
+        assert_eq!(error(", data: null"), Some(serde_json::Value::Null));
+        assert_eq!(error(""), None);
+    }
 }
