@@ -126,11 +126,11 @@ impl Call {
 
     /// Answers, or keeps silent where there is nothing to say any more.
     pub(super) async fn settle(self, answer: Option<Answer>) {
-        let Some(answer) = answer else { return self.give_up() };
+        let Some(answer) = answer else { return self.give_up().await };
         if let Some(delay) = answer.delay
             && self.pause(delay).await.is_err()
         {
-            return self.give_up();
+            return self.give_up().await;
         }
         if let Some(fault) = answer.fault.clone() {
             return answer_wrongly(self, answer, &fault).await;
@@ -141,9 +141,10 @@ impl Call {
     }
 
     /// Nobody wants an answer any more, or nobody shall get one.
-    pub(super) fn give_up(&self) {
+    pub(super) async fn give_up(&self) {
         self.session.end(self.channel, &self.id);
         self.session.keep_silent(self.channel);
+        self.session.send_nothing(self.channel, &self.id).await;
     }
 
     /// Takes note of what is answered.

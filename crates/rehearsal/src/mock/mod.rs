@@ -17,6 +17,7 @@
 //! [`MockServer`] is the fixture for tests: a server on a free port that is gone when it is dropped.
 
 mod about_task;
+mod batches;
 mod call;
 mod control;
 mod draft;

@@ -90,6 +90,7 @@ async fn hear(
 ) {
     match message.body() {
         Body::Batch(messages) if session.memory().handshake.as_ref().is_some_and(|it| it.revision.has_batches()) => {
+            session.begin_batch(channel, messages);
             for message in messages {
                 hear_one(session, channel, message, head, tasks).await;
             }

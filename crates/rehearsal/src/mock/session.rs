@@ -14,6 +14,7 @@ use rehearsal_wire::{Outgoing, Sender};
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 
+use super::batches::Batches;
 use super::server::Shared;
 use super::turns::Turns;
 
@@ -32,6 +33,7 @@ pub(super) struct Session {
     /// The order of what is played at once.
     pub(super) turns: Turns,
     sender: Arc<dyn Sender>,
+    batches: Batches,
     memory: Mutex<Memory>,
     in_flight: Mutex<HashMap<(Channel, RequestId), InFlight>>,
     questions: Mutex<HashMap<RequestId, oneshot::Sender<Reply>>>,
@@ -69,6 +71,7 @@ impl Session {
             turns: Turns::default(),
             server,
             sender,
+            batches: Batches::default(),
             memory: Mutex::default(),
             in_flight: Mutex::default(),
             questions: Mutex::default(),
@@ -100,9 +103,30 @@ impl Session {
         locked(&self.waiting).take()
     }
 
-    /// Sends a message; a client that went away needs none.
+    /// Several messages came as one, and are answered by one.
+    pub(super) fn begin_batch(&self, channel: Channel, messages: &[Message]) {
+        if channel == Channel::MAIN {
+            self.batches.begin(messages);
+        }
+    }
+
+    /// Sends a message, or puts it to the others of its batch; a client that went away needs none.
     pub(super) async fn send(&self, channel: Channel, message: Message) {
-        let _ = self.sender.send(Outgoing::new(channel, message)).await;
+        let message = if channel == Channel::MAIN { self.batches.put(message) } else { Some(message) };
+        self.say(channel, message).await;
+    }
+
+    /// Nothing will be sent about a request; what waited for it in a batch goes without.
+    pub(super) async fn send_nothing(&self, channel: Channel, id: &RequestId) {
+        if channel == Channel::MAIN {
+            self.say(channel, self.batches.forget(id)).await;
+        }
+    }
+
+    async fn say(&self, channel: Channel, message: Option<Message>) {
+        if let Some(message) = message {
+            let _ = self.sender.send(Outgoing::new(channel, message)).await;
+        }
     }
 
     /// Does something wrong on purpose; a client that went away is spared.

@@ -21,17 +21,17 @@ pub(super) async fn answer_wrongly(call: Call, answer: Answer, fault: &FaultKind
         match step {
             Misstep::Wait(time) => {
                 if call.pause(time).await.is_err() {
-                    return call.give_up();
+                    return call.give_up().await;
                 }
             }
             Misstep::UntilCancelled => {
                 if call.stopped().await == Stop::Closing {
-                    return call.give_up();
+                    return call.give_up().await;
                 }
             }
             Misstep::Never => {
                 call.stopped().await;
-                return call.give_up();
+                return call.give_up().await;
             }
             Misstep::Answer => call.session.send(call.channel, message.clone()).await,
             Misstep::Misbehave(misdeed) => {
@@ -50,4 +50,5 @@ pub(super) async fn answer_wrongly(call: Call, answer: Answer, fault: &FaultKind
         }
     }
     call.session.end(call.channel, &call.id);
+    call.session.send_nothing(call.channel, &call.id).await;
 }

@@ -37,8 +37,7 @@ async fn nothing_comes_before_the_handshake_but_ping() {
         > {"jsonrpc":"2.0","id":3,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"play","version":"1"}}}
         < {"jsonrpc":"2.0","id":3,"result":{"protocolVersion":"2025-03-26","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"logging":{}},"serverInfo":{"name":"play","version":"1"}}}
         > [{"jsonrpc":"2.0","id":4,"method":"ping"},{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"none"}}]
-        < {"jsonrpc":"2.0","id":4,"result":{}}
-        < {"jsonrpc":"2.0","id":5,"error":{"code":-32602,"message":"unknown tool \"none\""}}
+        < [{"jsonrpc":"2.0","id":4,"result":{}},{"jsonrpc":"2.0","id":5,"error":{"code":-32602,"message":"unknown tool \"none\""}}]
         > not json
         <parse error
     "#,
