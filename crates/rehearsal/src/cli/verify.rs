@@ -100,15 +100,23 @@ impl Verify {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
         let done = runtime.block_on(async {
             let mut signals = Signals::listen().map_err(Failure::Begin)?;
+            let interrupted = tokio::select! {
+                done = self.verified(&mut verification, &recording, context) => return done.map(|()| None),
+                exit = signals.next() => exit,
+            };
             tokio::select! {
-                done = self.verified(verification, &recording, context) => done.map(Ok),
-                exit = signals.next() => Ok(Err(exit)),
+                () = verification.close() => {}
+                _ = signals.next() => {}
             }
+            Ok(Some(interrupted))
         });
         runtime.shutdown_background();
         match done? {
-            Ok((report, updates)) => self.told(&report, &updates, &recording, context),
-            Err(interrupted) => Ok(interrupted),
+            None => {
+                let (report, updates) = verification.finish();
+                self.told(&report, &updates, &recording, context)
+            }
+            Some(interrupted) => Ok(interrupted),
         }
     }
 
@@ -118,10 +126,10 @@ impl Verify {
 
     async fn verified(
         &self,
-        mut verification: Verification,
+        verification: &mut Verification,
         recording: &Recording,
         context: &Context,
-    ) -> Result<(Report, Updates), Failure> {
+    ) -> Result<(), Failure> {
         let mut server = || self.server.client_answering(context, &ASKED);
         // What cannot be read is told below.
         recording.timeline(BadLines::Skip).flatten().for_each(|moment| verification.foresee(&moment));
@@ -135,7 +143,7 @@ impl Verify {
                 )?;
             }
         }
-        Ok(verification.finish())
+        Ok(())
     }
 
     fn told(

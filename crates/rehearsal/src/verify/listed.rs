@@ -34,6 +34,11 @@ impl Listing {
         item.get(self.key).and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// Whether there is one of the same name.
+    pub(super) fn has(self, items: &[Value], item: &Value) -> bool {
+        items.iter().any(|known| self.name(known) == self.name(item))
+    }
+
     /// A page in which each element is as it was recorded, if it was.
     pub(super) fn as_recorded(self, recorded: &[Value], page: &Reply) -> Reply {
         let Reply::Result(result) = page else { return page.clone() };

@@ -22,6 +22,11 @@ impl Secrets {
         Secrets { redaction }
     }
 
+    /// Words of a live server, to be shown.
+    pub(super) fn text(&self, text: &str) -> String {
+        self.redaction.text(text).into_owned()
+    }
+
     /// A call without its secrets.
     pub(super) fn clean(&self, call: &Call) -> Call {
         match self.redaction.part(Part::Call(Box::new(call.clone()))).0 {

@@ -167,11 +167,21 @@ impl Verification {
                 }
                 if let Live::Connected(client) = std::mem::replace(&mut self.live, Live::NotYet) {
                     client.close().await;
-                    self.report.findings.extend(self.noise.findings(&client.evidence(), self.session));
+                    for mut finding in self.noise.findings(&client.evidence(), self.session) {
+                        finding.message = self.secrets.text(&finding.message);
+                        self.report.findings.push(finding);
+                    }
                 }
             }
         }
         Ok(())
+    }
+
+    /// Ends the conversation with the server politely, wherever it stands.
+    pub async fn close(&mut self) {
+        if let Live::Connected(client) = std::mem::replace(&mut self.live, Live::NotYet) {
+            client.close().await;
+        }
     }
 
     /// What was found, and the live answers.

@@ -71,6 +71,24 @@ fn a_signal_while_a_server_begins_ends_it_too() {
 }
 
 #[test]
+fn a_signal_while_a_server_is_verified_ends_it_politely() {
+    let request = r#"{"seq":0,"at_ms":0,"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
+    let result = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{}}"#;
+    let response = format!(r#"{{"seq":1,"at_ms":1,"success":true,"result":{result}}}"#);
+    let list = r#"{"request":{"seq":2,"at_ms":2,"id":2,"method":"tools/list"},"response":{"seq":3,"at_ms":3,"success":true,"result":{"tools":[]}}}"#;
+    let trace =
+        format!(r#"{{"format":1,"session_id":"a","calls":[{{"request":{request},"response":{response}}},{list}]}}"#);
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#);
+    let stage = Stage::new().file("trace.jsonl", &(trace + "\n")).file("answer", &answer);
+    let server = "trap 'echo bye > farewell; exit' TERM; read line; cat answer; echo; while :; do sleep 0.1; done";
+    let listed = |line: &str| line.starts_with('>') && line.contains("tools/list");
+    let run = Run::until(&stage, "rehearse verify -v trace.jsonl -- sh server", server, listed);
+    run.kill(Signal::SIGINT);
+    assert_eq!(run.end(), Some(130));
+    assert_eq!(std::fs::read_to_string(stage.path().join("farewell")).unwrap(), "bye\n");
+}
+
+#[test]
 fn a_second_signal_does_not_wait_for_a_stubborn_server() {
     let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{}}}"#;
     let stage = Stage::new().file("answer", answer);

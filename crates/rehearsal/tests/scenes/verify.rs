@@ -508,3 +508,63 @@ fn what_stands_in_the_place_of_a_secret_is_not_sent() {
     3 as recorded, 0 different, 0 skipped
     ");
 }
+
+/// A recording of a handshake and of one page of tools, and a server of a few lines that says this.
+fn against(recorded: &str, info: &str, listed: &str) -> Stage {
+    let opening = |info: &str| {
+        format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"serverInfo":{info}}}"#)
+    };
+    let call = |at: usize, request: &str, result: &str| {
+        let request = format!(r#"{{"seq":{at},"at_ms":{at},"id":{at},{request}}}"#);
+        let response = format!(r#"{{"seq":{},"at_ms":{at},"success":true,"result":{result}}}"#, at + 1);
+        format!(r#"{{"request":{request},"response":{response}}}"#)
+    };
+    let begin = r#""method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}"#;
+    let first = call(0, begin, &opening(r#"{"name":"s","version":"1"}"#));
+    let second = call(2, r#""method":"tools/list""#, recorded);
+    let trace = format!(r#"{{"format":1,"session_id":"a","calls":[{first},{second}]}}"#);
+    let says = |id: u8, result: &str| format!("echo '{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}'");
+    let server =
+        format!("read a; {}; read b; read c; {}; while read d; do :; done", says(1, &opening(info)), says(2, listed));
+    Stage::new().file("trace.jsonl", &(trace + "\n")).file("server", &server)
+}
+
+#[test]
+fn a_server_that_is_no_object_is_another() {
+    let stage = against(r#"{"tools":[]}"#, "[]", r#"{"tools":[]}"#);
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh server", @r#"
+    exit: 1
+    ----- stdout -----
+    ~ initialize
+      error: type changed (message 0)
+        $.result.serverInfo: expected {"name":"s"}, got []
+      note: the server's version was "1" and is null (message 0)
+    ----- stderr -----
+    1 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+}
+
+#[test]
+fn what_is_listed_keeps_its_digits_and_pages_that_nobody_asked_for_are_not_missed() {
+    let tool = |maximum: &str| format!(r#"{{"name":"a","inputSchema":{{"type":"object","maximum":{maximum}}}}}"#);
+    let page = |tools: &str| format!(r#"{{"tools":[{tools}],"nextCursor":"2"}}"#);
+    let (long, info) = ("123456789012345678901234567890", r#"{"name":"s","version":"1"}"#);
+    let all = |first: &str| format!(r#"{{"tools":[{first},{{"name":"b","inputSchema":{{}}}}]}}"#);
+    let stage = against(&page(&tool(long)), info, &all(&tool(long)));
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh server", @"
+    exit: 0
+    ----- stderr -----
+    2 as recorded, 0 different, 0 skipped
+    ");
+    let stage = against(&page(&tool(long)), info, &all(&tool("123456789012345678901234567891")));
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh server 2>&1", @r#"
+    exit: 1
+    ----- stdout -----
+    ~ tools/list
+      error: changed: the tool `a` (message 2)
+        $.inputSchema.maximum: expected 123456789012345678901234567890, got 123456789012345678901234567891
+    1 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+}

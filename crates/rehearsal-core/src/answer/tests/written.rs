@@ -178,3 +178,23 @@ fn everything_that_an_answer_can_have_is_written() {
     });
     insta::assert_snapshot!(stage.ask("tools/call", call, &answers).join("\n"));
 }
+
+#[test]
+fn bytes_of_a_resource_are_an_answer_like_any_other() {
+    for listed in [json!({"uri": "a:b", "name": "n", "mimeType": "image/png"}), json!({"uri": "a:b", "name": "n"})] {
+        let mut contents = json!({"uri": "a:b", "blob": "aGk="});
+        if let Some(kind) = listed.get("mimeType") {
+            contents["mimeType"] = kind.clone();
+        }
+        let result = json!({"contents": [contents]});
+        let named = DraftAnswer { name: Some("first".into()), ..DraftAnswer::new(Says::Result(result.clone())) };
+        let in_turn =
+            DraftAnswer::new(Says::InTurn(vec![DraftAnswer::new(Says::Result(result.clone())), named.clone()]));
+        for answer in [DraftAnswer::new(Says::Result(result.clone())), named, in_turn] {
+            let draft = Draft { resources: vec![Offer::new(listed.clone(), vec![answer])], ..Draft::default() };
+            let mut stage = Stage::new(&draft.written());
+            let said = stage.result("resources/read", json!({"uri": "a:b"}));
+            assert_eq!(said["contents"], result["contents"], "{}", draft.written());
+        }
+    }
+}

@@ -253,8 +253,21 @@ fn answer(answer: &DraftAnswer, kind: Kind, listed: &Value) -> Element {
         let steps: Vec<_> = answer.steps.iter().map(DraftStep::written).collect();
         keys.push(Key::new("steps", steps));
     }
-    keys.extend(says(&answer.says, kind, listed));
+    keys.extend(says(&answer.says, kind, listed).into_iter().map(|key| in_answer(key, listed)));
     Element { comment: answer.comment.clone(), node: Node::Keys(keys) }
+}
+
+/// What a resource says by a key of its own, in the words of an answer.
+fn in_answer(key: Key, listed: &Value) -> Key {
+    let Key { comment, name, node: Node::Value(blob) } = key else { return key };
+    if name != "blob" {
+        return Key { comment, name, node: Node::Value(blob) };
+    }
+    let mut contents = json!({"uri": listed["uri"], "blob": blob});
+    if let Some(kind) = listed.get("mimeType") {
+        contents["mime_type"] = kind.clone();
+    }
+    Key::new("contents", json!([contents]))
 }
 
 fn says(says: &Says, kind: Kind, listed: &Value) -> Vec<Key> {
