@@ -366,14 +366,14 @@ impl Shared {
         step: usize,
     ) -> io::Result<Begun> {
         let mut rounds = self.tape.rounds(number)?;
-        if asked.method == Method::TOOLS_CALL {
-            rounds = rounds.into_iter().map(Recorded::for_call).collect();
-        }
         if let [recorded] = rounds.as_mut_slice() {
             if self.has_tasks && [Method::TOOLS_CALL, Method::TASKS_RESULT].contains(&asked.method) {
                 *recorded = self.carried_out(recorded, &asked)?;
             }
             self.leave_out_told(recorded, asked.conversation)?;
+        }
+        if asked.method == Method::TOOLS_CALL {
+            rounds = rounds.into_iter().map(Recorded::for_call).collect();
         }
         let mut missed = match rounds.first() {
             Some(first) if step == 0 => self.missed(first, asked.conversation)?,

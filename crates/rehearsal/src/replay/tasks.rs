@@ -138,7 +138,10 @@ impl Shared {
                     }
                 }
                 let outcome = outcome.filter(|_| ended);
-                outcome.iter().for_each(|outcome| self.progress().note(outcome.number));
+                if let Some(outcome) = &outcome {
+                    self.note_all("tasks/result", id, Whose::Session(outcome.recorded.session))?;
+                    self.progress().note(outcome.number);
+                }
                 let session = recorded.as_ref().or(outcome.as_ref().map(|it| &it.recorded)).map(|it| it.session);
                 let session = session.unwrap_or_default();
                 let info = self.info_of(session, era)?;
@@ -207,7 +210,7 @@ impl Shared {
             None => {
                 let whose = Whose::Session(recorded.session);
                 let outcome = self.outcome(&task.id, whose)?;
-                for method in ["tasks/get", "tasks/update"] {
+                for method in ["tasks/get", "tasks/update", "tasks/result"] {
                     self.note_all(method, &task.id, whose)?;
                 }
                 Ok(Some(match outcome {
@@ -226,9 +229,12 @@ impl Shared {
         }
     }
 
-    /// The answer to `tasks/get` that tells what came of a task of 2026-07-28, as the answer to the call that began it or to
-    /// `tasks/result`: everything that the task wanted to know is asked first.
+    /// The answer to `tasks/get` or `tasks/result` that tells what came of a task, as the answer to the call that began it or
+    /// to `tasks/result`: everything that the task wanted to know is asked first.
     pub(super) fn carried_out(&self, recorded: &Arc<Recorded>, asked: &Asked) -> io::Result<Arc<Recorded>> {
+        if asked.method == Method::TOOLS_CALL && request(recorded).method() == Some(&Method::TASKS_RESULT) {
+            return self.whole_result(recorded);
+        }
         let is_look = request(recorded).method() == Some(&Method::TASKS_GET) && shape(recorded) == Era::Modern;
         let task = recorded.reply().filter(|_| is_look).and_then(|reply| RecordedTask::shown(reply, Era::Modern));
         let Some((task, reply)) = task.and_then(|task| Some((task.clone(), task.outcome()?.clone()))) else {
@@ -287,11 +293,23 @@ impl Shared {
                     _ => RecordedTask::shown(said, Era::Modern).and_then(|task| task.outcome().cloned()),
                 };
                 if let Some(reply) = reply {
-                    return Ok(Some(Outcome { number, recorded, reply }));
+                    return Ok(Some(Outcome { number, recorded: self.whole_result(&recorded)?, reply }));
                 }
             }
         }
         Ok(None)
+    }
+
+    /// An answer to `tasks/result` with everything that was said since the first time that it was asked for: a client that
+    /// answers what the task wants to know may ask for the result again when it is there.
+    fn whole_result(&self, recorded: &Arc<Recorded>) -> io::Result<Arc<Recorded>> {
+        let id = request(recorded).params().and_then(|params| params.field("taskId")?.text());
+        let is_result = request(recorded).method() == Some(&Method::TASKS_RESULT);
+        let Some(id) = id.filter(|_| is_result) else { return Ok(Arc::clone(recorded)) };
+        let all = self.about("tasks/result", &id, Whose::Session(recorded.session))?;
+        let earlier = all.into_iter().rev().filter(|number| *number < recorded.number);
+        let earlier = earlier.map(|number| self.tape.recorded(number)).collect::<io::Result<Vec<_>>>()?;
+        Ok(recorded.following(&earlier))
     }
 
     /// What was recorded of a method about a task, the last first.

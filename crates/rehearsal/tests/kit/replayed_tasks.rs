@@ -30,6 +30,14 @@ HANDSHAKE
 < {"id":3,"result":{"content":[{"type":"text","text":"gold"}],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
 "#;
 
+/// The client looks again when it has the result, and asks for the result again.
+const LATER: &str = r#"
+> {"id":4,"method":"tasks/get","params":{"taskId":"t"}}
+< {"id":4,"result":{"taskId":"t","status":"completed","createdAt":"x","lastUpdatedAt":"x","ttl":null}}
+> {"id":5,"method":"tasks/result","params":{"taskId":"t"}}
+< {"id":5,"result":{"content":[{"type":"text","text":"gold"}],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
+"#;
+
 /// The same of 2026-07-28.
 const IN_2026: &str = r#"
 > {"id":1,"method":"tools/call","params":{"name":"dig",TASKS}}
@@ -68,6 +76,7 @@ async fn a_client_of_2026_is_asked_by_the_task() {
     < {"id":4,"result":{"taskId":"t","status":"completed","createdAt":"x","lastUpdatedAt":"x","ttlMs":null,"result":{"content":[{"type":"text","text":"gold"}],"resultType":"complete",INFO},"resultType":"complete",INFO}}
     "#;
     hears(IN_2025, transcript).await;
+    hears(&[IN_2025, LATER].concat(), transcript).await;
 }
 
 #[tokio::test]
@@ -111,11 +120,33 @@ async fn a_client_without_tasks_is_asked_before_it_is_answered() {
     let unnamed = HANDSHAKE.replace(r#""name":"s","version":"1"}}}"#, r#""name":"recorded","version":"0"}}}"#);
     let unnamed = unnamed.replace(r#","tasks":{"requests":{"tools":{"call":{}}}}"#, "");
     hears(IN_2026, &transcript.replace("HANDSHAKE", &unnamed)).await;
+    hears(IN_2025, transcript).await;
+    hears(&[IN_2025, LATER].concat(), transcript).await;
+}
+
+#[tokio::test]
+async fn what_a_task_asked_again_because_nobody_answered_is_asked_once() {
+    let (before, asked) = IN_2025.split_at(IN_2025.find(r#"> {"id":3"#).unwrap());
+    let question = asked.lines().nth(1).unwrap();
+    let given_up = format!(
+        "{before}{}\n{question}\n{}\n{}",
+        r#"> {"id":8,"method":"tasks/result","params":{"taskId":"t"}}"#,
+        r#"> {"method":"notifications/cancelled","params":{"requestId":8}}"#,
+        asked.replace(r#""id":"q""#, r#""id":"r""#)
+    );
+    let transcript = r#"
+    HANDSHAKE
+    > {"id":1,"method":"tools/call","params":{"name":"dig"}}
+    < {"id":1,"method":"elicitation/create","params":{"message":"Where?","requestedSchema":{"type":"object","properties":{}}}}
+    > {"id":1,"result":{"action":"decline"}}
+    < {"id":1,"result":{"content":[{"type":"text","text":"gold"}]}}
+    "#;
+    hears(&given_up, transcript).await;
 }
 
 #[tokio::test]
 async fn a_client_of_2026_without_tasks_is_sent_away_until_it_knows() {
-    for recorded in [IN_2025, IN_2026] {
+    for recorded in [IN_2025, &[IN_2025, LATER].concat(), IN_2026] {
         let recorded = recorded.replace("HANDSHAKE", HANDSHAKE).replace("TASKS", TASKS);
         let replay = replay(&[session("a", &recorded)], Options::default());
         let asked = Arc::new(AtomicUsize::new(0));

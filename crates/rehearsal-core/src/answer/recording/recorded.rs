@@ -76,6 +76,28 @@ impl Thing {
         }
     }
 
+    /// What it asks, where it is a question of the server's.
+    fn asks(&self) -> Option<&Call> {
+        match &self.what {
+            Inside::Call(call) => Some(&**call).filter(|call| call.asker == Side::Server),
+            Inside::Entry(_) => None,
+        }
+    }
+
+    /// Whether it is no question without an answer.
+    pub(super) fn is_settled(&self) -> bool {
+        self.asks().is_none_or(|call| call.response.is_some())
+    }
+
+    /// Whether both ask the same.
+    pub(super) fn asks_like(&self, other: &Thing) -> bool {
+        let asked = |thing: &Thing| {
+            let message = &thing.asks()?.request.message;
+            Some((message.method().cloned(), message.params().and_then(|params| params.exact().ok())))
+        };
+        asked(self).is_some_and(|this| asked(other) == Some(this))
+    }
+
     /// The end of a subscription, where it is one.
     pub fn end_of_listening(&self) -> Option<EndOfListening> {
         match &self.what {

@@ -215,7 +215,8 @@ pub fn task_outcome(outcome: &Reply, from: Option<Revision>, asked: &Asked, info
     said
 }
 
-/// The answer to `tasks/result` without the name of its task, which means nothing to whoever does not know it.
+/// The answer to `tasks/result`, or what is asked meanwhile, without the name of its task, which means nothing to whoever does
+/// not know it.
 fn nameless(result: &RawJson) -> RawJson {
     let mut value = result.exact().unwrap_or_default();
     if let Some(object) = value.as_object_mut()
@@ -240,11 +241,19 @@ impl Recorded {
         let message = Message::reply(id.clone(), &Reply::Result(nameless(result)));
         let mut recorded = Recorded::clone(&self);
         recorded.call.response = Some(Placed { message, ..response.clone() });
+        for thing in &mut recorded.things {
+            let Inside::Call(call) = &mut thing.what else { continue };
+            let asked = call.request.message.as_request().filter(|_| call.asker == Side::Server);
+            let params = asked.and_then(|asked| asked.params.as_ref());
+            let Some((asked, params)) = asked.zip(params) else { continue };
+            let nameless = nameless(params).exact().unwrap_or_default();
+            if let Ok(message) = Message::request(asked.id.clone(), asked.method.clone(), Some(&nameless)) {
+                call.request.message = message;
+            }
+        }
         Arc::new(recorded)
     }
-}
 
-impl Recorded {
     /// What the server asked meanwhile by requests of its own.
     pub fn questions(&self) -> Vec<Question> {
         let asked = self.things.iter().filter_map(|thing| match &thing.what {
@@ -257,6 +266,27 @@ impl Recorded {
             Question { name: format!("question-{}", at + 1), method: request.method.clone(), params }
         };
         asked.map(question).collect()
+    }
+
+    /// One exchange of this and of earlier ones that wanted the same: everything that was said in them, and the last answer.
+    /// What nobody answered and was asked again is asked once.
+    pub fn following(self: &Arc<Self>, earlier: &[Arc<Recorded>]) -> Arc<Recorded> {
+        let Some(first) = earlier.first().filter(|_| earlier.iter().any(|it| !it.things.is_empty())) else {
+            return Arc::clone(self);
+        };
+        let mut things: Vec<Thing> = Vec::new();
+        for round in earlier.iter().chain([self]) {
+            things.retain(|thing| thing.is_settled() || !round.things.iter().any(|again| again.asks_like(thing)));
+            let is_last = round.number == self.number;
+            let of_this = |thing: &Thing| Thing {
+                place: if is_last { thing.place } else { Place::Before },
+                after: None,
+                ..thing.clone()
+            };
+            things.extend(round.things.iter().map(of_this));
+        }
+        let call = Call { request: first.call.request.clone(), ..self.call.clone() };
+        Arc::new(Recorded { call, things, overlaps: false, after: None, ..Recorded::clone(self) })
     }
 
     /// An exchange in which all of this was asked and then answered like this, in the version of a client.
