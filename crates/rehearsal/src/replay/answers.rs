@@ -29,10 +29,10 @@ use crate::mock::{Answers, Forwards};
 pub(super) const LOOKED_AT: u32 = 10_000;
 
 /// The recordings of one request that may answer a client.
-struct Recordings<'a> {
-    shared: &'a Shared,
-    group: Group,
-    client: Option<&'a str>,
+pub(super) struct Recordings<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) group: Group,
+    pub(super) client: Option<&'a str>,
 }
 
 impl Alike for Recordings<'_> {
@@ -168,6 +168,9 @@ impl Shared {
             Some(Taken::UsedUp(_) | Taken::None) | None => None,
         };
         let recorded = number.map(|number| self.tape.recorded(number)).transpose()?;
+        if let Some(recorded) = &recorded {
+            self.progress().reach(self.scope(&asked), recorded.session, recorded.number);
+        }
         let found = recorded.as_ref().and_then(|recorded| Opening::recorded(&recorded.call));
         let pooled = self.opening_for(&asked)?;
         let opening = match found {
@@ -232,6 +235,7 @@ impl Shared {
         }
         let mut taken = match known_end {
             Some(known) => self.take_end(&known, key, &asked, repeat)?,
+            None if is_list => self.take_list(key, &asked)?,
             None => self.take_look(key, &asked, repeat)?,
         };
         let mut clean = None;
@@ -379,6 +383,11 @@ impl Shared {
             Some(first) if step == 0 => self.missed(first, asked.conversation)?,
             Some(_) | None => Vec::new(),
         };
+        // Whoever is sent away between rounds is not at the last of them yet.
+        let is_one = asked.terms.era() == Era::Legacy || step > 0;
+        if let Some(round) = if is_one { rounds.last() } else { rounds.first() } {
+            self.progress().reach(self.scope(&asked), round.session, round.number);
+        }
         let session = rounds.first().map_or(0, |round| round.session);
         self.leave_out_ended(&mut rounds, &mut missed, &asked);
         let subscribed = match asked.terms.era() {

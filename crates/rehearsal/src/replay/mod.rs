@@ -16,6 +16,7 @@ mod index;
 mod ledger;
 mod line;
 mod listed;
+mod lists;
 mod looks;
 mod missed;
 mod openings;

@@ -4,6 +4,8 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
+use rehearsal_core::message::Method;
+
 use super::index::Group;
 use super::options::Repeat;
 
@@ -31,6 +33,12 @@ struct Conversation {
     answered: HashSet<(u32, String, String)>,
     /// The tasks that have ended, as far as the client knows.
     ended: HashMap<String, Ended>,
+    /// The last exchange of each session that a client of a name, or any, was given.
+    reached: HashMap<(Option<String>, u32), u32>,
+    /// The last page of each kind of list that it was given.
+    pages: HashMap<(Option<String>, Method), u32>,
+    /// The pages of lists that were given.
+    listed: HashSet<u32>,
 }
 
 /// How a task has ended, as far as a client knows.
@@ -104,11 +112,8 @@ impl Progress {
         let cursor = match conversation.cursors.entry((group.first, scope.client)) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
-                if conversation.session.is_none() {
-                    conversation.session = begin(&mut self.begun, alike)?;
-                }
-                let start = conversation.session.filter(|_| group.count > 1).map(|session| alike.place(session));
-                new.insert(Cursor { start: start.transpose()?.unwrap_or(0), ..Cursor::default() })
+                let start = start(&mut conversation.session, &mut self.begun, alike)?;
+                new.insert(Cursor { start, ..Cursor::default() })
             }
         };
         while cursor.seen < group.count {
@@ -155,6 +160,44 @@ impl Progress {
     /// The last that was given of those that are alike.
     pub(super) fn last(&self, group: Group, scope: Scope) -> Option<u32> {
         self.conversations.get(&scope.conversation)?.cursors.get(&(group.first, scope.client))?.last
+    }
+
+    /// The session whose recordings of those that are alike a conversation is given: its own, or the next that has some.
+    pub(super) fn session_with(&mut self, alike: &impl Alike, conversation: u64) -> io::Result<Option<u32>> {
+        let conversation = self.conversations.entry(conversation).or_default();
+        let (start, count) = (start(&mut conversation.session, &mut self.begun, alike)?, alike.group().count);
+        for seen in 0..count {
+            let number = alike.member(start.wrapping_add(seen) % count)?;
+            if alike.suits(number)? {
+                return alike.session(number).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    /// A client was given an exchange of a session.
+    pub(super) fn reach(&mut self, scope: Scope, session: u32, number: u32) {
+        let reached = &mut self.conversations.entry(scope.conversation).or_default().reached;
+        let reached = reached.entry((scope.client, session)).or_insert(number);
+        *reached = number.max(*reached);
+    }
+
+    /// The last exchange of a session that a client was given.
+    pub(super) fn reached(&self, scope: Scope, session: u32) -> Option<u32> {
+        self.conversations.get(&scope.conversation)?.reached.get(&(scope.client, session)).copied()
+    }
+
+    /// Gives a page of a list to a client.
+    pub(super) fn list(&mut self, scope: Scope, method: &Method, number: u32) -> Taken {
+        let conversation = self.conversations.entry(scope.conversation).or_default();
+        conversation.pages.insert((scope.client, method.clone()), number);
+        note(&mut self.used, number);
+        if conversation.listed.insert(number) { Taken::Fresh(number) } else { Taken::Again(number) }
+    }
+
+    /// The last page of a kind of list that a client was given.
+    pub(super) fn page(&self, scope: Scope, method: &Method) -> Option<u32> {
+        self.conversations.get(&scope.conversation)?.pages.get(&(scope.client, method.clone())).copied()
     }
 
     /// Whether what was said at a place of a session is still to be told in a conversation; from now on it is not.
@@ -227,6 +270,15 @@ impl Progress {
     pub(super) fn is_used(&self, number: u32) -> bool {
         self.used.get(number as usize / 64).is_some_and(|word| word & (1 << (number % 64)) != 0)
     }
+}
+
+/// The place from which those that are alike are given in a conversation: that of its own session.
+fn start(session: &mut Option<u32>, begun: &mut HashSet<u32>, alike: &impl Alike) -> io::Result<u32> {
+    if session.is_none() {
+        *session = begin(begun, alike)?;
+    }
+    let session = session.filter(|_| alike.group().count > 1);
+    Ok(session.map(|session| alike.place(session)).transpose()?.unwrap_or(0))
 }
 
 /// A session that no conversation began with; the first where there is none. `None` where one recording is not enough to

@@ -147,7 +147,11 @@ impl Tape {
 
     /// The place in a group of the first that is in this session or in a later one.
     pub(super) fn place_in(&self, group: Group, session: u32) -> io::Result<u32> {
-        let first = self.first_of(session)?;
+        self.place_of(group, self.first_of(session)?)
+    }
+
+    /// The place in a group of the first that is this exchange or a later one.
+    pub(super) fn place_of(&self, group: Group, first: u32) -> io::Result<u32> {
         // They are in the order of the trace.
         let (mut from, mut to) = (0, group.count);
         while from < to {

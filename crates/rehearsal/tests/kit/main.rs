@@ -13,6 +13,7 @@ mod recorder;
 mod replayed_clients;
 mod replayed_damage;
 mod replayed_ends;
+mod replayed_lists;
 mod replayed_rounds;
 mod replayed_silence;
 mod replayed_subscriptions;

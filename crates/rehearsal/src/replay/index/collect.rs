@@ -237,6 +237,7 @@ impl Session {
     fn close(&mut self, all: &mut Collection, number: u32) {
         let mut things = self.things.remove(&number).unwrap_or_default();
         things.sort_by_key(|thing| thing.seq);
+        all.keys.extend(things.iter().filter_map(|thing| thing.changes).map(|list| (list.key().0, number)));
         all.things.extend(things.into_iter().map(|thing| (number, thing)));
     }
 

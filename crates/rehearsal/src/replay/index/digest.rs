@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::key::about_key;
 use super::layout::{NOWHERE, ThingRecord};
+use super::list::List;
 
 /// How many digests are kept together, and let go together.
 const CHUNK: usize = 4096;
@@ -28,7 +29,7 @@ pub(super) enum Kept {
     /// A request of the client's.
     Asked(Asked),
     /// What is said again: what the server said or asked, and that the client gave up.
-    Said { is_call: bool },
+    Said { is_call: bool, changes: Option<List> },
     /// The head of an answer over HTTP.
     Head { is_stream: bool },
     /// HTTP refused a request, for what it says about its session or its version.
@@ -83,7 +84,7 @@ impl Digest {
     pub(super) fn of_call(call: &Call, span: Span, likeness: &Likeness, ties: &mut Ties) -> Option<Digest> {
         let what = match call.asker {
             Side::Client => Kept::Asked(Asked::new(call, likeness)?),
-            Side::Server => Kept::Said { is_call: true },
+            Side::Server => Kept::Said { is_call: true, changes: None },
         };
         Some(Digest { tie: ties.of_call(call), span, what })
     }
@@ -91,7 +92,10 @@ impl Digest {
     /// That of anything else; `None` for what a replay has no use for.
     pub(super) fn of_entry(entry: &Entry, span: Span) -> Option<Digest> {
         let what = match &entry.what {
-            What::Message { from, message, .. } if is_said(*from, message) => Kept::Said { is_call: false },
+            What::Message { from, message, .. } if is_said(*from, message) => {
+                let changes = message.method().and_then(List::changed).filter(|_| *from == Side::Server);
+                Kept::Said { is_call: false, changes }
+            }
             What::Http { from: Side::Server, head, .. } if head.status == Some(200) => {
                 let kind = head.headers.get("content-type")?;
                 Kept::Head { is_stream: kind.starts_with("text/event-stream") }
@@ -111,8 +115,8 @@ impl Digest {
 
     /// Where that stands which is said again.
     pub(super) fn said(&self) -> Option<ThingRecord> {
-        let Kept::Said { is_call } = self.what else { return None };
-        Some(self.record(is_call))
+        let Kept::Said { is_call, changes } = self.what else { return None };
+        Some(ThingRecord { changes, ..self.record(is_call) })
     }
 
     /// Whether the request is answered by a stream of its own. Over HTTP+SSE it never is: what ends there early is only the
@@ -135,7 +139,8 @@ impl Digest {
     }
 
     fn record(&self, is_call: bool) -> ThingRecord {
-        ThingRecord { span: self.span, seq: self.tie.seq(), after: NOWHERE, is_call, is_late: false, is_end: false }
+        let (span, seq, after, changes) = (self.span, self.tie.seq(), NOWHERE, None);
+        ThingRecord { span, seq, after, is_call, is_late: false, is_end: false, changes }
     }
 }
 

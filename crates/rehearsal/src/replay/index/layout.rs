@@ -5,10 +5,11 @@ use rehearsal_core::trace::Span;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::list::List;
 use super::seal::{SEAL, seal, unseal};
 
 /// What the file begins with; the number is that of the layout.
-pub(super) const MAGIC: [u8; 16] = *b"rehearse index 5";
+pub(super) const MAGIC: [u8; 16] = *b"rehearse index 6";
 /// No exchange, no request.
 pub(super) const NONE: u32 = u32::MAX;
 /// Likewise.
@@ -19,7 +20,7 @@ pub(super) const HEAD: usize = 120 + SEAL;
 pub(super) const SLOT: usize = 28 + SEAL;
 pub(super) const MEMBER: usize = 4 + SEAL;
 pub(super) const EXCHANGE: usize = 43 + 1 + SEAL;
-pub(super) const THING: usize = 32 + SEAL;
+pub(super) const THING: usize = 33 + SEAL;
 pub(super) const SESSION: usize = 20 + SEAL;
 
 /// The trace that an index is of.
@@ -233,6 +234,8 @@ pub(in crate::replay) struct ThingRecord {
     pub(in crate::replay) is_late: bool,
     /// Whether it is the end of a subscription.
     pub(in crate::replay) is_end: bool,
+    /// The list that it says is another.
+    pub(in crate::replay) changes: Option<List>,
 }
 
 impl ThingRecord {
@@ -247,14 +250,16 @@ impl ThingRecord {
         out.extend_from_slice(&self.after.to_le_bytes());
         out.extend_from_slice(&self.span.length.to_le_bytes());
         out.extend_from_slice(&[self.span.format, self.is_call.into(), self.is_late.into(), self.is_end.into()]);
+        out.push(List::write(self.changes));
     }
 
     pub(super) fn read(bytes: &[u8]) -> ThingRecord {
         let mut from = Bytes(bytes);
         let (offset, seq, after, length) = (from.u64(), from.u64(), from.u64(), from.u32());
-        let [format, is_call, is_late, is_end] = from.array();
+        let [format, is_call, is_late, is_end, changes] = from.array();
         let span = Span { offset, length, format };
-        ThingRecord { span, seq, after, is_call: is_call != 0, is_late: is_late != 0, is_end: is_end != 0 }
+        let [is_call, is_late, is_end] = [is_call != 0, is_late != 0, is_end != 0];
+        ThingRecord { span, seq, after, is_call, is_late, is_end, changes: List::read(changes) }
     }
 }
 

@@ -13,6 +13,7 @@ mod collect;
 mod digest;
 mod key;
 mod layout;
+mod list;
 mod lookup;
 mod open;
 mod seal;
@@ -20,6 +21,7 @@ mod write;
 
 pub(super) use key::{about_key, method_key};
 pub(super) use layout::Facts;
+pub(super) use list::List;
 pub(super) use lookup::{Group, Index};
 pub use open::IndexError;
 pub(super) use open::{Existing, fingerprint, new_beside, open};
