@@ -170,6 +170,8 @@ impl Replay {
             ReplayError::Open(error) => Failure::Trace(TraceError::Open(error)),
             error => ReplayFailure::Open { error, session: self.session.clone() }.into(),
         })?;
+        let unread = |cause| ReplayFailure::Read { trace: self.trace.clone(), cause };
+        replay.notices().map_err(unread)?.into_iter().for_each(|notice| context.talk.say(notice));
         let (talk, verbose) = (context.talk.clone(), self.verbose);
         let server = replay.server(move |called, answer| heard(called, answer, verbose, &talk));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
@@ -181,7 +183,7 @@ impl Replay {
         // A thread that reads from a terminal cannot be stopped, and must not be waited for.
         runtime.shutdown_background();
         let exit = served?;
-        let ledger = replay.ledger().map_err(|cause| ReplayFailure::Read { trace: self.trace.clone(), cause })?;
+        let ledger = replay.ledger().map_err(unread)?;
         self.settle(&ledger, context)?;
         if recorder.summary().failed {
             return Ok(Exit::RecordingFailed);

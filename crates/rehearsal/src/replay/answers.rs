@@ -119,7 +119,7 @@ impl Shared {
                 Some((number, key)) => self.play(number, asked, key, world, 0),
                 None => protocol(empty()),
             },
-            (Era::Legacy, "initialize") | (Era::Modern, "server/discover") => self.open(asked, memory),
+            (Era::Legacy, "initialize") | (Era::Modern, "server/discover") => self.open(asked, memory, world),
             (Era::Legacy, "server/discover") => protocol(Reply::Error(asked.no_method())),
             (Era::Modern, method) if !may_be_asked(method, asked.terms.revision) => {
                 protocol(Reply::Error(asked.no_method()))
@@ -161,12 +161,15 @@ impl Shared {
     }
 
     /// The handshake: as it was recorded, in the version of this client; of the other era, where only that was.
-    fn open(&self, asked: Asked, memory: &mut Memory) -> io::Result<Begun> {
+    fn open(&self, asked: Asked, memory: &mut Memory, world: &World<'_>) -> io::Result<Begun> {
         let key = self.options.likeness.key(&asked.method, None);
         let number = match self.take(key, &asked, Repeat::Last)? {
             Some(Taken::Fresh(number) | Taken::Again(number)) => Some(number),
             Some(Taken::UsedUp(_) | Taken::None) | None => None,
         };
+        if let Some(refused) = self.refused.by(asked.terms.era()) {
+            return self.play(number.unwrap_or(refused), asked, key, world, 0);
+        }
         let recorded = number.map(|number| self.tape.recorded(number)).transpose()?;
         if let Some(recorded) = &recorded {
             self.progress().reach(self.scope(&asked), recorded.session, recorded.number);

@@ -28,6 +28,8 @@ pub struct Ledger {
     pub failed: u64,
     /// Recorded exchanges that nobody asked for. Handshakes and lists do not count.
     pub unused: u64,
+    /// What servers said in sessions in which nothing was asked or answered, so that nobody hears it again.
+    pub unsaid: u64,
     /// The requests that were not recorded.
     pub unmatched_requests: Vec<LedgerLine>,
     /// The exchanges that nobody asked for.
@@ -90,13 +92,17 @@ impl fmt::Display for LedgerLine {
 
 impl fmt::Display for Ledger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Ledger { matched, repeated, unmatched, forwarded, failed, unused, .. } = self;
+        let Ledger { matched, repeated, unmatched, forwarded, failed, unused, unsaid, .. } = self;
         write!(f, "{matched} matched, {repeated} repeated, {unmatched} unmatched")?;
         match (forwarded, failed) {
             (0, 0) => {}
             (_, 0) => write!(f, " ({forwarded} forwarded)")?,
             (_, _) => write!(f, " ({forwarded} forwarded, {failed} that the server did not answer)")?,
         }
-        write!(f, ", {unused} unused")
+        write!(f, ", {unused} unused")?;
+        if *unsaid > 0 {
+            write!(f, ", {unsaid} unsaid")?;
+        }
+        Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rehearsal_core::answer::{Asked, Opening};
-use rehearsal_core::message::Method;
+use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::Era;
 use rehearsal_core::trace::Likeness;
 use serde_json::Value;
@@ -26,6 +26,32 @@ const OPENS: [Method; 2] = [Method::INITIALIZE, Method::DISCOVER];
 pub(super) struct Openings {
     of_clients: Mutex<HashMap<String, Arc<Opening>>>,
     of_sessions: Mutex<HashMap<u32, Arc<Value>>>,
+}
+
+/// What the sessions that are answered from say about their server.
+pub(super) struct Pooled {
+    /// The first handshake with what any server could do, or what can be told without one.
+    pub(super) opening: Opening,
+    /// Who was refused, where nobody was let in.
+    pub(super) refused: Refused,
+}
+
+/// Handshakes that were refused, where none was not.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Refused {
+    initialize: Option<u32>,
+    discover: Option<u32>,
+}
+
+impl Refused {
+    /// The refusal that a client hears which opens a conversation in this era. Whoever does not know `server/discover` has not
+    /// refused anybody by that.
+    pub(super) fn by(self, era: Era) -> Option<u32> {
+        match era {
+            Era::Legacy => self.initialize,
+            Era::Modern => self.discover.or(self.initialize),
+        }
+    }
 }
 
 impl Shared {
@@ -96,10 +122,9 @@ impl Shared {
     }
 }
 
-/// What the sessions that are answered from say: the first handshake with what any server could do, or what can be told
-/// without one.
-pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Opening> {
-    let mut pooled: Option<Opening> = None;
+/// What the sessions that are answered from say about their server.
+pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Pooled> {
+    let (mut pooled, mut refused): (Option<Opening>, _) = (None, Refused::default());
     for method in OPENS {
         let Some(group) = tape.index.group(Likeness::default().key(&method, None))? else { continue };
         let mut looked_at = 0;
@@ -108,11 +133,15 @@ pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Openi
             if !is_selected(selected, tape.index.exchange(number)?.session) {
                 continue;
             }
-            if let Some(opening) = Opening::recorded(&tape.recorded(number)?.call) {
-                match &mut pooled {
-                    Some(pooled) => pooled.can_also(&opening),
-                    None => pooled = Some(opening),
+            let recorded = tape.recorded(number)?;
+            match (Opening::recorded(&recorded.call), &mut pooled) {
+                (Some(opening), Some(pooled)) => pooled.can_also(&opening),
+                (Some(opening), None) => pooled = Some(opening),
+                (None, _) if matches!(recorded.reply(), Some(Reply::Error(_))) => {
+                    let by = if method == Method::DISCOVER { &mut refused.discover } else { &mut refused.initialize };
+                    by.get_or_insert(number);
                 }
+                (None, _) => {}
             }
             looked_at += 1;
             if looked_at >= CANDIDATES {
@@ -120,15 +149,15 @@ pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Openi
             }
         }
     }
-    if let Some(pooled) = pooled {
-        return Ok(pooled);
+    if let Some(opening) = pooled {
+        return Ok(Pooled { opening, refused: Refused::default() });
     }
     if selected.is_some() {
         let mut chosen = Vec::new();
         for session in (0..tape.index.sessions()).filter(|session| is_selected(selected, *session)) {
             chosen.extend(tape.of_session(session)?.take(LOOKED_AT as usize - chosen.len()));
         }
-        return inferred(tape, &chosen);
+        return Ok(Pooled { opening: inferred(tape, &chosen)?, refused });
     }
     // All of them: the index knows what was used.
     let mut used = Vec::new();
@@ -138,7 +167,8 @@ pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Openi
         }
     }
     let facts = if tape.index.sessions() == 0 { None } else { Some(tape.facts(0)?) };
-    Ok(Opening::inferred(&facts.map(|facts| facts.server_info.clone()).unwrap_or_default(), used))
+    let server_info = facts.map(|facts| facts.server_info.clone()).unwrap_or_default();
+    Ok(Pooled { opening: Opening::inferred(&server_info, used), refused })
 }
 
 /// What can be told of a server whose handshake was not recorded, from what it was asked.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rehearsal_core::answer::{Answer, Called, Opening};
 use rehearsal_core::message::{Method, Reply};
-use rehearsal_core::protocol::Revision;
+use rehearsal_core::protocol::{Era, Revision};
 use rehearsal_core::trace::subject;
 use rehearsal_wire::http::server::{Answers as HttpAnswers, Options as HttpOptions};
 use serde_json::Value;
@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::forward::Upstream;
 use super::index::{Existing, Facts, IndexError, method_key};
 use super::ledger::{LISTED, Ledger, LedgerLine};
-use super::openings::{Openings, pooled};
+use super::openings::{Openings, Pooled, Refused, pooled};
 use super::options::{Options, Sessions};
 use super::progress::Progress;
 use super::tape::{Tape, request};
@@ -39,6 +39,8 @@ pub(super) struct Shared {
     pub(super) selected: Option<Vec<bool>>,
     /// What is said where no handshake was recorded.
     pub(super) opening: Arc<Opening>,
+    /// Who was refused, where nobody was let in.
+    pub(super) refused: Refused,
     /// What is said to clients of a name, and in a session.
     pub(super) openings: Openings,
     /// Whether tasks were recorded.
@@ -125,14 +127,14 @@ impl Replay {
         let open = |existing| {
             let tape = Tape::open(recording, path, &options, existing)?;
             let selected = selected(&tape, &options)?;
-            let opening = pooled(&tape, selected.as_deref())?;
+            let pooled = pooled(&tape, selected.as_deref())?;
             let mut has_tasks = false;
             for method in ["tasks/get", "tasks/result"] {
                 has_tasks |= tape.index.group(method_key(method))?.is_some();
             }
-            Ok((tape, selected, opening, has_tasks))
+            Ok((tape, selected, pooled, has_tasks))
         };
-        let (tape, selected, opening, has_tasks) = match open(Existing::Use) {
+        let (tape, selected, Pooled { opening, refused }, has_tasks) = match open(Existing::Use) {
             Err(IndexError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => open(Existing::Replace),
             opened => opened,
         }?;
@@ -145,6 +147,7 @@ impl Replay {
             options,
             selected,
             opening: Arc::new(opening),
+            refused,
             openings: Openings::default(),
             has_tasks,
             progress: Mutex::default(),
@@ -193,11 +196,39 @@ impl Replay {
         self.0.tape.index.exchanges()
     }
 
+    /// What whoever serves this should know before the first client comes: that the recording answers nothing.
+    ///
+    /// ```text
+    /// the recording has no calls: everything but the handshake and pings is refused
+    /// ```
+    pub fn notices(&self) -> io::Result<Vec<&'static str>> {
+        let mut notices = Vec::new();
+        if self.0.upstream.is_none() && !self.has_calls()? {
+            notices.push("the recording has no calls: everything but the handshake and pings is refused");
+        }
+        if self.0.refused.by(Era::Legacy).is_some() {
+            notices.push("no recorded client was let in: clients are refused as they were");
+        }
+        Ok(notices)
+    }
+
+    fn has_calls(&self) -> io::Result<bool> {
+        for session in (0..self.0.tape.index.sessions()).filter(|session| self.0.is_selected(*session)) {
+            if !self.0.tape.of_session(session)?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// What was asked so far, and what was not.
     pub fn ledger(&self) -> io::Result<Ledger> {
         let mut ledger = self.0.ledger().clone();
         if let Some(upstream) = &self.0.upstream {
             (ledger.forwarded, ledger.failed) = upstream.asked();
+        }
+        for session in (0..self.0.tape.index.sessions()).filter(|session| self.0.is_selected(*session)) {
+            ledger.unsaid += self.0.tape.index.facts(session)?.unsaid;
         }
         let progress = self.0.progress();
         for number in 0..self.exchanges() {

@@ -14,6 +14,7 @@ mod replayed_clients;
 mod replayed_damage;
 mod replayed_ends;
 mod replayed_lists;
+mod replayed_openings;
 mod replayed_rounds;
 mod replayed_silence;
 mod replayed_subscriptions;

@@ -26,6 +26,7 @@ mod record_http;
 mod replay;
 mod replay_choice;
 mod replay_dialect;
+mod replay_empty;
 mod request;
 mod save;
 mod secrets;

@@ -40,6 +40,8 @@ struct Session {
     settled: Option<(u32, u64)>,
     /// What belongs to nobody, by its place, until it is known who was in hand.
     free: BTreeMap<(u64, u64), ThingRecord>,
+    /// What was said before anything was answered, until something is asked.
+    early: Vec<ThingRecord>,
     /// Rounds that wait for the next, by what is asked and the state that comes back.
     rounds: HashMap<(RequestKey, Option<String>), u32>,
     /// Of each exchange in hand, what else the server said.
@@ -134,7 +136,10 @@ impl Session {
         if let Some(state) = asked.rounds.as_ref().and_then(|rounds| rounds.to.clone()) {
             self.rounds.insert((asked.key, state), number);
         }
-        let mut things: Vec<ThingRecord> = Vec::new();
+        // It was said to a client that had not asked for anything, and is said as soon as another may hear it: after the
+        // handshake, or with the first answer.
+        let mut things: Vec<ThingRecord> = std::mem::take(&mut self.early);
+        things.iter_mut().for_each(|thing| thing.is_late = asked.is_protocol);
         let has_stream = inside.iter().any(|thing| thing.opens_stream(call));
         for thing in inside {
             if let Some(facts) = all.sessions.last_mut() {
@@ -173,6 +178,9 @@ impl Session {
         }
         let left: Vec<u32> = self.things.keys().copied().collect();
         left.into_iter().for_each(|number| self.close(all, number));
+        if let Some(facts) = all.sessions.last_mut() {
+            facts.unsaid = self.early.len() as u64;
+        }
     }
 
     fn leave(&mut self, record: ThingRecord) {
@@ -212,8 +220,7 @@ impl Session {
                 (None, Some((number, _))) => {
                     self.things.entry(number).or_default().push(ThingRecord { is_late: true, ..record });
                 }
-                // Nothing was asked yet, so nobody can tell when it was said.
-                (None, None) => {}
+                (None, None) => self.early.push(record),
             }
         }
         self.settle_open(all, place);

@@ -9,7 +9,7 @@ use super::list::List;
 use super::seal::{SEAL, seal, unseal};
 
 /// What the file begins with; the number is that of the layout.
-pub(super) const MAGIC: [u8; 16] = *b"rehearse index 6";
+pub(super) const MAGIC: [u8; 16] = *b"rehearse index 7";
 /// No exchange, no request.
 pub(super) const NONE: u32 = u32::MAX;
 /// Likewise.
@@ -301,6 +301,8 @@ pub(in crate::replay) struct Facts {
     pub(in crate::replay) plain: u64,
     /// How long clients should wait before they come back to a closed stream, in milliseconds.
     pub(in crate::replay) retry: Option<u64>,
+    /// How much the server said that belongs to no request, so that nobody hears it again.
+    pub(in crate::replay) unsaid: u64,
 }
 
 /// Numbers taken from the front; 0 where there are none left.

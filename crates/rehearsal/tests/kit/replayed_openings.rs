@@ -1,0 +1,78 @@
+//! What was said before anything was asked, and servers that let nobody in.
+
+use rehearsal::replay::Options;
+
+use crate::transcript::{Peer, replay, session};
+
+const HANDSHAKE: &str = r#"
+> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
+> {"method":"notifications/initialized"}
+"#;
+
+const CALL: &str = r#"
+> {"id":1,"method":"tools/call","params":{"name":"dig"}}
+< {"id":1,"result":{"content":[]}}
+"#;
+
+const SAID: &str = r#"
+< {"method":"notifications/message","params":{"level":"info","data":"up"}}
+< {"method":"notifications/tools/list_changed"}
+"#;
+
+const REFUSED: &str = r#"
+> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+< {"id":0,"error":{"code":-32000,"message":"go away","data":{"x":1}}}
+"#;
+
+const DISCOVER: &str = r#"
+> {"id":0,"method":"server/discover","params":{META}}
+"#;
+
+async fn hears(recorded: &[&str], transcript: &[&str]) {
+    let replay = replay(&[session("a", &recorded.concat())], Options::default());
+    // Each client hears it anew.
+    for _ in 0..2 {
+        Peer::of(&replay).play(&transcript.concat()).await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_said_before_the_handshake_is_said_after_it() {
+    hears(&[SAID, HANDSHAKE, CALL], &[HANDSHAKE, SAID, CALL]).await;
+}
+
+#[tokio::test]
+async fn what_was_said_before_the_first_call_is_said_before_its_answer() {
+    let unnamed = HANDSHAKE.replace(r#""name":"s","version":"1"}}}"#, r#""name":"recorded","version":"0"}}}"#);
+    let (call, answer) = CALL.split_at(CALL.find('<').unwrap());
+    hears(&[SAID, CALL], &[&unnamed, call, SAID, answer]).await;
+}
+
+#[tokio::test]
+async fn a_server_that_refused_every_client_refuses_again() {
+    hears(&[REFUSED, CALL], &[REFUSED]).await;
+    let refusal = REFUSED.lines().last().unwrap();
+    hears(&[REFUSED], &[DISCOVER, refusal]).await;
+    let unknown = r#"< {"id":0,"error":{"code":-32601,"message":"what?"}}"#;
+    hears(&[DISCOVER, unknown], &[DISCOVER, unknown]).await;
+}
+
+#[tokio::test]
+async fn a_server_that_refused_a_client_once_lets_others_in() {
+    hears(&[REFUSED, HANDSHAKE, CALL], &[HANDSHAKE, CALL]).await;
+}
+
+#[tokio::test]
+async fn what_nobody_can_hear_again_is_counted() {
+    let replay = replay(&[session("a", SAID)], Options::default());
+    Peer::of(&replay)
+        .play(
+            r#"> {"id":1,"method":"ping"}
+< {"id":1,"result":{}}"#,
+        )
+        .await;
+    let ledger = replay.ledger().unwrap();
+    assert_eq!((ledger.unsaid, ledger.unused), (2, 0));
+    assert_eq!(ledger.to_string(), "0 matched, 0 repeated, 0 unmatched, 0 unused, 2 unsaid");
+}
