@@ -10,6 +10,7 @@ mod adapt;
 mod opening;
 mod play;
 mod recorded;
+mod rise;
 mod score;
 mod task;
 #[cfg(test)]

@@ -81,7 +81,7 @@ impl RecordedPlay {
         info: Arc<Value>,
         pace: Pace,
     ) -> RecordedPlay {
-        let (steps, after) = score(&rounds);
+        let (steps, after) = score(&rounds, asked.terms.era());
         let offered = asked.params.get("inputResponses").and_then(Value::as_object).cloned().unwrap_or_default();
         let after = after.into_iter();
         RecordedPlay {

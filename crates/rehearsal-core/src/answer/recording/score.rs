@@ -6,10 +6,12 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::recorded::{Place, Recorded, Thing};
+use super::rise::Rise;
 use super::unmatched::Silence;
 use crate::answer::{Change, EndOfListening, Overtaker, Question, Turn};
 use crate::exchange::Side;
 use crate::message::{Message, Method};
+use crate::protocol::Era;
 use crate::trace::{Call, Entry, Inside, Placed, What};
 
 /// One step of a recorded exchange.
@@ -63,13 +65,16 @@ impl Step {
     }
 }
 
-/// The steps of an exchange and of its later rounds, and those after the answer.
-pub(super) fn score(rounds: &[Arc<Recorded>]) -> (Vec<Step>, Vec<Step>) {
-    let mut writing =
-        Writing { steps: Vec::new(), asked: 0, open: Vec::new(), named: Vec::new(), last: Duration::ZERO, turn: None };
+/// The steps of an exchange and of its later rounds, for a client of an era, and those after the answer.
+pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Step>) {
+    // Since 2026-07-28 each round is a request of its own.
+    let rise = (era == Era::Legacy).then(Rise::default);
+    let (steps, open, named) = (Vec::new(), Vec::new(), Vec::new());
+    let mut writing = Writing { steps, asked: 0, open, named, last: Duration::ZERO, turn: None, round: 0, rise };
     let mut after = Vec::new();
     for (number, round) in rounds.iter().enumerate() {
         let request = &round.call.request;
+        writing.round = number;
         writing.last = request.at;
         writing.turn = round.overlaps.then_some((round.session, request.seq, request.at));
         writing.things(&round.things, Place::Before);
@@ -112,6 +117,10 @@ struct Writing {
     last: Duration,
     /// Session, place and time of the request, where order matters.
     turn: Option<(u32, u64, Duration)>,
+    /// Which round is written.
+    round: usize,
+    /// How far all the rounds are, where they are one call.
+    rise: Option<Rise>,
 }
 
 impl Writing {
@@ -176,7 +185,14 @@ impl Writing {
         self.take_turn(entry.seq, entry.at, after);
         let params = notification.params.as_ref().and_then(|params| params.exact().ok());
         let params = params.unwrap_or_default();
-        self.steps.push(Step::Notify { method: notification.method.clone(), params });
+        let rise = self.rise.as_mut().filter(|_| notification.method == Method::PROGRESS);
+        let params = match rise {
+            Some(rise) => rise.lift(self.round, params),
+            None => Some(params),
+        };
+        if let Some(params) = params {
+            self.steps.push(Step::Notify { method: notification.method.clone(), params });
+        }
     }
 
     fn answer(&mut self, round: &Recorded, number: usize, goes_on: bool) {

@@ -128,6 +128,40 @@ fn notifications_and_questions_come_before_the_answer_with_the_tokens_of_this_cl
     assert_eq!(result, json!({"content": [{"type": "text", "text": "booked"}]}));
 }
 
+/// Rounds of 2026-07-28, each with how far it was said to be, and the lines of progress that a client hears in one call.
+fn progress_of(rounds: &[&[f64]]) -> Vec<String> {
+    let last = rounds.len() - 1;
+    let round = |(at, far): (usize, &&[f64])| {
+        let seq = 10 * at as u64;
+        let params = json!({"name": "book", "requestState": at.to_string()});
+        let goes_on = json!({"resultType": "input_required", "requestState": (at + 1).to_string()});
+        let result = if at < last { goes_on } else { json!({"resultType": "complete", "content": []}) };
+        let progress = |(nth, far): (u64, &f64)| {
+            let number = if far.fract() == 0.0 { json!(*far as u64) } else { json!(far) };
+            told(seq + nth, "notifications/progress", json!({"progressToken": at, "progress": number, "total": 3}))
+        };
+        let things = (1..).zip(far.iter()).map(progress).collect();
+        let call = call(Side::Client, (seq, seq + 9), "tools/call", params, result);
+        recorded(5 + at as u32, call, things, Revision::V2026_07_28)
+    };
+    let rounds = rounds.iter().enumerate().map(round).collect();
+    let (lines, _) = played(rounds, asked(Revision::V2025_06_18, json!({})), Pace::None);
+    let progress = lines.iter().filter_map(|line| line.strip_prefix("notifications/progress "));
+    let far = |line: &str| serde_json::from_str::<Value>(line).unwrap();
+    progress.map(far).map(|far| format!("{} of {}", far["progress"], far["total"])).collect()
+}
+
+#[test]
+fn progress_rises_through_all_the_rounds_of_one_call() {
+    assert_eq!(progress_of(&[&[1.0], &[1.0], &[1.0]]), ["1 of 3", "2 of 4", "3 of 5"]);
+    assert_eq!(progress_of(&[&[0.5, 1.0], &[], &[0.5, 2.0]]), ["0.5 of 3", "1 of 3", "1.5 of 4", "3 of 4"]);
+    // What rises by itself is as it was.
+    assert_eq!(progress_of(&[&[1.0], &[2.0], &[3.0]]), ["1 of 3", "2 of 3", "3 of 3"]);
+    // What does not rise is left out, but where one request alone said it.
+    assert_eq!(progress_of(&[&[1.0], &[0.0, 1.0]]), ["1 of 3", "2 of 4"]);
+    assert_eq!(progress_of(&[&[2.0, 1.0]]), ["2 of 3", "1 of 3"]);
+}
+
 #[test]
 fn a_form_is_asked_as_it_was_in_its_version_and_without_what_an_older_one_does_not_have() {
     let fields = json!({"name": {"type": "string"}, "many": {"type": "array"}, "one": {"oneOf": []}});
