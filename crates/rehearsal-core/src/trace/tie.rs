@@ -19,6 +19,8 @@ pub struct Tie {
     /// The place of its answer, where it has one.
     pub(super) end: Option<(u64, u32)>,
     channel: Channel,
+    /// The stream that it was answered on; over HTTP+SSE that is never its own.
+    answered_on: Channel,
     kind: Kind,
     /// What it is about, where that matters.
     evidence: Option<Arc<Evidence>>,
@@ -109,7 +111,9 @@ impl Tie {
             Side::Server => Kind::Question,
         };
         let end = response.as_ref().map(|answer| (answer.seq, answer.item.unwrap_or(0)));
-        Tie { place: (request.seq, request.item.unwrap_or(0)), end, channel: request.channel, kind, evidence: None }
+        let (place, channel) = ((request.seq, request.item.unwrap_or(0)), request.channel);
+        let answered_on = response.as_ref().map_or(channel, |answer| answer.channel);
+        Tie { place, end, channel, answered_on, kind, evidence: None }
     }
 
     /// That of anything else.
@@ -122,7 +126,8 @@ impl Tie {
             }
             What::Stderr { .. } | What::Piece { .. } | What::Ended(_) => (Channel::MAIN, Kind::Free),
         };
-        Tie { place: (entry.seq, entry.item.unwrap_or(0)), end: None, channel, kind, evidence: None }
+        let place = (entry.seq, entry.item.unwrap_or(0));
+        Tie { place, end: None, channel, answered_on: channel, kind, evidence: None }
     }
 
     /// Its place in the session; that of the question, for a call.
@@ -159,10 +164,15 @@ impl Tie {
         let Kind::Request { id, token, listens } = call.kind else { return Bond::None };
         let sure = |is: bool| if is { Bond::Sure } else { Bond::None };
         let same = self.channel == call.channel;
+        // A stream that several calls are answered on, as over stdio and HTTP+SSE.
+        let shared = match call.channel == call.answered_on {
+            true => same && !self.has_channel(),
+            false => self.channel == call.answered_on,
+        };
         match self.kind {
             Kind::Progress { token: other } => sure(token.is_some() && token == other),
             Kind::Cancelled { id: other } => sure(id.is_some() && id == other),
-            Kind::Question | Kind::Log if same && !self.has_channel() && !listens => Bond::Possible,
+            Kind::Question | Kind::Log if shared && !listens => Bond::Possible,
             Kind::Question | Kind::Log | Kind::Told | Kind::Http { .. } => sure(same && self.has_channel()),
             Kind::Request { .. } | Kind::Free => Bond::None,
         }

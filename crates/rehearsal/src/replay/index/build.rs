@@ -138,4 +138,16 @@ mod tests {
             assert_eq!(things(&all), [expected.clone(), expected], "{text}");
         }
     }
+
+    #[test]
+    fn what_is_asked_on_the_stream_of_the_answer_belongs_to_the_call() {
+        let calls = r#""calls":[
+            {"request":{"seq":0,"at_ms":0,"channel":2,"id":1,"method":"tools/call","params":{"name":"a"}},
+             "response":{"seq":3,"at_ms":3,"channel":1,"success":true,"result":{}},"duration_ms":3},
+            {"request":{"seq":1,"from":"server","at_ms":1,"channel":1,"id":9,"method":"roots/list"},
+             "response":{"seq":2,"at_ms":2,"channel":3,"success":true,"result":{"roots":[]}},"duration_ms":1}]"#;
+        let text = trace([HEAD, calls, r#""messages":[]"#]);
+        let all = collect(TraceReader::new(Cursor::new(text)), &Likeness::default(), |_| {}).unwrap();
+        assert_eq!(things(&all), [vec![1], vec![1]]);
+    }
 }
