@@ -12,7 +12,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rehearsal_core::trace::{ReadError, TraceWriter};
 
-use super::index::{IndexError, fingerprint, new_beside};
+use super::beside::{clean_beside, new_beside, put_in_place};
+use super::index::{IndexError, fingerprint};
 use crate::store::{BadLines, Recording};
 
 /// How long a recording is whose trace is worth keeping; what is shorter is there in a moment.
@@ -27,6 +28,7 @@ pub(super) fn converted(
     let length = recording.file().metadata()?.len();
     let in_passing = || Ok((Recording::in_file(Arc::new(written(recording, tempfile::tempfile()?)?)), None));
     let Some(kept) = path.filter(|_| length >= WORTH_KEEPING).map(beside) else { return in_passing() };
+    clean_beside(&kept);
     let made_from = made_from(recording)?;
     if let Some(file) = File::open(&kept).ok()
         && file.metadata()?.modified()? == made_from
@@ -34,7 +36,7 @@ pub(super) fn converted(
         return Ok((Recording::in_file(Arc::new(file)), Some(kept)));
     }
     let Some(new) = new_beside(&kept) else { return in_passing() };
-    let file = match written(recording, new.reopen()?) {
+    let file = match written(recording, new.as_file().try_clone()?) {
         Ok(file) => file,
         // Where there is no room for it.
         Err(IndexError::Io(_) | IndexError::Trace(ReadError::Io(_))) => return in_passing(),
@@ -42,8 +44,7 @@ pub(super) fn converted(
     };
     file.set_modified(made_from)?;
     file.sync_all()?;
-    // Who cannot put it in its place uses it where it is.
-    let kept = new.persist(&kept).is_ok().then_some(kept);
+    let kept = put_in_place(new, &kept).map(|()| kept);
     Ok((Recording::in_file(Arc::new(file)), kept))
 }
 

@@ -108,8 +108,9 @@ impl Replay {
     /// The same; what was not recorded is asked of the real server.
     pub fn open_with(input: &Input, options: Options, upstream: Option<Upstream>) -> Result<Replay, ReplayError> {
         let recording = Recording::open(input)?;
+        // What is no file, such as a pipe, is another recording the next time.
         let path = match input {
-            Input::File(path) => Some(path.as_path()),
+            Input::File(path) => Some(path.as_path()).filter(|path| path.is_file()),
             Input::Stdin => None,
         };
         Replay::of(&recording, path, options, upstream).map_err(|unserved| match unserved {

@@ -27,6 +27,7 @@ mod replay;
 mod replay_choice;
 mod replay_dialect;
 mod replay_empty;
+mod replay_kept;
 mod request;
 mod save;
 mod secrets;

@@ -24,5 +24,5 @@ pub(super) use layout::Facts;
 pub(super) use list::List;
 pub(super) use lookup::{Group, Index};
 pub use open::IndexError;
-pub(super) use open::{Existing, fingerprint, new_beside, open};
+pub(super) use open::{Existing, fingerprint, open};
 pub(super) use seal::damaged;

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use rehearsal_core::trace::{Likeness, ReadError, RequestKey};
 use serde_json::json;
-use tempfile::NamedTempFile;
 
 use super::build::collect;
 use super::layout::Origin;
 use super::lookup::Index;
 use super::write::write;
+use crate::replay::beside::{clean_beside, new_beside, put_in_place};
 use crate::replay::options::{Indexed, Options};
 use crate::store::Recording;
 
@@ -50,6 +50,7 @@ pub(in crate::replay) fn open(
     let likeness = &options.likeness;
     let origin = origin(recording.file(), likeness)?;
     let beside = path.map(beside);
+    beside.iter().for_each(|beside| clean_beside(beside));
     let found = beside.as_deref().filter(|_| existing == Existing::Use);
     if let Some(file) = found.and_then(|beside| File::open(beside).ok())
         // What cannot be read is as good as not there.
@@ -87,11 +88,10 @@ fn kept(
     let written = build(file.as_file_mut()).and_then(|()| {
         // Whatever happens to the machine, there is never half an index in its place.
         file.as_file().sync_all()?;
-        Ok(file.reopen()?)
+        Ok(file.as_file().try_clone()?)
     });
     if written.is_ok() {
-        // Who cannot put it in its place uses it where it is.
-        let _ = file.persist(beside);
+        put_in_place(file, beside);
     }
     Some(written)
 }
@@ -101,12 +101,6 @@ fn beside(trace: &Path) -> PathBuf {
     let mut name = trace.as_os_str().to_owned();
     name.push(".index");
     name.into()
-}
-
-/// A new file in the same folder, where there may be one.
-pub(in crate::replay) fn new_beside(path: &Path) -> Option<NamedTempFile> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    NamedTempFile::new_in(folder).ok()
 }
 
 /// A number that changes with a file, with as much of it as is looked at.
