@@ -230,7 +230,7 @@ impl Checker {
     }
 
     /// Checks one answer; gives a place to speak of it by.
-    fn answer(&mut self, answer: &AnswerRule, kind: Kind) -> Span {
+    pub(super) fn answer(&mut self, answer: &AnswerRule, kind: Kind) -> Span {
         let bodies = bodies(answer);
         let place = place_of(answer).unwrap_or(Span::START);
         for (name, at) in &bodies {
@@ -289,39 +289,6 @@ impl Checker {
         }
         self.in_turn(answer, place, kind);
         place
-    }
-
-    /// What is given one after the other: the rule says when, and each of them what.
-    fn in_turn(&mut self, rule: &AnswerRule, place: Span, kind: Kind) {
-        if rule.in_turn.is_empty() {
-            return;
-        }
-        let own = [
-            ("an answer", bodies(rule).first().map(|(_, at)| *at)),
-            ("`choose`", (!rule.choose.is_empty()).then_some(place)),
-            ("`steps`", rule.steps.first().map(|step| step.at)),
-            ("`delay`", rule.delay.map(|_| place)),
-            ("`times`", rule.times.as_ref().map(|times| times.at)),
-            ("`task`", rule.task.as_ref().map(|_| place)),
-            ("`fault`", rule.fault.as_ref().map(|fault| fault.at)),
-            ("`is_error`", rule.is_error.map(|_| place)),
-            ("`meta`", rule.meta.as_ref().map(|_| place)),
-        ];
-        for (what, at) in own.into_iter().filter_map(|(what, at)| Some((what, at?))) {
-            self.advise(at, format!("{what} beside `in_turn`"), "put it into the answers that it is for");
-        }
-        for answer in &rule.in_turn {
-            let place = self.answer(answer, kind);
-            let wanted = [
-                ("`when`", answer.when.is_some()),
-                ("`given`", answer.given.is_some()),
-                ("`in_turn`", !answer.in_turn.is_empty()),
-            ];
-            for (what, _) in wanted.into_iter().filter(|(_, given)| *given) {
-                let hint = "put it beside `in_turn`, or make it a rule of its own";
-                self.advise(place, format!("{what} in `in_turn`"), hint);
-            }
-        }
     }
 
     fn step(&mut self, step: &Located<Step>) {
@@ -407,7 +374,7 @@ impl Checker {
 }
 
 /// What an answer says, by the name of its key, and where.
-fn bodies(answer: &AnswerRule) -> Vec<(&'static str, Span)> {
+pub(super) fn bodies(answer: &AnswerRule) -> Vec<(&'static str, Span)> {
     let all = [
         ("text", answer.text.as_ref().map(|it| it.at)),
         ("content", answer.content.as_ref().map(|it| it.at)),
@@ -436,7 +403,7 @@ fn place_of(answer: &AnswerRule) -> Option<Span> {
 
 /// What is answered for.
 #[derive(Clone, Copy)]
-enum Kind {
+pub(super) enum Kind {
     Tool,
     Prompt,
     Resource,

@@ -3,5 +3,6 @@
 mod arguments;
 mod checker;
 mod content;
+mod in_turn;
 
 pub(crate) use checker::{About, Inner, check};
