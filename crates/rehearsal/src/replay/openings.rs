@@ -152,6 +152,9 @@ pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Poole
     if let Some(opening) = pooled {
         return Ok(Pooled { opening, refused: Refused::default() });
     }
+    if refused.by(Era::Modern).is_some() && is_entered(tape, selected)? {
+        refused = Refused::default();
+    }
     if selected.is_some() {
         let mut chosen = Vec::new();
         for session in (0..tape.index.sessions()).filter(|session| is_selected(selected, *session)) {
@@ -169,6 +172,18 @@ pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Poole
     let facts = if tape.index.sessions() == 0 { None } else { Some(tape.facts(0)?) };
     let server_info = facts.map(|facts| facts.server_info.clone()).unwrap_or_default();
     Ok(Pooled { opening: Opening::inferred(&server_info, used), refused })
+}
+
+/// Whether somebody was served all the same: since 2026-07-28 nobody needs to be let in.
+fn is_entered(tape: &Tape, selected: Option<&[bool]>) -> io::Result<bool> {
+    for number in (0..tape.index.exchanges()).take(LOOKED_AT as usize) {
+        let exchange = tape.index.exchange(number)?;
+        let is_modern = exchange.revision().is_some_and(|revision| revision.era() == Era::Modern);
+        if is_modern && exchange.flags.counts() && is_selected(selected, exchange.session) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What can be told of a server whose handshake was not recorded, from what it was asked.

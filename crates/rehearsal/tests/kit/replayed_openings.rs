@@ -29,6 +29,11 @@ const DISCOVER: &str = r#"
 > {"id":0,"method":"server/discover","params":{META}}
 "#;
 
+/// What is said where the server of a recording has said nothing about itself.
+fn unnamed() -> String {
+    HANDSHAKE.replace(r#""name":"s","version":"1"}}}"#, r#""name":"recorded","version":"0"}}}"#)
+}
+
 async fn hears(recorded: &[&str], transcript: &[&str]) {
     let replay = replay(&[session("a", &recorded.concat())], Options::default());
     // Each client hears it anew.
@@ -44,9 +49,8 @@ async fn what_was_said_before_the_handshake_is_said_after_it() {
 
 #[tokio::test]
 async fn what_was_said_before_the_first_call_is_said_before_its_answer() {
-    let unnamed = HANDSHAKE.replace(r#""name":"s","version":"1"}}}"#, r#""name":"recorded","version":"0"}}}"#);
     let (call, answer) = CALL.split_at(CALL.find('<').unwrap());
-    hears(&[SAID, CALL], &[&unnamed, call, SAID, answer]).await;
+    hears(&[SAID, CALL], &[&unnamed(), call, SAID, answer]).await;
 }
 
 #[tokio::test]
@@ -61,6 +65,12 @@ async fn a_server_that_refused_every_client_refuses_again() {
 #[tokio::test]
 async fn a_server_that_refused_a_client_once_lets_others_in() {
     hears(&[REFUSED, HANDSHAKE, CALL], &[HANDSHAKE, CALL]).await;
+    // Since 2026-07-28 nobody needs to be let in.
+    let modern = r#"
+    > {"id":1,"method":"tools/call","params":{"name":"dig",META}}
+    < {"id":1,"result":{"resultType":"complete","content":[]}}
+    "#;
+    hears(&[REFUSED, modern], &[&unnamed(), CALL]).await;
 }
 
 #[tokio::test]
