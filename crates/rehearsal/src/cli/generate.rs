@@ -16,7 +16,7 @@ use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::output::to_stdout;
-use super::trace::{Reading, input, plain};
+use super::trace::{Reading, input, is_written_into, plain};
 
 /// Turn a recording into an editable mock, or into the code of a server
 #[derive(Args, Debug)]
@@ -236,6 +236,9 @@ enum Target {
 /// Writes a file in one step.
 pub(super) fn put(path: &Path, text: &str) -> Result<(), GenerateError> {
     let unwritable = |cause| GenerateError::Unwritable { path: path.to_owned(), cause: plain(cause) };
+    if is_written_into(path) {
+        return fs::write(path, text).map_err(unwritable);
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = NamedTempFile::new_in(folder).map_err(unwritable)?;
     file.write_all(text.as_bytes()).map_err(unwritable)?;

@@ -143,3 +143,21 @@ fn a_long_session_is_never_in_memory_whatever_it_becomes() {
         assert!(peak < 100 << 10, "{format}: {peak} kB");
     }
 }
+
+#[test]
+fn a_pipe_is_written_into_and_stays_one() {
+    let stage = Stage::new().file("python.jsonl", &fixture("python.jsonl"));
+    let through =
+        |verb: &str| format!("mkfifo pipe; cat pipe > read & {verb}; wait; test -p pipe && wc -l < read; rm pipe");
+    rehearse!(stage, &through("rehearse trace convert python.jsonl pipe"), @"
+    exit: 0
+    ----- stdout -----
+    2
+    ");
+    rehearse!(stage, &through("rehearse generate python.jsonl --as mock -o pipe --force 2> said; grep -c wrote said"), @"
+    exit: 0
+    ----- stdout -----
+    1
+    30
+    ");
+}

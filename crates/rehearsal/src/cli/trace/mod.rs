@@ -22,6 +22,6 @@ mod stats;
 mod verb;
 
 pub(super) use error::{FORWARD, TraceError};
-pub(super) use output::{Writing, plain};
+pub(super) use output::{Writing, is_written_into, plain};
 pub(super) use reading::{Reading, input, put_back};
 pub(super) use verb::Trace;

@@ -46,6 +46,7 @@ impl Writing {
         let begun = || -> io::Result<Writing> {
             let (out, file): (Box<dyn Write>, _) = match path {
                 None => (Box::new(io::stdout().lock()), None),
+                Some(path) if is_written_into(path) => (Box::new(File::options().write(true).open(path)?), None),
                 Some(path) => {
                     let real = real(path);
                     let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -82,6 +83,11 @@ impl Writing {
         };
         finished().map_err(|error| failure(path.as_deref(), error))
     }
+}
+
+/// Whether this is there and no file, such as a device or a pipe: nothing can take its place.
+pub(in crate::cli) fn is_written_into(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir())
 }
 
 /// The file that a link leads to: it gets what is written, and the link stays.
