@@ -32,9 +32,12 @@ impl Batches {
     /// What is to be said now that this is: itself where it belongs to no batch, the whole batch where it was the last of
     /// it, and nothing where it has to wait for others.
     pub(super) fn put(&self, message: Message) -> Option<Message> {
+        let mut open = self.open();
+        if open.is_empty() {
+            return Some(message);
+        }
         let Body::Response(response) = message.body() else { return Some(message) };
         let Some(id) = response.id.clone() else { return Some(message) };
-        let mut open = self.open();
         let waits = |batch: &mut Batch| batch.0.iter().position(|(other, answer)| *other == id && answer.is_none());
         let Some((at, place)) = open.iter_mut().enumerate().find_map(|(at, batch)| Some((at, waits(batch)?))) else {
             return Some(message);
