@@ -153,7 +153,8 @@ pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Poole
         return Ok(Pooled { opening, refused: Refused::default() });
     }
     if refused.by(Era::Modern).is_some() && is_entered(tape, selected)? {
-        refused = Refused::default();
+        // Whoever went on without `server/discover` heard that there is none.
+        refused.initialize = None;
     }
     if selected.is_some() {
         let mut chosen = Vec::new();

@@ -71,6 +71,25 @@ async fn a_server_that_refused_a_client_once_lets_others_in() {
     < {"id":1,"result":{"resultType":"complete","content":[]}}
     "#;
     hears(&[REFUSED, modern], &[&unnamed(), CALL]).await;
+    let unknown = r#"< {"id":0,"error":{"code":-32601,"message":"what?"}}"#;
+    hears(&[DISCOVER, unknown, modern], &[DISCOVER, unknown, modern]).await;
+    hears(&[DISCOVER, unknown, modern], &[&unnamed(), CALL]).await;
+}
+
+#[tokio::test]
+async fn whoever_asks_for_the_recorded_version_is_given_the_one_that_was_chosen() {
+    let wants = |version: &str| HANDSHAKE.replacen("2025-11-25", version, 1);
+    let older = wants("2025-11-25").replacen(
+        r#""result":{"protocolVersion":"2025-11-25""#,
+        r#""result":{"protocolVersion":"2024-11-05""#,
+        1,
+    );
+    hears(&[&older, CALL], &[&older, CALL]).await;
+    // A version that nobody knows is answered as it was, too.
+    let unknown = older.replacen("2025-11-25", "2031-01-01", 1);
+    hears(&[&unknown, CALL], &[&unknown, CALL]).await;
+    // Whoever asks for another one gets it.
+    hears(&[&older, CALL], &[&HANDSHAKE.replace("2025-11-25", "2025-06-18"), CALL]).await;
 }
 
 #[tokio::test]

@@ -27,6 +27,8 @@ pub struct Opening {
     discovered: Map<String, Value>,
     /// The version in which all this was said, with the capabilities as they were declared then.
     said_in: Option<(Revision, Map<String, Value>)>,
+    /// The version that the client had asked for.
+    wanted: Option<String>,
 }
 
 impl Opening {
@@ -61,7 +63,10 @@ impl Opening {
         };
         let said_in = revision.map(|revision| (revision, capabilities.clone()));
         declare_tasks(&mut capabilities);
-        Some(Opening { info: info.unwrap_or_else(unnamed).into(), capabilities, more: said, discovered, said_in })
+        let params = call.request.message.as_request().and_then(|request| request.params.as_ref()?.value().ok());
+        let wanted = params.and_then(|params| Some(params.get("protocolVersion")?.as_str()?.to_owned()));
+        let info = info.unwrap_or_else(unnamed).into();
+        Some(Opening { info, capabilities, more: said, discovered, said_in, wanted })
     }
 
     /// Adds what another server of the same recording could do.
@@ -89,12 +94,16 @@ impl Opening {
             };
             capabilities.insert(capability.to_owned(), json!({}));
         }
-        Opening { info: info.into(), capabilities, more: Map::new(), discovered: Map::new(), said_in: None }
+        let (more, discovered) = Default::default();
+        Opening { info: info.into(), capabilities, more, discovered, said_in: None, wanted: None }
     }
 
     /// `initialize`: settles the version, and remembers what the client can do.
     pub fn initialize(&self, asked: &Asked, memory: &mut Memory) -> Result<Reply, ErrorReply> {
-        let spoken = shake_hands(asked, memory, &Revision::ALL)?;
+        let spoken = match self.settled(asked) {
+            Some(settled) => shake_hands(asked, memory, &[settled])?,
+            None => shake_hands(asked, memory, &Revision::ALL)?,
+        };
         let mut result = json!({
             "protocolVersion": spoken.as_str(),
             "capabilities": shape::capabilities(&self.capabilities, spoken),
@@ -139,6 +148,13 @@ impl Opening {
     /// them as they were, whatever the version says.
     fn said_in(&self, revision: Revision) -> Option<&Map<String, Value>> {
         self.said_in.as_ref().filter(|(said_in, _)| *said_in == revision).map(|(_, declared)| declared)
+    }
+
+    /// The version that the server chose when a client asked as this one does, which need not be the one that was asked for.
+    fn settled(&self, asked: &Asked) -> Option<Revision> {
+        let wanted = asked.params.get("protocolVersion").and_then(Value::as_str)?;
+        let (settled, _) = self.said_in.as_ref().filter(|_| self.wanted.as_deref() == Some(wanted))?;
+        Some(*settled)
     }
 
     fn rest(&self, result: &mut Value) {
