@@ -16,7 +16,7 @@ pub fn adapted(reply: &Reply, method: &Method, from: Option<Revision>, to: Revis
         return reply.clone();
     }
     match reply {
-        Reply::Error(error) => Reply::Error(refused(error, method, to)),
+        Reply::Error(error) => Reply::Error(refused(error, method, from, to)),
         Reply::Result(raw) => match raw.exact() {
             Ok(Value::Object(object)) => {
                 let result = completed(object, method.as_str(), from, to, info);
@@ -40,11 +40,12 @@ pub fn adapted_notification(method: &Method, mut params: Value, from: Option<Rev
 
 /// An error with the code that a version has for it: a resource that is not there is another one since 2026-07-28, and
 /// what the version has no code for is just an error.
-fn refused(error: &ErrorReply, method: &Method, to: Revision) -> ErrorReply {
+fn refused(error: &ErrorReply, method: &Method, from: Option<Revision>, to: Revision) -> ErrorReply {
+    let other_era = from.is_none_or(|from| from.era() != to.era());
     let names_uri = || error.data.as_ref().is_some_and(|data| data.field("uri").is_some());
     let is_about_one = || method.as_str().starts_with("resources/") && names_uri();
     let is_missing = error.code == code::RESOURCE_NOT_FOUND || error.code == code::INVALID_PARAMS && is_about_one();
-    let code = match (is_missing, has_code(error.code, to)) {
+    let code = match (is_missing && other_era, has_code(error.code, to)) {
         (true, _) => to.resource_not_found(),
         (false, true) => error.code,
         (false, false) => code::INTERNAL_ERROR,

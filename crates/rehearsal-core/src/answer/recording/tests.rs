@@ -266,8 +266,13 @@ fn an_answer_is_said_in_the_version_of_the_client() {
     let old = Reply::Result(crate::json::RawJson::from_value(&json!({"tools": []})));
     let new = value(&adapted(&old, &Method::TOOLS_LIST, Some(Revision::V2024_11_05), Revision::V2026_07_28, &info));
     assert_eq!((&new["resultType"], &new["cacheScope"]), (&json!("complete"), &json!("private")));
-    let missing = Reply::Error(crate::message::ErrorReply::new(-32002, "no").with_data(&json!({"uri": "a:b"})));
-    let code = |from, to| value(&adapted(&missing, &Method::RESOURCES_READ, Some(from), to, &info))["code"].clone();
-    assert_eq!(code(Revision::V2025_11_25, Revision::V2026_07_28), -32602);
-    assert_eq!(code(Revision::V2025_11_25, Revision::V2025_06_18), -32002);
+    let code = |code, from, to| {
+        let missing = Reply::Error(crate::message::ErrorReply::new(code, "no").with_data(&json!({"uri": "a:b"})));
+        value(&adapted(&missing, &Method::RESOURCES_READ, Some(from), to, &info))["code"].clone()
+    };
+    assert_eq!(code(-32002, Revision::V2025_11_25, Revision::V2026_07_28), -32602);
+    assert_eq!(code(-32602, Revision::V2026_07_28, Revision::V2025_06_18), -32002);
+    // A server that has another code than its version stays with it.
+    assert_eq!(code(-32002, Revision::V2025_11_25, Revision::V2025_06_18), -32002);
+    assert_eq!(code(-32602, Revision::V2025_11_25, Revision::V2025_06_18), -32602);
 }
