@@ -10,7 +10,7 @@ use super::{Asked, Terms};
 use crate::json::RawJson;
 use crate::matcher::Schema;
 use crate::message::{ErrorReply, Message, Method, RequestId};
-use crate::protocol::{Era, Revision, code};
+use crate::protocol::{Era, Revision, code, meta};
 use crate::script::Span;
 use crate::script::mock::{Ask, Elicitation, Sampling};
 use crate::shape::{forget_unknown, may_be_said};
@@ -27,10 +27,21 @@ pub struct Question {
 }
 
 impl Question {
-    /// The entry of `inputRequests`.
+    /// The entry of `inputRequests`. Nobody tells how far its answer is, so it has no progress token.
     pub(super) fn input_request(&self) -> Value {
-        let params = if self.params.is_null() { json!({}) } else { self.params.clone() };
-        json!({"method": self.method.as_str(), "params": params})
+        let mut request = json!({"method": self.method.as_str()});
+        let mut params = self.params.clone();
+        if let Some(fields) = params.as_object_mut() {
+            let meta = fields.get_mut("_meta").and_then(Value::as_object_mut);
+            let token = meta.and_then(|meta| meta.shift_remove(meta::PROGRESS_TOKEN).map(|_| meta.is_empty()));
+            if token == Some(true) {
+                fields.shift_remove("_meta");
+            }
+        }
+        if !params.is_null() {
+            request["params"] = params;
+        }
+        request
     }
 
     /// The questions that `inputRequests` has.
@@ -38,17 +49,22 @@ impl Question {
         let requests = requests.and_then(Value::as_object).into_iter().flatten();
         let question = |(name, request): (&String, &Value)| {
             let method = request.get("method").and_then(Value::as_str)?.into();
-            let params = request.get("params").cloned().unwrap_or_else(|| json!({}));
+            let params = request.get("params").cloned().unwrap_or_default();
             Some(Question { name: name.clone(), method, params })
         };
         requests.filter_map(question).collect()
     }
 
-    /// The request before 2026-07-28, with this in `_meta` beside what is there.
-    pub fn request(&self, id: RequestId, meta: Option<&Value>) -> Message {
+    /// The request before 2026-07-28, with this in `_meta` beside what is there. Where it once had a progress token, its id is
+    /// the new one.
+    pub fn request(&self, id: RequestId, more: Option<&Value>) -> Message {
         let mut params = self.params.clone();
-        if let Some(meta) = meta {
-            params["_meta"] = meta.clone();
+        for (key, value) in more.and_then(Value::as_object).into_iter().flatten() {
+            params["_meta"][key] = value.clone();
+        }
+        let token = params.get_mut("_meta").and_then(|meta| meta.get_mut(meta::PROGRESS_TOKEN));
+        if let Some(token) = token {
+            *token = json!(id);
         }
         let params = (!params.is_null()).then_some(params);
         Message::request(id, self.method.clone(), params.as_ref()).expect("a JSON value can always be written")
@@ -101,7 +117,7 @@ impl Question {
             self.params["elicitationId"] = self.name.as_str().into();
         }
         if self.params.is_object() {
-            let mut asked = self.input_request();
+            let mut asked = json!({"method": self.method.as_str(), "params": self.params});
             forget_unknown("InputRequest", &mut asked, terms.revision);
             self.params = asked["params"].take();
         }

@@ -1,4 +1,4 @@
-//! Rounds of `input_required` that the recorded client never came back to.
+//! What the server asked on the way: by requests, and in rounds of `input_required`, some of which nobody came back to.
 
 use rehearsal::client::{Answers, Protocol};
 use rehearsal::core::protocol::Revision;
@@ -9,7 +9,7 @@ use rehearsal::verify::Verification;
 use serde_json::{Value, json};
 
 use crate::replays::client;
-use crate::transcript::{journal, replay, session};
+use crate::transcript::{Peer, journal, replay, session};
 
 /// Two rounds, and then no more.
 const ABANDONED: &str = r#"
@@ -90,4 +90,45 @@ async fn verify_stops_where_the_recorded_client_did() {
         .replace(r#""resultType":"input_required","requestState":"1""#, r#""resultType":"complete","content":[]"#);
     let [(verdict, _)] = &verified(ONLY_STATE, &answers, Protocol::Auto).await[..] else { panic!("one case") };
     assert_eq!(*verdict, Verdict::Failed);
+}
+
+/// Asked as servers of the official TypeScript SDK ask.
+const ASKS: &str = r#"
+> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}
+< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
+> {"id":1,"method":"tools/call","params":{"name":"look"}}
+< {"id":ID,"method":"roots/list","params":{"_meta":{"progressToken":ID}}}
+> {"id":ID,"result":{"roots":[]}}
+< {"id":1,"result":{"content":[]}}
+"#;
+
+#[tokio::test]
+async fn the_token_of_a_question_is_that_of_this_conversation() {
+    let replay = replay(&[session("a", &ASKS.replace("ID", "0"))], Options::default());
+    Peer::of(&replay).play(&ASKS.replace("ID", "1")).await;
+}
+
+#[tokio::test]
+async fn a_question_without_params_is_asked_without_them() {
+    let asks = r#"
+    > {"id":1,"method":"tools/call","params":{"name":"look",META}}
+    < {"id":1,"result":{"resultType":"input_required","requestState":"1","inputRequests":{"roots":{"method":"roots/list"}}}}
+    > {"id":2,"method":"tools/call","params":{"name":"look","requestState":"1","inputResponses":{"roots":{"roots":[]}},META}}
+    < {"id":2,"result":{"resultType":"complete","content":[]}}
+    "#;
+    for (recorded, name) in [(asks, "roots"), (&ASKS.replace("ID", "0"), "question-1")] {
+        let replay = replay(&[session("a", recorded)], Options::default());
+        let mut peer = Peer::of(&replay);
+        let capable = json!({"_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {"roots": {}},
+        }, "name": "look"});
+        peer.say(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": capable})).await;
+        let heard: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
+        let mut expected = json!({"method": "roots/list"});
+        if name == "question-1" {
+            expected["params"] = json!({});
+        }
+        assert_eq!(heard["result"]["inputRequests"], json!({name: expected}));
+    }
 }

@@ -244,11 +244,7 @@ impl Writing {
         self.asked += 1;
         let method = call.request.message.method().cloned().unwrap_or(Method::PING);
         let params = call.request.message.params().and_then(|params| params.exact().ok());
-        let mut params = params.filter(Value::is_object).unwrap_or_default();
-        // A progress token is good for one conversation only.
-        if let Some(meta) = params.get_mut("_meta").and_then(Value::as_object_mut) {
-            meta.shift_remove(crate::protocol::meta::PROGRESS_TOKEN);
-        }
+        let params = params.filter(Value::is_object).unwrap_or_default();
         let name = format!("question-{}", self.asked);
         if let Some(request) = call.request.message.as_request() {
             self.named.push((request.id.to_string(), name.clone()));
