@@ -18,7 +18,7 @@ use tokio::sync::OnceCell;
 use super::answers::Answers;
 use super::conversation::Tap;
 use super::error::ClientError;
-use super::handshake;
+use super::handshake::{self, Opening};
 use super::session::Client;
 use super::target::{Endpoint, HttpTransport, Protocol, Target};
 use crate::config::{ServerEntry, read_config};
@@ -36,6 +36,7 @@ pub struct ClientBuilder {
     pub(super) capabilities: Option<Value>,
     pub(super) client_info: Value,
     pub(super) tap: Option<Tap>,
+    pub(super) opening: Opening,
     /// How long a server may be silent before it is taken for one that does not know `server/discover`.
     pub(super) probe: Duration,
 }
@@ -116,6 +117,7 @@ impl ClientBuilder {
             capabilities: None,
             client_info: serde_json::json!({"name": "rehearsal", "version": env!("CARGO_PKG_VERSION")}),
             tap: None,
+            opening: Opening::default(),
             probe: Duration::from_secs(2),
         }
     }
@@ -257,6 +259,11 @@ impl ClientBuilder {
     /// Who the client says it is.
     pub fn client_info(self, name: &str, version: &str) -> ClientBuilder {
         ClientBuilder { client_info: serde_json::json!({"name": name, "version": version}), ..self }
+    }
+
+    /// Begins like a conversation that was had before.
+    pub(crate) fn opening(self, opening: Opening) -> ClientBuilder {
+        ClientBuilder { opening, ..self }
     }
 
     /// Sees every message that passes, in both directions.

@@ -6,7 +6,7 @@
 //!              └─ any other answer, or silence ──► initialize ── 400/404/405 over HTTP ──► HTTP+SSE
 //! ```
 //!
-//! 401, 403 and 5xx say nothing about the era.
+//! 401, 403 and 5xx say nothing about the era. Whoever repeats a conversation says with an [`Opening`] how it begins.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +22,7 @@ use tokio::task::JoinHandle;
 use super::builder::ClientBuilder;
 use super::conversation::{Answered, Ask, Conversation};
 use super::error::ClientError;
+use super::response::Response;
 use super::running::{GiveUp, Running};
 use super::session::{Client, Negotiated};
 use super::target::Protocol;
@@ -32,9 +33,20 @@ struct Handshake<'a> {
     capabilities: Value,
 }
 
+/// How a conversation begins that was had before.
+#[derive(Debug, Default)]
+pub(crate) struct Opening {
+    /// Requests that are sent before anything else, as they are and whatever comes of them.
+    pub(crate) first: Vec<(Method, Value)>,
+    /// The version that is taken for granted then; without one, it is agreed on as usual.
+    pub(crate) assumed: Option<Revision>,
+}
+
 /// A conversation that has begun, and the task that reads it; dropping it ends both.
 pub(super) struct Begun {
     pub(super) conversation: Arc<Conversation>,
+    /// What came of the requests that were sent first.
+    pub(super) first: Vec<Result<Response, ClientError>>,
     reading: JoinHandle<()>,
 }
 
@@ -51,15 +63,16 @@ impl Drop for Begun {
 pub(super) async fn connect(builder: ClientBuilder) -> Result<Client, ClientError> {
     let capabilities = builder.capabilities.clone().unwrap_or_else(|| builder.answers.capabilities());
     let handshake = Handshake { builder: &builder, capabilities };
-    let (begun, negotiated) = match builder.protocol {
-        Protocol::Modern => {
+    let (begun, negotiated) = match (builder.opening.assumed, builder.protocol) {
+        (Some(revision), _) => (handshake.begin(false).await?, Negotiated::assumed(revision)),
+        (None, Protocol::Modern) => {
             let begun = handshake.begin(false).await?;
             let discovered = handshake.discover(&begun).await?;
             let negotiated = modern(&discovered)?;
             (begun, negotiated)
         }
-        Protocol::Legacy(revision) => handshake.legacy(revision).await?,
-        Protocol::Auto => handshake.auto().await?,
+        (None, Protocol::Legacy(revision)) => handshake.legacy(revision).await?,
+        (None, Protocol::Auto) => handshake.auto().await?,
     };
     let Handshake { capabilities, .. } = handshake;
     let ClientBuilder { timeout, answers, client_info, .. } = builder;
@@ -71,7 +84,17 @@ impl Handshake<'_> {
         let connection = self.builder.target.open(sse, self.builder.timeout).await?;
         let (answers, tap) = (self.builder.answers.clone(), self.builder.tap.clone());
         let (conversation, reading) = Conversation::start(connection, answers, tap);
-        Ok(Begun { conversation, reading })
+        let mut begun = Begun { conversation, first: Vec::new(), reading };
+        let Opening { first, assumed } = &self.builder.opening;
+        for (method, params) in first {
+            let answered = self.ask(&begun, method.clone(), params, self.builder.timeout).answered().await;
+            match answered {
+                // Nobody else will find out that the server cannot be reached.
+                Err(error) if assumed.is_some() || !is_no(&error) => return Err(error),
+                answered => begun.first.push(answered.map(Response::new)),
+            }
+        }
+        Ok(begun)
     }
 
     /// The era by its probe, then as that era does it.
@@ -187,7 +210,7 @@ impl Handshake<'_> {
             None => return Err(ClientError::TimedOut { method, after, evidence: begun.conversation.evidence() }),
         }
         let server_info = result.get("serverInfo").cloned().unwrap_or_default();
-        Ok(Negotiated::new(revision, server_info, &result))
+        Ok(Negotiated::new(revision, server_info, &result, answer.exchange.reply()))
     }
 
     fn ask(&self, begun: &Begun, method: Method, params: &Value, limit: Duration) -> Running {
@@ -229,11 +252,7 @@ fn era(answer: Result<Answered, ClientError>) -> Verdict {
     let answered = match answer {
         Ok(answered) => answered,
         Err(error @ ClientError::ServerGone { .. }) => return Verdict::Died(error),
-        // 4xx without a message is how servers of the first era refuse what they do not know.
-        Err(ClientError::Refused { status: 400 | 404 | 405 | 406 | 415 | 422, .. }) => {
-            return Verdict::Legacy;
-        }
-        Err(ClientError::Garbled { .. } | ClientError::TimedOut { .. }) => return Verdict::Legacy,
+        Err(error) if is_no(&error) => return Verdict::Legacy,
         Err(error) => return Verdict::Failed(error),
     };
     match answered.exchange.reply() {
@@ -258,8 +277,18 @@ fn era(answer: Result<Answered, ClientError>) -> Verdict {
     }
 }
 
+/// Whether a server that is there does not know what it was asked.
+fn is_no(error: &ClientError) -> bool {
+    match error {
+        // 4xx without a message is how servers of the first era refuse what they do not know.
+        ClientError::Refused { status, .. } => matches!(status, 400 | 404 | 405 | 406 | 415 | 422),
+        ClientError::Garbled { .. } | ClientError::TimedOut { .. } => true,
+        _ => false,
+    }
+}
+
 /// Whether this is what `server/discover` gives, whatever is in it.
-fn is_discovery(result: &RawJson) -> bool {
+pub(crate) fn is_discovery(result: &RawJson) -> bool {
     result.value().is_ok_and(|result| result.get("supportedVersions").is_some_and(Value::is_array))
 }
 
@@ -276,7 +305,7 @@ fn modern(discovered: &Answered) -> Result<Negotiated, ClientError> {
     let in_meta = result.get("_meta").and_then(|meta| meta.get(meta::SERVER_INFO));
     // Early drafts had it in the body, and some servers still do.
     let server_info = in_meta.or_else(|| result.get("serverInfo")).cloned().unwrap_or_default();
-    Ok(Negotiated::new(Revision::LATEST_MODERN, server_info, &result))
+    Ok(Negotiated::new(Revision::LATEST_MODERN, server_info, &result, discovered.exchange.reply()))
 }
 
 /// What a server speaks that refuses the version it was asked in.

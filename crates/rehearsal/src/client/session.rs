@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rehearsal_core::exchange::{Channel, Side};
-use rehearsal_core::message::{Message, Method};
+use rehearsal_core::message::{Message, Method, Reply};
 use rehearsal_core::protocol::{Era, Revision, meta};
 use rehearsal_wire::{SendError, Stopped};
 use serde::Serialize;
@@ -36,6 +36,8 @@ pub struct Client {
 pub(super) struct Inner {
     pub(super) conversation: Arc<Conversation>,
     _begun: Begun,
+    /// What came of the requests that were sent first.
+    first: Mutex<Vec<Result<Response, ClientError>>>,
     pub(super) negotiated: Negotiated,
     pub(super) timeout: Duration,
     pub(super) answers: Answers,
@@ -56,22 +58,30 @@ pub(super) struct Negotiated {
     server_info: Value,
     capabilities: Value,
     instructions: Option<String>,
+    /// The answer in which all that was said.
+    said: Option<Reply>,
 }
 
 impl Negotiated {
-    pub(super) fn new(revision: Revision, server_info: Value, result: &Value) -> Negotiated {
+    pub(super) fn new(revision: Revision, server_info: Value, result: &Value, said: Option<&Reply>) -> Negotiated {
         Negotiated {
             revision,
             server_info,
+            said: said.cloned(),
             capabilities: result.get("capabilities").cloned().unwrap_or_default(),
             instructions: result.get("instructions").and_then(Value::as_str).map(str::to_owned),
         }
+    }
+
+    /// What is taken for granted.
+    pub(super) fn assumed(revision: Revision) -> Negotiated {
+        Negotiated::new(revision, Value::Null, &Value::Null, None)
     }
 }
 
 impl Client {
     pub(super) fn new(
-        begun: Begun,
+        mut begun: Begun,
         negotiated: Negotiated,
         timeout: Duration,
         answers: Answers,
@@ -91,6 +101,7 @@ impl Client {
         let (schemas, log_level, subscriptions) = Default::default();
         let inner = Inner {
             conversation: begun.conversation.clone(),
+            first: Mutex::new(std::mem::take(&mut begun.first)),
             _begun: begun,
             negotiated,
             timeout,
@@ -122,6 +133,16 @@ impl Client {
     /// How the server wants to be used.
     pub fn instructions(&self) -> Option<&str> {
         self.inner.negotiated.instructions.as_deref()
+    }
+
+    /// The answer to `server/discover` or `initialize` by which the version was agreed on; `None` where it was taken for granted.
+    pub(crate) fn introduction(&self) -> Option<&Reply> {
+        self.inner.negotiated.said.as_ref()
+    }
+
+    /// Takes what came of the requests that the conversation began with, in their order.
+    pub(crate) fn take_first(&self) -> Vec<Result<Response, ClientError>> {
+        std::mem::take(&mut *self.inner.first.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Any request; valid in the agreed version as far as the envelope goes.

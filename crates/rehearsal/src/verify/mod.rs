@@ -12,8 +12,10 @@
 //! the same time may differ from run to run, and a comparison that fails now and then is worth nothing.
 
 mod drift;
+mod introduction;
 mod listed;
 mod noise;
+mod opening;
 mod passed_over;
 mod plan;
 mod questions;

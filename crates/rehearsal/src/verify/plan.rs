@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Body, Message, Method, Reply};
-use rehearsal_core::protocol::{Revision, meta};
 use rehearsal_core::redact::has_pseudonym;
 use rehearsal_core::trace::{Call, Inside, Likeness, Moment, Placed, RequestKey, subject};
 use serde_json::{Map, Value};
@@ -49,10 +48,6 @@ pub(super) enum Step {
 /// What of a session is still to come together: rounds of questions, and pages of lists.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    /// The version that was spoken.
-    pub(super) revision: Option<Revision>,
-    /// What the client had declared.
-    pub(super) capabilities: Option<Value>,
     rounds: HashMap<(RequestKey, Option<String>), Vec<Round>>,
     pages: HashMap<Method, Vec<Call>>,
     /// What was asked after the first request of rounds that are not over yet.
@@ -112,11 +107,6 @@ impl Plan {
 
     fn step(&mut self, call: Call, inside: &[Inside]) -> Option<Step> {
         let method = call.request.message.method()?.clone();
-        // A probe for 2026-07-28 that was refused says nothing about the conversation that followed.
-        if method == Method::DISCOVER && !matches!(reply(&call), Some(Reply::Result(_))) {
-            return None;
-        }
-        self.learn(&method, &call);
         let skipped = |call: Call, reason| Some(Step::Skipped { call: Box::new(call), reason });
         let Some(reply) = reply(&call) else {
             return skipped(call, "it was never answered in a way that could be understood");
@@ -209,27 +199,6 @@ impl Plan {
         }
         pages.push(call);
         if goes_on { None } else { Some(Step::List { method, pages: std::mem::take(pages) }) }
-    }
-
-    fn learn(&mut self, method: &Method, call: &Call) {
-        let params = call.request.message.params();
-        let about = params.and_then(|params| params.field("_meta"));
-        let version = about.as_ref().and_then(|about| about.field(meta::PROTOCOL_VERSION));
-        if *method == Method::INITIALIZE {
-            let agreed = match reply(call) {
-                Some(Reply::Result(result)) => result.field("protocolVersion").and_then(|version| version.text()),
-                Some(Reply::Error(_)) | None => None,
-            };
-            self.revision = agreed.and_then(|version| version.parse().ok()).or(self.revision);
-            let declared = params.and_then(|params| params.field("capabilities"));
-            self.capabilities = declared.and_then(|declared| declared.exact().ok()).or(self.capabilities.take());
-        } else if let Some(version) = version.and_then(|version| version.text()) {
-            self.revision = self.revision.or(version.parse().ok());
-            if self.capabilities.is_none() {
-                let declared = about.and_then(|about| about.field(meta::CLIENT_CAPABILITIES));
-                self.capabilities = declared.and_then(|declared| declared.exact().ok());
-            }
-        }
     }
 }
 

@@ -6,8 +6,17 @@ use serde_json::{Map, Value};
 
 use super::plan::{input_requests, reply};
 
+/// Who says in `_meta` which version is spoken, and by whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// Our client, if anybody.
+    Ours,
+    /// The recorded one, if it did.
+    Recorded,
+}
+
 /// Params without what belongs to the recorded conversation, and whether progress is wanted.
-pub(super) fn sendable(params: Value) -> (Value, bool) {
+pub(super) fn sendable(params: Value, claim: Claim) -> (Value, bool) {
     let Value::Object(mut fields) = params else { return (params, false) };
     for key in ["inputResponses", "requestState"] {
         fields.shift_remove(key);
@@ -15,7 +24,8 @@ pub(super) fn sendable(params: Value) -> (Value, bool) {
     let mut wants_progress = false;
     if let Some(Value::Object(about)) = fields.shift_remove("_meta") {
         wants_progress = about.contains_key(meta::PROGRESS_TOKEN);
-        let ours = |key: &str| key == meta::PROGRESS_TOKEN || key.starts_with("io.modelcontextprotocol/");
+        let claimed = |key: &str| claim == Claim::Ours && key.starts_with("io.modelcontextprotocol/");
+        let ours = |key: &str| key == meta::PROGRESS_TOKEN || claimed(key);
         let theirs: Map<String, Value> = about.into_iter().filter(|(key, _)| !ours(key)).collect();
         if !theirs.is_empty() {
             fields.insert("_meta".to_owned(), theirs.into());

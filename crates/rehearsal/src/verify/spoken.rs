@@ -19,6 +19,11 @@ impl Spoken {
         self.recorded.filter(|recorded| *recorded != self.live).map(|recorded| recorded.min(self.live))
     }
 
+    /// Whether nothing is to be left out.
+    pub(super) fn is_same(self) -> bool {
+        self.older().is_none()
+    }
+
     /// An answer without what not both versions know. Servers say what is newer in older versions too, so both answers
     /// have to be shaped, the recorded one and the live one.
     pub(super) fn shaped(self, reply: &Reply, method: &Method) -> Reply {

@@ -1,94 +1,19 @@
-//! What a server says about itself, and what it lists.
+//! What a server lists.
 
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Method, Reply};
-use rehearsal_core::protocol::{Era, meta};
-use rehearsal_core::report::Finding;
 use rehearsal_core::trace::Call;
 use serde_json::{Value, json};
 
-use super::drift::differences;
 use super::listed::Listing;
 use super::plan::reply;
 use super::verification::{Found, Verification, place, reply_of, with_reply};
-use crate::client::{Client, ClientError, Protocol};
+use crate::client::{Client, ClientError};
 
 /// How many pages of a list are asked for.
 const PAGES: usize = 1000;
 
 impl Verification {
-    /// What the server says about itself. Its own version may change, and that of the protocol where another one is asked for.
-    pub(super) fn introduced(&self, call: &Call, client: &Client) -> Found {
-        let Some(Reply::Result(result)) = reply(call) else {
-            return Found::default();
-        };
-        let recorded = result.exact().unwrap_or_default();
-        let is_modern = client.revision().era() == Era::Modern;
-        let was_modern = call.request.message.method() == Some(&Method::DISCOVER);
-        // It was asked for the version that it agreed to when this was recorded.
-        let asked_for_the_same = self.protocol == Protocol::Auto && !is_modern && !was_modern;
-        let mut live = recorded.clone();
-        if let Some(object) = live.as_object_mut() {
-            if asked_for_the_same {
-                object.insert("protocolVersion".to_owned(), client.revision().as_str().into());
-            }
-            // Each era declares other things.
-            if is_modern == was_modern {
-                object.insert("capabilities".to_owned(), client.server_capabilities().clone());
-            }
-            match client.instructions() {
-                Some(instructions) => drop(object.insert("instructions".to_owned(), instructions.into())),
-                None => drop(object.shift_remove("instructions")),
-            }
-            match was_modern {
-                true => drop(object.entry("_meta").or_insert_with(|| json!({}))),
-                false => drop(object.insert("serverInfo".to_owned(), client.server_info().clone())),
-            }
-            if was_modern && let Some(about) = object.get_mut("_meta").and_then(Value::as_object_mut) {
-                about.insert(meta::SERVER_INFO.to_owned(), client.server_info().clone());
-            }
-        }
-        let updated = Reply::Result(RawJson::from_value(&self.passed_over.result(recorded.clone(), live.clone())));
-        let spoken = self.spoken(client.revision());
-        let mut findings = Vec::new();
-        let view = |value: &Value| {
-            let info = if was_modern { &value["_meta"][meta::SERVER_INFO] } else { &value["serverInfo"] };
-            let mut view = match info.is_object() {
-                true => json!({"serverInfo": {"name": info["name"]}}),
-                false => json!({"serverInfo": info}),
-            };
-            if is_modern == was_modern {
-                view["capabilities"] = spoken.known("ServerCapabilities", value["capabilities"].clone());
-            }
-            if asked_for_the_same {
-                view["protocolVersion"] = value["protocolVersion"].clone();
-            }
-            if let Some(instructions) = value.get("instructions") {
-                view["instructions"] = instructions.clone();
-            }
-            view
-        };
-        // Through the same places that are ignored in any other answer.
-        let (mut before, mut after) = (self.viewed(call, view(&recorded)), self.viewed(call, view(&live)));
-        self.secrets.take_out(&mut before, &mut after);
-        findings.extend(differences(&before, &after, None, Some(&place(call))));
-        let version = |value: &Value| match was_modern {
-            true => value["_meta"][meta::SERVER_INFO]["version"].clone(),
-            false => value["serverInfo"]["version"].clone(),
-        };
-        let (before, after) = (version(&recorded), version(&live));
-        if before != after {
-            let note = Finding::note(self.secrets.text(&format!("the server's version was {before} and is {after}")));
-            findings.push(note.at(place(call)));
-        }
-        Found::of(findings, || vec![(call.clone(), updated)])
-    }
-
-    /// A result as the comparison sees it.
-    fn viewed(&self, call: &Call, result: Value) -> Value {
-        self.compare.view(&self.secrets.clean(&with_reply(call, &Reply::Result(RawJson::from_value(&result)))))
-    }
-
     /// All pages of a list, compared element by element.
     pub(super) async fn listed(&self, method: &Method, pages: &[Call], client: &Client) -> Result<Found, ClientError> {
         let (Some(listing), Some(first)) = (Listing::of(method), pages.first()) else {

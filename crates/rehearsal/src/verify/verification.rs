@@ -1,5 +1,6 @@
 //! A recording, sent again.
 
+use std::collections::HashMap;
 use std::time::Instant;
 
 use rehearsal_core::exchange::Side;
@@ -11,15 +12,17 @@ use rehearsal_core::trace::{Call, Compare, Moment};
 use serde_json::{Value, json};
 
 use super::drift::told;
+use super::introduction::Introduced;
 use super::noise::Noise;
+use super::opening::{Opening, Spot};
 use super::passed_over::PassedOver;
 use super::plan::{Plan, Step, any_time, asked_with, called, input_requests, params, reply};
 use super::questions::{self, Questions, Recorded};
 use super::secrets::Secrets;
-use super::sendable::{sendable, unknown};
+use super::sendable::{Claim, sendable, unknown};
 use super::spoken::Spoken;
 use super::updates::Updates;
-use crate::client::{Call as Request, Client, ClientBuilder, ClientError, Protocol};
+use crate::client::{Call as Request, Client, ClientBuilder, ClientError, Protocol, Response};
 
 /// What differs between versions, or from one time to the next.
 const VOLATILE: [&str; 4] = ["$.result.resultType", "$.result.ttlMs", "$.result.cacheScope", "$.result.nextCursor"];
@@ -57,13 +60,26 @@ pub struct Verification {
     report: Report,
     updates: Updates,
     session: usize,
+    opening: Opening,
     plan: Plan,
     questions: Questions,
-    /// Of each session, by its number from 1, what may be asked at any time.
-    foreseen: Vec<Vec<Recorded>>,
+    /// Of each session, by its number from 1.
+    foreseen: Vec<Foreseen>,
     /// The connection of the session, once something was to be sent.
     live: Live,
+    /// Whether the server has said anything on it.
+    heard: bool,
+    /// What came of the requests that the session began with.
+    pub(super) first: HashMap<Spot, Result<Response, ClientError>>,
     noise: Noise,
+}
+
+/// What is known of a session before anything of it is sent.
+#[derive(Debug, Default)]
+struct Foreseen {
+    opening: Opening,
+    /// What may be asked at any time.
+    questions: Vec<Recorded>,
 }
 
 #[derive(Debug)]
@@ -105,10 +121,13 @@ impl Verification {
             report: Report::new(title),
             updates: Updates::default(),
             session: 0,
+            opening: Opening::default(),
             plan: Plan::default(),
             questions: Questions::default(),
-            foreseen: vec![Vec::new()],
+            foreseen: vec![Foreseen::default()],
             live: Live::NotYet,
+            heard: false,
+            first: HashMap::new(),
             noise: Noise::default(),
         }
     }
@@ -125,17 +144,20 @@ impl Verification {
         Verification { questions: Questions::without(secrets.clone()), secrets, ..self }
     }
 
-    /// Takes a look at the whole recording before anything is sent: what a server asks at any time may be asked before it
-    /// was in the recording.
+    /// Takes a look at the whole recording before anything is sent: how a session goes on says how it is to begin, and what
+    /// a server asks at any time may be asked before it was in the recording.
     pub fn foresee(&mut self, moment: &Moment) {
         if let Moment::Start(_) = moment {
-            self.foreseen.push(Vec::new());
+            self.foreseen.push(Foreseen::default());
         }
-        if let Some(known) = self.foreseen.last_mut() {
-            for question in any_time(moment) {
-                if known.len() < FORESEEN && !known.iter().any(|it| it.asks_the_same(&question)) {
-                    known.push(question);
-                }
+        let Some(Foreseen { opening, questions: known }) = self.foreseen.last_mut() else { return };
+        match moment {
+            Moment::Call { call, .. } if call.asker == Side::Client => opening.take(call),
+            Moment::Call { .. } | Moment::Start(_) | Moment::Entry(_) | Moment::Finish { .. } => {}
+        }
+        for question in any_time(moment) {
+            if known.len() < FORESEEN && !known.iter().any(|it| it.asks_the_same(&question)) {
+                known.push(question);
             }
         }
     }
@@ -153,9 +175,13 @@ impl Verification {
                 self.session += 1;
                 self.plan = Plan::default();
                 let foreseen = self.foreseen.get_mut(self.session).map(std::mem::take);
-                self.questions.begin(foreseen.unwrap_or_default());
+                let Foreseen { opening, questions } = foreseen.unwrap_or_default();
+                (self.opening, self.heard) = (opening, false);
+                self.first.clear();
+                self.questions.begin(questions);
             }
             Moment::Call { call, inside } if call.asker == Side::Client => {
+                self.opening.take(&call);
                 for step in self.plan.call(*call, &inside) {
                     self.step(step, server).await?;
                 }
@@ -200,6 +226,10 @@ impl Verification {
             Step::Request { asked, .. } => called(&asked.request.message),
         };
         let name = if self.session > 1 { format!("session {}: {name}", self.session) } else { name };
+        if let Step::Skipped { reason, .. } = step {
+            self.report.cases.push(Case::skipped(name, reason));
+            return Ok(());
+        }
         let client = match self.connected(server).await? {
             Some(client) => client,
             None => {
@@ -213,11 +243,16 @@ impl Verification {
             Step::Introduction { .. } | Step::List { .. } | Step::Skipped { .. } => None,
         };
         let found = match step {
-            Step::Skipped { reason, .. } => {
-                self.report.cases.push(Case::skipped(name, reason));
-                return Ok(());
-            }
-            Step::Introduction { call } => Ok(self.introduced(&call, &client)),
+            Step::Skipped { .. } => return Ok(()),
+            Step::Introduction { call } => match self.introduction(&call, &client) {
+                Introduced::Said(live) => Ok(self.introduced(&call, &live, &client)),
+                Introduced::RefusedAgain => Ok(Found::default()),
+                Introduced::Failed(error) => Err(error),
+                Introduced::Skipped(reason) => {
+                    self.report.cases.push(Case::skipped(name, reason));
+                    return Ok(());
+                }
+            },
             Step::List { method, pages } => self.listed(&method, &pages, &client).await,
             Step::Request { asked, answered, questions, rounds } => {
                 if let Some(reason) = unknown(&asked, &answered, client.revision()) {
@@ -231,7 +266,10 @@ impl Verification {
         };
         let mut case = Case::ran(name, since.elapsed());
         match found {
+            // Where it began with nothing, nobody has found out yet that it cannot be reached.
+            Err(error) if !self.heard && is_unreachable(&error) => return Err(VerifyError::Connect(Box::new(error))),
             Ok(Found { findings, replies, questions }) => {
+                self.heard = true;
                 case.findings = findings;
                 replies.into_iter().for_each(|(call, reply)| self.updates.put(self.session, &call, reply));
                 for (place, params) in questions {
@@ -263,16 +301,14 @@ impl Verification {
             Live::Gone => return Ok(None),
             Live::NotYet => {}
         }
-        let protocol = match (self.protocol, self.plan.revision) {
-            (Protocol::Auto, Some(revision)) if revision.has_handshake() => Protocol::Legacy(revision),
-            (Protocol::Auto, Some(_)) => Protocol::Modern,
-            (given, _) => given,
-        };
-        let builder = server().map_err(VerifyError::Named)?.protocol(protocol);
+        let (protocol, opening) = self.opening.repeated(self.protocol);
+        let builder = server().map_err(VerifyError::Named)?.protocol(protocol).opening(opening);
         let builder = builder.answering(|given| self.questions.before(given));
         // A server does other things for a client that can do other things.
-        let builder = builder.capabilities(self.plan.capabilities.clone().unwrap_or_else(|| json!({})));
+        let builder = builder.capabilities(self.opening.capabilities.clone().unwrap_or_else(|| json!({})));
         let client = builder.connect().await.map_err(|error| VerifyError::Connect(Box::new(error)))?;
+        self.first = self.opening.spots().zip(client.take_first()).collect();
+        self.heard = client.introduction().is_some() || !self.first.is_empty();
         self.live = Live::Connected(client.clone());
         Ok(Some(client))
     }
@@ -281,7 +317,10 @@ impl Verification {
     fn request(&self, asked: &Call, questions: Vec<Recorded>, client: &Client) -> Request {
         self.questions.expect(questions);
         let method = asked.request.message.method().cloned().unwrap_or(Method::PING);
-        let (params, wants_progress) = sendable(params(&asked.request.message));
+        // Where a handshake was made, whoever claims the version of the other era does so on purpose.
+        let is_claimed = self.protocol == Protocol::Auto && client.revision().has_handshake();
+        let claim = if is_claimed { Claim::Recorded } else { Claim::Ours };
+        let (params, wants_progress) = sendable(params(&asked.request.message), claim);
         let request = client.request(method, params);
         if wants_progress { request.with_progress() } else { request }
     }
@@ -309,22 +348,26 @@ impl Verification {
     /// Compares a live answer with the recorded one.
     pub(super) fn judged(&self, asked: &Call, answered: &Call, live: &Reply, client: &Client) -> Found {
         let spoken = self.spoken(client.revision());
+        let Some(recorded) = reply(answered) else { return Found::default() };
+        let method = asked.request.message.method().cloned().unwrap_or_else(|| "request".into());
+        let shaped = |reply: &Reply| spoken.shaped(reply, &method);
+        let findings = self.compared(asked, &shaped(&recorded), &shaped(live));
+        let recorded = Some(recorded);
+        let live = self.secrets.kept_out(recorded.as_ref(), spoken.as_recorded(live, &method, client.server_info()));
+        Found::of(findings, || vec![(answered.clone(), self.passed_over.kept(recorded.as_ref(), live))])
+    }
+
+    /// What differs between two answers to the same request.
+    pub(super) fn compared(&self, asked: &Call, before: &Reply, after: &Reply) -> Vec<Finding> {
         // Only the answers are compared: what was asked is what we have sent.
-        let without_params = |call: &Call| {
-            let mut view = self.stable.view(call);
+        let view = |reply: &Reply| {
+            let mut view = self.stable.view(&self.secrets.clean(&with_reply(asked, reply)));
             view.as_object_mut().map(|view| view.shift_remove("params"));
             view
         };
-        let method = asked.request.message.method().cloned().unwrap_or_else(|| "request".into());
-        let shaped = |call: &Call, reply: &Reply| with_reply(call, &spoken.shaped(reply, &method));
-        let recorded = reply(answered);
-        let before = recorded.as_ref().map_or_else(|| answered.clone(), |reply| shaped(answered, reply));
-        let (before, after) = (self.secrets.clean(&before), self.secrets.clean(&shaped(answered, live)));
-        let (mut before, mut after) = (without_params(&before), without_params(&after));
+        let (mut before, mut after) = (view(before), view(after));
         self.secrets.take_out(&mut before, &mut after);
-        let findings = told(&self.passed_over.drifted(before, after), None, Some(&place(asked)));
-        let live = self.secrets.kept_out(recorded.as_ref(), spoken.as_recorded(live, &method, client.server_info()));
-        Found::of(findings, || vec![(answered.clone(), self.passed_over.kept(recorded.as_ref(), live))])
+        told(&self.passed_over.drifted(before, after), None, Some(&place(asked)))
     }
 
     /// What was spoken when this was recorded, and what is spoken now. Where nobody asked for another version, one that the
@@ -332,9 +375,20 @@ impl Verification {
     pub(super) fn spoken(&self, live: Revision) -> Spoken {
         match self.protocol {
             Protocol::Auto => Spoken { recorded: Some(live), live },
-            Protocol::Legacy(_) | Protocol::Modern => Spoken { recorded: self.plan.revision, live },
+            Protocol::Legacy(_) | Protocol::Modern => Spoken { recorded: self.opening.revision(), live },
         }
     }
+}
+
+/// Whether nothing is there to answer.
+fn is_unreachable(error: &ClientError) -> bool {
+    matches!(
+        error,
+        ClientError::ServerGone { .. }
+            | ClientError::Refused { .. }
+            | ClientError::NotAuthorized { .. }
+            | ClientError::Lost { .. }
+    )
 }
 
 pub(super) fn place(call: &Call) -> Place {
