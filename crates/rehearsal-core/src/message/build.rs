@@ -77,11 +77,8 @@ impl Message {
 
     /// An answer with an error; without an id where the question's could not be read.
     pub fn error(id: Option<RequestId>, error: &ErrorReply) -> Message {
-        let mut object = serde_json::Map::new();
-        object.insert("code".into(), error.code.into());
-        object.insert("message".into(), error.message.as_str().into());
         let mut text = Text::new();
-        let written = text.field("id", &id).and_then(|_| text.field("error", &WithData(object, error.data.as_ref())));
+        let written = text.field("id", &id).and_then(|_| text.field("error", &Fields(error)));
         written.expect("strings, integers and checked JSON can always be written");
         let raw = text.finish();
         Message { raw, body: Body::Response(Response { id, reply: Reply::Error(error.clone()) }) }
@@ -96,18 +93,21 @@ impl Message {
     }
 }
 
-/// The fields of an error object, with its data as it was written.
-struct WithData<'a>(serde_json::Map<String, serde_json::Value>, Option<&'a RawJson>);
+/// The fields of an error object, as they were written.
+struct Fields<'a>(&'a ErrorReply);
 
-impl Serialize for WithData<'_> {
+impl Serialize for Fields<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeMap;
+        let ErrorReply { code, message, data, .. } = self.0;
         let mut map = serializer.serialize_map(None)?;
-        for (key, value) in &self.0 {
-            map.serialize_entry(key, value)?;
-        }
-        if let Some(data) = self.1 {
+        map.serialize_entry("code", code)?;
+        map.serialize_entry("message", message)?;
+        if let Some(data) = data {
             map.serialize_entry("data", data)?;
+        }
+        for (key, value) in self.0.others() {
+            map.serialize_entry(key, value)?;
         }
         map.end()
     }

@@ -18,4 +18,4 @@ pub use body::{Body, Message, Notification, Request, Response};
 pub use garbled::{Cut, Garbled, Reason};
 pub use id::RequestId;
 pub use method::Method;
-pub use reply::{ErrorReply, Reply};
+pub use reply::{ErrorReply, Others, Reply};

@@ -1,6 +1,7 @@
 //! From bytes to meaning; never fails.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use serde::de::IgnoredAny;
@@ -9,7 +10,9 @@ use serde_json::value::RawValue;
 
 use super::envelope::Envelope;
 use super::scan::{self, Letters};
-use super::{Body, ErrorReply, Garbled, Message, Method, Notification, Reason, Reply, Request, RequestId, Response};
+use super::{
+    Body, ErrorReply, Garbled, Message, Method, Notification, Others, Reason, Reply, Request, RequestId, Response,
+};
 use crate::json::RawJson;
 
 impl Message {
@@ -151,7 +154,11 @@ fn error_reply(raw: &Bytes, error: Option<&[u8]>) -> Result<ErrorReply, Reason> 
     let text = error.unwrap_or(b"absent");
     let fields: Fields<'_> = serde_json::from_slice(text).map_err(|_| Reason::BadError { found: excerpt(text) })?;
     let data = fields.data.map(|data| RawJson::slice(raw, data.get().as_bytes()));
-    Ok(ErrorReply { code: fields.code, message: fields.message.into_owned(), data })
+    let all: BTreeMap<String, &RawValue> = serde_json::from_slice(text).unwrap_or_default();
+    let more = all.into_iter().filter(|(key, _)| !["code", "message", "data"].contains(&key.as_str()));
+    let more = more.map(|(key, value)| (key, RawJson::slice(raw, value.get().as_bytes())));
+    let more = Others::of(more.collect());
+    Ok(ErrorReply { code: fields.code, message: fields.message.into_owned(), data, more })
 }
 
 fn request_id(text: &[u8]) -> Result<RequestId, BadId<'_>> {
@@ -235,6 +242,16 @@ mod tests {
 
     fn reason(text: &str) -> String {
         Message::parse(text.to_owned()).as_garbled().map(|garbled| garbled.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_an_error_says_beside_its_data_is_kept() {
+        let text = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"x","data":2,"hint":{"a":1.5}}}"#;
+        let message = Message::parse(text);
+        let Reply::Error(error) = &message.as_response().unwrap().reply else { panic!("{message:?}") };
+        assert_eq!(error.others().map(|(key, _)| key.as_str()).collect::<Vec<_>>(), ["hint"]);
+        assert_eq!(Message::reply(1.into(), &Reply::Error(error.clone())).raw(), text.as_bytes());
+        assert_eq!(ErrorReply::new(0, "").with_object(error.object()), *error);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
+use serde_json::{Map, Value};
 
 use crate::json::RawJson;
 
@@ -39,17 +40,60 @@ pub struct ErrorReply {
     pub message: String,
     /// Whatever else the sender wanted to say.
     pub data: Option<RawJson>,
+    /// What stands beside that. Boxed, because hardly anybody says more.
+    pub more: Option<Box<Others>>,
+}
+
+/// Members of an error object that JSON-RPC does not know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Others(Vec<(String, RawJson)>);
+
+impl Others {
+    /// These; `None` where there are none.
+    pub fn of(members: Vec<(String, RawJson)>) -> Option<Box<Others>> {
+        if members.is_empty() { None } else { Some(Box::new(Others(members))) }
+    }
 }
 
 impl ErrorReply {
     /// An error without data.
     pub fn new(code: i64, message: impl Into<String>) -> ErrorReply {
-        ErrorReply { code, message: message.into(), data: None }
+        ErrorReply { code, message: message.into(), data: None, more: None }
     }
 
     /// The same error with data.
     pub fn with_data(self, data: &serde_json::Value) -> ErrorReply {
         ErrorReply { data: Some(RawJson::from_value(data)), ..self }
+    }
+
+    /// The members that JSON-RPC does not know.
+    pub fn others(&self) -> impl Iterator<Item = &(String, RawJson)> {
+        self.more.iter().flat_map(|more| &more.0)
+    }
+
+    /// As the object that it is, with every digit.
+    pub fn object(&self) -> Map<String, Value> {
+        let exact = |json: &RawJson| json.exact().unwrap_or_else(|_| json.as_str().into());
+        let mut object = Map::new();
+        object.insert("code".to_owned(), self.code.into());
+        object.insert("message".to_owned(), self.message.as_str().into());
+        object.extend(self.data.iter().map(|data| ("data".to_owned(), exact(data))));
+        object.extend(self.others().map(|(key, value)| (key.clone(), exact(value))));
+        object
+    }
+
+    /// The error that an object is, with the code and the message of this one where it has none.
+    pub fn with_object(self, object: Map<String, Value>) -> ErrorReply {
+        let (mut error, mut more) = (ErrorReply { data: None, ..self }, Vec::new());
+        for (key, value) in object {
+            match key.as_str() {
+                "code" => error.code = value.as_i64().unwrap_or(error.code),
+                "message" => error.message = value.as_str().map_or(error.message, str::to_owned),
+                "data" => error.data = Some(RawJson::from_value(&value)),
+                _ => more.push((key, RawJson::from_value(&value))),
+            }
+        }
+        ErrorReply { more: Others::of(more), ..error }
     }
 }
 

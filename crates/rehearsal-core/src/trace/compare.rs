@@ -63,9 +63,7 @@ impl Compare {
                 Body::Response(response) => match &response.reply {
                     Reply::Result(result) => ("result", stable(result)),
                     Reply::Error(error) => {
-                        let mut object = Map::new();
-                        object.insert("code".to_owned(), error.code.into());
-                        object.insert("message".to_owned(), error.message.as_str().into());
+                        let mut object = error.object();
                         object.extend(error.data.iter().map(|data| ("data".to_owned(), stable(data))));
                         ("error", Value::Object(object))
                     }

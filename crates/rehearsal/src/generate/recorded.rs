@@ -90,7 +90,7 @@ fn response(answer: &Answered) -> Value {
     }
     match &answer.said {
         Said::Result(result) => drop(response.insert("result".to_owned(), result.clone().into())),
-        Said::Error(ErrorReply { code, message, data }) => {
+        Said::Error(ErrorReply { code, message, data, .. }) => {
             let mut error = json!({"code": code, "message": message});
             if let Some(data) = data.as_ref().and_then(|data| data.exact().ok()) {
                 error["data"] = data;

@@ -30,6 +30,26 @@ impl Listing {
         }
     }
 
+    /// A page that has something else in the place of a list, if there is one.
+    pub(super) fn odd(self, pages: &[Value]) -> Option<&Value> {
+        pages.iter().find(|page| !page.get(self.list).is_some_and(Value::is_array))
+    }
+
+    /// What is listed on all pages.
+    pub(super) fn elements(self, pages: &[Value]) -> Vec<Value> {
+        pages.iter().filter_map(|page| page.get(self.list)?.as_array()).flatten().cloned().collect()
+    }
+
+    /// What else a page says.
+    pub(super) fn without_elements(self, page: &Value) -> Value {
+        let mut page = page.clone();
+        if let Some(page) = page.as_object_mut() {
+            page.shift_remove(self.list);
+            page.shift_remove("nextCursor");
+        }
+        page
+    }
+
     fn name(self, item: &Value) -> &str {
         item.get(self.key).and_then(Value::as_str).unwrap_or_default()
     }

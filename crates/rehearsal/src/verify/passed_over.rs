@@ -52,20 +52,11 @@ impl PassedOver {
     }
 
     fn error(&self, recorded: &ErrorReply, live: ErrorReply) -> ErrorReply {
-        let value = |error: &ErrorReply| {
-            let mut fields = json!({"code": error.code, "message": error.message});
-            if let Some(data) = error.data.as_ref().and_then(|data| data.exact().ok()) {
-                fields["data"] = data;
-            }
-            json!({"error": fields})
-        };
-        let mut kept = value(&live);
-        self.places.carry_over(&value(recorded), &mut kept);
-        let kept = &kept["error"];
-        ErrorReply {
-            code: kept["code"].as_i64().unwrap_or(live.code),
-            message: kept["message"].as_str().map_or(live.message, str::to_owned),
-            data: kept.get("data").map(RawJson::from_value),
+        let mut kept = json!({"error": live.object()});
+        self.places.carry_over(&json!({"error": recorded.object()}), &mut kept);
+        match kept["error"].take() {
+            Value::Object(kept) => live.with_object(kept),
+            _ => live,
         }
     }
 }

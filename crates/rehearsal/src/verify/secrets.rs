@@ -5,7 +5,7 @@
 //! recorded, by whatever rule.
 
 use rehearsal_core::json::RawJson;
-use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
+use rehearsal_core::message::{Message, Method, Reply, RequestId};
 use rehearsal_core::redact::{Redaction, StandIns};
 use rehearsal_core::trace::{Call, Part};
 use serde_json::Value;
@@ -56,9 +56,13 @@ impl Secrets {
     pub(super) fn kept_out(&self, recorded: Option<&Reply>, live: Reply) -> Reply {
         match (recorded, live) {
             (Some(Reply::Result(recorded)), Reply::Result(live)) => Reply::Result(self.kept_out_of(recorded, live)),
-            (Some(Reply::Error(ErrorReply { data: Some(recorded), .. })), Reply::Error(live)) => {
-                let data = live.data.map(|data| self.kept_out_of(recorded, data));
-                Reply::Error(ErrorReply { data, ..live })
+            (Some(Reply::Error(recorded)), Reply::Error(live)) => {
+                let (mut recorded, mut object) = (Value::Object(recorded.object()), Value::Object(live.object()));
+                self.take_out(&mut recorded, &mut object);
+                match object {
+                    Value::Object(object) => Reply::Error(live.with_object(object)),
+                    _ => Reply::Error(live),
+                }
             }
             (_, live) => live,
         }

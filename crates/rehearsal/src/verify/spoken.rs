@@ -1,6 +1,7 @@
 //! Answers of two versions of the protocol in one shape.
 
 use rehearsal_core::answer::adapted;
+use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Method, Reply};
 use rehearsal_core::protocol::{Revision, code};
 use rehearsal_core::shape::forget_unknown;
@@ -27,7 +28,9 @@ impl Spoken {
     /// An answer without what not both versions know. Servers say what is newer in older versions too, so both answers
     /// have to be shaped, the recorded one and the live one.
     pub(super) fn shaped(self, reply: &Reply, method: &Method) -> Reply {
-        let Some(older) = self.older() else { return reply.clone() };
+        let Some(older) = self.older() else {
+            return if self.recorded.is_some() { reply.clone() } else { without_envelope(reply) };
+        };
         match adapted(reply, method, None, older, &json!({})) {
             // Each era has its own code for a resource that is not there, and not every server says of which it speaks.
             Reply::Error(error) if error.code == code::INVALID_PARAMS && *method == Method::RESOURCES_READ => {
@@ -54,10 +57,19 @@ impl Spoken {
     }
 }
 
+/// A result without what only 2026-07-28 has: nobody knows whether it was recorded in that.
+fn without_envelope(reply: &Reply) -> Reply {
+    let Reply::Result(result) = reply else { return reply.clone() };
+    let Ok(Value::Object(mut fields)) = result.exact() else { return reply.clone() };
+    for key in ["resultType", "ttlMs", "cacheScope"] {
+        fields.shift_remove(key);
+    }
+    Reply::Result(RawJson::from_value(&Value::Object(fields)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rehearsal_core::json::RawJson;
 
     fn tools(tool: Value, more: Value) -> Reply {
         let mut result = json!({"tools": [tool]});
@@ -83,6 +95,9 @@ mod tests {
         let read = |code| spoken.shaped(&missing(code), &Method::RESOURCES_READ);
         assert_eq!(read(code::RESOURCE_NOT_FOUND), read(code::INVALID_PARAMS));
         let same = Spoken { recorded: Some(Revision::V2024_11_05), live: Revision::V2024_11_05 };
-        assert_eq!(same.shaped(&tools(new.clone(), json!({})), &Method::TOOLS_LIST), tools(new, json!({})));
+        assert_eq!(same.shaped(&tools(new.clone(), json!({})), &Method::TOOLS_LIST), tools(new.clone(), json!({})));
+        let unknown = Spoken { recorded: None, live: Revision::V2026_07_28 };
+        let modern = json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private"});
+        assert_eq!(unknown.shaped(&tools(new.clone(), modern), &Method::TOOLS_LIST), tools(new, json!({})));
     }
 }

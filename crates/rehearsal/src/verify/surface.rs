@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::listed::Listing;
 use super::plan::reply;
+use super::spoken::Spoken;
 use super::verification::{Found, Verification, place, reply_of, with_reply};
 use crate::client::{Client, ClientError};
 
@@ -14,63 +15,80 @@ use crate::client::{Client, ClientError};
 const PAGES: usize = 1000;
 
 impl Verification {
-    /// All pages of a list, compared element by element.
+    /// All pages of a list, compared element by element; what else a page says, by its first.
     pub(super) async fn listed(&self, method: &Method, pages: &[Call], client: &Client) -> Result<Found, ClientError> {
         let (Some(listing), Some(first)) = (Listing::of(method), pages.first()) else {
             return Ok(Found::default());
         };
-        let mut live: Vec<Value> = Vec::new();
-        let (mut result, mut cursor) = (json!({}), None);
-        for _ in 0..PAGES {
-            let params = cursor.take().map_or_else(|| json!({}), |cursor: Value| json!({"cursor": cursor}));
-            let response = client.request(method.clone(), params).await?;
-            if response.error().is_some() {
-                return Ok(self.judged(first, first, &reply_of(&response)?, client));
-            }
-            let Reply::Result(page) = reply_of(&response)? else { break };
-            let page = page.exact().unwrap_or_default();
-            live.extend(page.get(listing.list).and_then(Value::as_array).into_iter().flatten().cloned());
-            result = page.clone();
-            cursor = page.get("nextCursor").filter(|cursor| !cursor.is_null()).cloned();
-            if cursor.is_none() {
-                break;
-            }
-        }
-        let mut recorded = Vec::new();
-        for page in pages {
-            if let Some(Reply::Result(result)) = reply(page) {
-                let result = result.exact().unwrap_or_default();
-                recorded.extend(result.get(listing.list).and_then(Value::as_array).into_iter().flatten().cloned());
-            }
+        let live = match self.pages(method, client).await? {
+            Ok(pages) => pages,
+            Err(refusal) => return Ok(self.judged(first, first, &refusal, client)),
+        };
+        let recorded: Vec<Value> = pages.iter().filter_map(result).collect();
+        if let Some(odd) = listing.odd(&live).or_else(|| live.first().filter(|_| listing.odd(&recorded).is_some())) {
+            // Where there are no elements, there is nothing to compare by name.
+            return Ok(self.judged(first, first, &written(odd), client));
         }
         let spoken = self.spoken(client.revision());
-        let viewed = |items: &[Value]| {
-            let all = spoken.shaped(&Reply::Result(RawJson::from_value(&json!({listing.list: items}))), method);
-            let view = self.compare.view(&self.secrets.clean(&with_reply(first, &all)));
-            view["result"][listing.list].as_array().cloned().unwrap_or_default()
+        let rest = |pages: &[Value]| {
+            let page = pages.first().map(|page| listing.without_elements(page)).unwrap_or_default();
+            spoken.shaped(&written(&page), method)
         };
-        let take_out = |before: &mut Value, after: &mut Value| self.secrets.take_out(before, after);
-        let (before, mut after) = (viewed(&recorded), viewed(&live));
-        let has_more = |page: &Call| match reply(page) {
-            Some(Reply::Result(result)) => result.field("nextCursor").is_some_and(|cursor| cursor.as_str() != "null"),
-            Some(Reply::Error(_)) | None => false,
-        };
-        if pages.last().is_some_and(has_more) {
+        let mut findings = self.compared(first, &rest(&recorded), &rest(&live));
+        let (was, mut is) = (listing.elements(&recorded), listing.elements(&live));
+        if pages.last().and_then(result).is_some_and(|page| page.get("nextCursor").is_some_and(|it| !it.is_null())) {
             // Nobody knows what was on the pages that were never asked for.
-            after.retain(|item| listing.has(&before, item));
+            is.retain(|item| listing.has(&was, item));
         }
-        let findings = listing.differences(&before, &after, take_out, &place(first));
+        let viewed = |items: &[Value]| self.viewed(listing, items, first, spoken);
+        let take_out = |before: &mut Value, after: &mut Value| self.secrets.take_out(before, after);
+        findings.extend(listing.differences(&viewed(&was), &viewed(&is), take_out, &place(first)));
         // The first page gets everything, so that the others have nothing left.
         let page_of = |at: usize| {
-            let mut updated = result.clone();
-            if let Some(object) = updated.as_object_mut() {
-                object.shift_remove("nextCursor");
-                object.insert(listing.list.to_owned(), if at == 0 { live.clone().into() } else { json!([]) });
-            }
-            let page = spoken.as_recorded(&Reply::Result(RawJson::from_value(&updated)), method, client.server_info());
-            let was = listing.as_recorded(&recorded, &page);
+            let mut updated = live.first().map(|page| listing.without_elements(page)).unwrap_or_default();
+            let items = if at == 0 { listing.elements(&live).into() } else { json!([]) };
+            updated.as_object_mut().map(|page| page.insert(listing.list.to_owned(), items));
+            let page = spoken.as_recorded(&written(&updated), method, client.server_info());
+            let was = listing.as_recorded(&was, &page);
             self.passed_over.kept(Some(&was), self.secrets.kept_out(Some(&was), page))
         };
         Ok(Found::of(findings, || pages.iter().enumerate().map(|(at, page)| (page.clone(), page_of(at))).collect()))
     }
+
+    /// All pages that the server has now; `Err` is its refusal.
+    async fn pages(&self, method: &Method, client: &Client) -> Result<Result<Vec<Value>, Reply>, ClientError> {
+        let (mut pages, mut cursor) = (Vec::new(), None);
+        for _ in 0..PAGES {
+            let params = cursor.take().map_or_else(|| json!({}), |cursor: Value| json!({"cursor": cursor}));
+            let page = match reply_of(&client.request(method.clone(), params).await?)? {
+                Reply::Result(page) => page.exact().unwrap_or_default(),
+                refusal @ Reply::Error(_) => return Ok(Err(refusal)),
+            };
+            cursor = page.get("nextCursor").filter(|cursor| !cursor.is_null()).cloned();
+            pages.push(page);
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok(Ok(pages))
+    }
+
+    /// The elements of a list as the comparison sees them.
+    fn viewed(&self, listing: Listing, items: &[Value], first: &Call, spoken: Spoken) -> Vec<Value> {
+        let method = first.request.message.method().cloned().unwrap_or(Method::TOOLS_LIST);
+        let all = spoken.shaped(&written(&json!({listing.list: items})), &method);
+        let view = self.compare.view(&self.secrets.clean(&with_reply(first, &all)));
+        view["result"][listing.list].as_array().cloned().unwrap_or_default()
+    }
+}
+
+fn result(page: &Call) -> Option<Value> {
+    match reply(page)? {
+        Reply::Result(result) => result.exact().ok(),
+        Reply::Error(_) => None,
+    }
+}
+
+fn written(result: &Value) -> Reply {
+    Reply::Result(RawJson::from_value(result))
 }

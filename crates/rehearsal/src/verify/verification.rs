@@ -24,8 +24,8 @@ use super::spoken::Spoken;
 use super::updates::Updates;
 use crate::client::{Call as Request, Client, ClientBuilder, ClientError, Protocol, Response};
 
-/// What differs between versions, or from one time to the next.
-const VOLATILE: [&str; 4] = ["$.result.resultType", "$.result.ttlMs", "$.result.cacheScope", "$.result.nextCursor"];
+/// What differs from one time to the next.
+const VOLATILE: &str = "$.result.nextCursor";
 
 /// How many questions of a session are kept that may come at any time.
 const FORESEEN: usize = 1000;
@@ -110,8 +110,7 @@ impl Found {
 impl Verification {
     /// Compares what `title` has recorded, in the recorded version where `protocol` leaves that open.
     pub fn new(title: &str, protocol: Protocol) -> Verification {
-        let stable = VOLATILE.iter().try_fold(Compare::default(), |compare, path| compare.ignore(path));
-        let stable = stable.unwrap_or_default();
+        let stable = Compare::default().ignore(VOLATILE).unwrap_or_default();
         Verification {
             compare: stable.clone(),
             stable,
@@ -374,7 +373,7 @@ impl Verification {
     /// server no longer speaks is a difference like any other, and so is everything that it no longer says for that.
     pub(super) fn spoken(&self, live: Revision) -> Spoken {
         match self.protocol {
-            Protocol::Auto => Spoken { recorded: Some(live), live },
+            Protocol::Auto => Spoken { recorded: self.opening.revision().map(|_| live), live },
             Protocol::Legacy(_) | Protocol::Modern => Spoken { recorded: self.opening.revision(), live },
         }
     }

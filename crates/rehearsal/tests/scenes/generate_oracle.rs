@@ -485,14 +485,20 @@ fn how_long_something_may_be_kept_is_said_of_what_is_read_and_told_of_lists() {
         ("resources/read", json!({"uri": "note://a"}), kept(json!({"contents": [{"uri": "note://a", "text": "A"}]}))),
     ];
     let stage = Stage::new().file("old.journal", &stateless(&calls));
-    rehearse!(stage, ORACLE, @"
-    exit: 0
+    rehearse!(stage, ORACLE, @r#"
+    exit: 1
+    ----- stdout -----
+    ~ resources/list
+      error: changed (message 0)
+        $.result.ttlMs: expected 1234, got 0
+        $.result.cacheScope: expected "public", got "private"
     ----- stderr -----
     left out: `ttlMs` and `cacheScope` of resources/list
     wrote new.mock.yaml
     1 file checked, nothing wrong
-    2 as recorded, 0 different, 0 skipped
-    ");
+    1 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
     for version in ["legacy", "modern"] {
         let read = format!(
             "rehearse request resources/read --params '{{\"uri\":\"note://a\"}}' --protocol {version} -- rehearse mock new.mock.yaml"

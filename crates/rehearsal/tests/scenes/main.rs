@@ -40,6 +40,7 @@ mod trace_check;
 mod traced;
 mod verify;
 mod verify_drift;
+mod verify_members;
 mod verify_opening;
 mod verify_secrets;
 mod which_server;

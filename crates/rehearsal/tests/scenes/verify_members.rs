@@ -1,0 +1,137 @@
+//! `rehearse verify`, where an answer says more than it must, or something else in the place of a list.
+
+use crate::stage::{Stage, rehearse};
+
+/// A server whose answers are in files that begin with its first word.
+const SERVER: &str = r#"while read line; do
+  id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+  case "$line" in
+    *server/discover*) answer=$(cat $1-discover) ;;
+    *tools/list*) answer=$(cat $1-list) ;;
+    *) answer=$(cat $1-call) ;;
+  esac
+  echo "{\"jsonrpc\":\"2.0\",\"id\":$id,$answer}"
+done
+"#;
+
+/// A recording of what the server of 2026-07-28 says before, and what it says after.
+fn said(before: [&str; 3], after: [&str; 3]) -> Stage {
+    let about = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let request = |id: u8, method: &str, name: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{name}{about}}}}}"#)
+    };
+    let requests = [
+        request(1, "server/discover", ""),
+        request(2, "tools/list", ""),
+        request(3, "tools/call", r#""name":"a","arguments":{},"#),
+    ];
+    let stage = Stage::new().file("server.sh", SERVER).file("requests", &(requests.join("\n") + "\n"));
+    let files = ["discover", "list", "call"];
+    let of = |stage: Stage, when: &str, answers: [&str; 3]| {
+        files.iter().zip(answers).fold(stage, |stage, (file, answer)| stage.file(&format!("{when}-{file}"), answer))
+    };
+    let stage = of(of(stage, "before", before), "after", after);
+    stage.play("rehearse record -q -o trace.jsonl -- sh server.sh before < requests");
+    stage
+}
+
+const DISCOVERED: &str = r#""result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":1,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}"#;
+const LISTED: &str = r#""result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}],"resultType":"complete","ttlMs":1,"cacheScope":"public"}"#;
+const REFUSED: &str = r#""error":{"code":-1,"message":"no","data":{"a":1},"hint":"later"}"#;
+
+#[test]
+fn whatever_an_answer_says_is_compared() {
+    let discovered = DISCOVERED.replace(r#""ttlMs":1"#, r#""ttlMs":2,"motd":"hello""#);
+    let discovered = discovered.replace(r#""name":"s""#, r#""name":"s","title":"S""#);
+    let listed = LISTED.replace(r#","cacheScope":"public""#, r#","total":1"#).replace("complete", "whole");
+    let refused = REFUSED.replace("later", "never").replace(r#""hint""#, r#""kind":4,"hint""#);
+    let stage = said([DISCOVERED, LISTED, REFUSED], [&discovered, &listed, &refused]);
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh server.sh before", @"
+    exit: 0
+    ----- stderr -----
+    3 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh server.sh after", @r#"
+    exit: 1
+    ----- stdout -----
+    ~ server/discover
+      error: added (message 0)
+        $.result.serverInfo.title: expected nothing, got "S"
+        $.result.motd: expected nothing, got "hello"
+      error: changed (message 0)
+        $.result.ttlMs: expected 1, got 2
+    ~ tools/list
+      error: removed (message 1)
+        $.result.cacheScope: missing, expected "public"
+      error: added (message 1)
+        $.result.total: expected nothing, got 1
+      error: changed (message 1)
+        $.result.resultType: expected "complete", got "whole"
+    ~ tools/call a
+      error: added (message 2)
+        $.error.kind: expected nothing, got 4
+      error: changed (message 2)
+        $.error.hint: expected "later", got "never"
+    ----- stderr -----
+    0 as recorded, 3 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+    let ignored = "--ignore '$.result' --ignore '$.error.hint' --ignore '$.error.kind'";
+    rehearse!(stage, &format!("rehearse verify trace.jsonl {ignored} -- sh server.sh after"), @"
+    exit: 0
+    ----- stderr -----
+    3 as recorded, 0 different, 0 skipped
+    ");
+    stage.play("rehearse verify trace.jsonl --update -- sh server.sh after");
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh server.sh after", @"
+    exit: 0
+    ----- stderr -----
+    3 as recorded, 0 different, 0 skipped
+    ");
+}
+
+#[test]
+fn something_else_in_the_place_of_a_list_has_changed_its_type() {
+    let wrong = r#""result":{"tools":{},"resultType":"complete","ttlMs":1,"cacheScope":"public"}"#;
+    let none = r#""result":{"resultType":"complete","ttlMs":1,"cacheScope":"public"}"#;
+    let stage = said([DISCOVERED, LISTED, REFUSED], [DISCOVERED, wrong, REFUSED]).file("none-list", none);
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh server.sh after", @r#"
+    exit: 1
+    ----- stdout -----
+    ~ tools/list
+      error: type changed (message 1)
+        $.result.tools: expected [{"name":"a","inputSchema":{"type":"object"}}], got {}
+    ----- stderr -----
+    2 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+    stage.play("cp before-call none-call; cp before-discover none-discover");
+    rehearse!(stage, "rehearse verify trace.jsonl --update -- sh server.sh none", @r#"
+    exit: 0
+    ----- stdout -----
+    ~ tools/list
+      error: removed (message 1)
+        $.result.tools: missing, expected [{"name":"a","inputSchema":{"type":"object"}}]
+    ----- stderr -----
+    2 as recorded, 1 different, 0 skipped
+    trace.jsonl has the live answers now
+    "#);
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh server.sh before", @r#"
+    exit: 1
+    ----- stdout -----
+    ~ tools/list
+      error: added (message 1)
+        $.result.tools: expected nothing, got [{"name":"a","inputSchema":{"type":"object"}}]
+    ----- stderr -----
+    2 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+}
+
+#[test]
+fn where_nobody_knows_the_recorded_version_its_envelope_does_not_count() {
+    let python = include_str!("../../../../fixtures/traces/python.jsonl");
+    let stage = Stage::new().file("python.jsonl", python);
+    let told = stage.play("rehearse verify python.jsonl --protocol modern -- tiny-server");
+    assert!(told.contains("different") && !told.contains("resultType"), "{told}");
+}
