@@ -36,6 +36,13 @@ impl Context {
         }
     }
 
+    /// The program and the verb as they were typed, such as `rehearse verify …`; what else was typed may be secret.
+    pub(super) fn typed(&self) -> String {
+        let verb = self.words.get(1).map_or_else(|| "list".into(), |verb| verb.to_string_lossy());
+        let more = if self.words.len() > 2 { " …" } else { "" };
+        format!("rehearse {verb}{more}")
+    }
+
     /// A variable of our environment; `None` where it is not set, or not text.
     pub(super) fn variable(&self, name: &str) -> Option<String> {
         self.variables.get(&OsString::from(name))?.to_str().map(str::to_owned)

@@ -73,7 +73,7 @@ impl Init {
 
     /// Whether there is no server to look at.
     pub(super) fn names_no_server(&self, context: &Context) -> bool {
-        matches!(self.server.client(context), Err(ServerError::NoServer))
+        matches!(self.server.client(context), Err(ServerError::NoServer { .. }))
     }
 
     /// Writes the example.

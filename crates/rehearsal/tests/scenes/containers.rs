@@ -52,7 +52,7 @@ fn what_names_a_container_must_make_sense() {
 exit: 2
 ----- stderr -----
 error: --exec my-container: which command is the server?
-hint: name it after `--`: rehearse list --exec my-container -- my-server
+hint: name it after `--`: --exec my-container -- my-server
 ");
     rehearse!(Stage::new(), "rehearse list --container my-server --url http://127.0.0.1:1/mcp", @r"
 exit: 2

@@ -325,10 +325,10 @@ fn what_is_wrong_with_the_words_is_told_first() {
     exit: 2
     ----- stderr -----
     error: which server?
-    hint: start one:    rehearse list -- npx -y @modelcontextprotocol/server-everything
-    hint: reach one:    rehearse list --url http://127.0.0.1:3000/mcp
-    hint: run an image: rehearse list --container my-server:latest
-    hint: look one up:  rehearse list --config .mcp.json --server NAME
+    hint: start one:    rehearse verify … -- npx -y @modelcontextprotocol/server-everything
+    hint: reach one:    rehearse verify … --url http://127.0.0.1:3000/mcp
+    hint: run an image: rehearse verify … --container my-server:latest
+    hint: look one up:  rehearse verify … --config .mcp.json --server NAME
     ");
     rehearse!(stage, "rehearse verify none.jsonl -- tiny-server", @"
     exit: 2

@@ -17,7 +17,10 @@ use crate::cli::json_input::JsonInputError;
 pub(crate) enum ServerError {
     /// No server was named.
     #[error("which server?")]
-    NoServer,
+    NoServer {
+        /// How the command line begins.
+        typed: String,
+    },
     /// No server was named, where only a command or a URL will do.
     #[error("which server should be recorded?")]
     NothingToRecord,
@@ -122,11 +125,11 @@ impl ServerError {
     /// What to do about it.
     pub(crate) fn hints(&self) -> Vec<String> {
         match self {
-            ServerError::NoServer => vec![
-                "start one:    rehearse list -- npx -y @modelcontextprotocol/server-everything".to_owned(),
-                "reach one:    rehearse list --url http://127.0.0.1:3000/mcp".to_owned(),
-                "run an image: rehearse list --container my-server:latest".to_owned(),
-                "look one up:  rehearse list --config .mcp.json --server NAME".to_owned(),
+            ServerError::NoServer { typed } => vec![
+                format!("start one:    {typed} -- npx -y @modelcontextprotocol/server-everything"),
+                format!("reach one:    {typed} --url http://127.0.0.1:3000/mcp"),
+                format!("run an image: {typed} --container my-server:latest"),
+                format!("look one up:  {typed} --config .mcp.json --server NAME"),
             ],
             ServerError::NothingToRecord => {
                 vec![
@@ -145,7 +148,7 @@ impl ServerError {
                 vec!["write it like http://127.0.0.1:3000/mcp".to_owned()]
             }
             ServerError::NoCommand { container } => {
-                vec![format!("name it after `--`: rehearse list --exec {container} -- my-server")]
+                vec![format!("name it after `--`: --exec {container} -- my-server")]
             }
             ServerError::NotAnswer { .. } => {
                 vec!["write it like --answer elicitation/create='{\"action\": \"decline\"}'".to_owned()]

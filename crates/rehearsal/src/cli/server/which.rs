@@ -90,7 +90,7 @@ impl Which {
             };
             Ok((entry.into(), reached))
         } else {
-            Err(ServerError::NoServer)
+            Err(ServerError::NoServer { typed: context.typed() })
         }
     }
 
