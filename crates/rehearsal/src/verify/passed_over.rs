@@ -1,7 +1,7 @@
 //! What does not count, and so stays as it was recorded.
 
-use rehearsal_core::json::{Places, RawJson};
-use rehearsal_core::matcher::{Drifted, drifted};
+use rehearsal_core::json::{Path, Places, RawJson, Segment};
+use rehearsal_core::matcher::{Drift, Drifted, drifted};
 use rehearsal_core::message::{ErrorReply, Reply};
 use serde_json::{Value, json};
 
@@ -25,7 +25,12 @@ impl PassedOver {
         let (was, is) = (self.places.located(&before), self.places.located(&after));
         self.places.take_out_members(&mut before);
         self.places.take_out_members(&mut after);
-        drifted(&before, &after).into_iter().filter(|drifted| !is_within(drifted, &was, &is)).collect()
+        let counts = |drifted: &Drifted| {
+            let went = drifted.drift == Drift::Removed && is_emptied(drifted.was.as_ref(), &before, &was);
+            let came = drifted.drift == Drift::Added && is_emptied(drifted.is.as_ref(), &after, &is);
+            !went && !came && !is_within(drifted, &was, &is)
+        };
+        drifted(&before, &after).into_iter().filter(counts).collect()
     }
 
     /// A live answer with what was recorded at these places.
@@ -61,9 +66,43 @@ impl PassedOver {
     }
 }
 
+/// Whether a member of an object has nothing in it but what is passed over: then it may as well not be there. How many elements
+/// an array has does count.
+fn is_emptied(path: Option<&Path>, value: &Value, places: &[Path]) -> bool {
+    fn nothing_left(path: &Path, value: &Value, places: &[Path]) -> bool {
+        let Value::Object(members) = value else { return false };
+        let inside = |(key, member): (&String, &Value)| {
+            let mut path = path.clone();
+            path.push(key.as_str());
+            nothing_left(&path, member, places)
+        };
+        places.iter().any(|place| place.is_within(path)) && members.iter().all(inside)
+    }
+    let is_member = |path: &Path| matches!(path.segments().last(), Some(Segment::Key(_)));
+    path.filter(|path| is_member(path))
+        .is_some_and(|path| path.lookup(value).is_some_and(|value| nothing_left(path, value, places)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_has_nothing_but_what_is_passed_over_may_be_missing() {
+        let passed_over = PassedOver::default().and("$..n").unwrap();
+        let shown = |before: Value, after: Value| -> Vec<String> {
+            passed_over.drifted(before, after).iter().map(|it| it.mismatch.to_string()).collect()
+        };
+        let emptied = json!({"result": {"a": {"n": 1, "b": {"n": 2}}}});
+        assert!(shown(emptied.clone(), json!({"result": {}})).is_empty());
+        assert!(shown(json!({"result": {}}), emptied.clone()).is_empty());
+        assert!(shown(emptied, json!({"result": {"a": {"n": 3}}})).is_empty());
+        // What was empty from the start is something, and so is an element of an array.
+        let empty = json!({"result": {"a": {"n": 1, "b": {}}}});
+        assert_eq!(shown(empty, json!({"result": {}})), ["$.result.a: missing, expected {\"b\":{}}"]);
+        let listed = json!({"result": [{"n": 1}]});
+        assert_eq!(shown(listed, json!({"result": []})), ["$.result[0]: missing, expected {}"]);
+    }
 
     #[test]
     fn an_error_keeps_what_is_passed_over() {
