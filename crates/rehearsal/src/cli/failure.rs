@@ -55,6 +55,14 @@ pub(super) enum Failure {
     /// The server could not be driven.
     #[error(transparent)]
     Client(Box<ClientError>),
+    /// The same, in words without secrets.
+    #[error("{words}")]
+    Redacted {
+        /// What went wrong.
+        words: String,
+        /// The same as it is.
+        error: Box<ClientError>,
+    },
     /// Data could not be printed.
     #[error("cannot write to stdout: {0}")]
     Output(#[source] io::Error),
@@ -102,7 +110,7 @@ impl Failure {
             | Failure::Generate(_)
             | Failure::Output(_)
             | Failure::Unreadable { .. } => Exit::BadInput,
-            Failure::Client(error) => client_exit(error),
+            Failure::Client(error) | Failure::Redacted { error, .. } => client_exit(error),
             Failure::Mock(error) => error.exit(),
             Failure::Replay(error) => error.exit(),
             Failure::Begin(_) => Exit::ServerFailed,
@@ -113,7 +121,9 @@ impl Failure {
         match self {
             Failure::Server(error) => error.hints(),
             Failure::Arguments(error) => error.hints(),
-            Failure::Client(error) => client_hints(error).into_iter().map(str::to_owned).collect(),
+            Failure::Client(error) | Failure::Redacted { error, .. } => {
+                client_hints(error).into_iter().map(str::to_owned).collect()
+            }
             Failure::Json(error) => error.hints(),
             Failure::Wrap(error) => error.hints(),
             Failure::Trace(error) => error.hints(),

@@ -8,7 +8,7 @@ use rehearsal::core::redact::{Redaction, Rule};
 use rehearsal::core::report::{Report, Verdict};
 use rehearsal::core::trace::{Format, Part};
 use rehearsal::store::{BadLines, Input, Recording};
-use rehearsal::verify::{Updates, Verification, VerifyError, changed_questions};
+use rehearsal::verify::{Unanswered, Updates, Verification, VerifyError, changed_questions};
 
 use super::context::Context;
 use super::exit::Exit;
@@ -17,7 +17,7 @@ use super::output::to_stdout;
 use super::redaction::redaction;
 use super::server::{ServerError, ServerOptions, ShownAs};
 use super::signals::Signals;
-use super::trace::{Reading, TraceError, Writing, input};
+use super::trace::{Reading, TraceError, Writing, input, is_written_into};
 use crate::print::{print_report, print_report_json};
 
 /// Send recorded requests to a live server and compare its answers
@@ -87,7 +87,7 @@ impl Verify {
             let no_path = |why| TraceError::Path { written: path.clone(), why };
             verification = verification.ignore(path).map_err(no_path)?;
         }
-        if let (true, Input::Stdin) = (self.update, &self.trace) {
+        if self.update && self.file().is_none() {
             return Err(TraceError::NoFile { option: "--update" }.into());
         }
         // What is wrong with the words is found out before the recording is read.
@@ -96,6 +96,9 @@ impl Verify {
         if self.update && recording.format() != Format::Trace {
             let (input, format) = (self.trace.clone(), recording.format());
             return Err(TraceError::NotTrace { input, format, option: "--update" }.into());
+        }
+        if let (true, Some(path)) = (self.update, self.file()) {
+            Writing::check(path)?;
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
         let done = runtime.block_on(async {
@@ -113,10 +116,19 @@ impl Verify {
         runtime.shutdown_background();
         match done? {
             None => {
+                let unanswered = verification.unanswered();
                 let (report, updates) = verification.finish();
-                self.told(&report, &updates, &recording, context)
+                self.told(&report, &updates, unanswered, &recording, context)
             }
             Some(interrupted) => Ok(interrupted),
+        }
+    }
+
+    /// The file that the recording is in, where it is in one: what a pipe gives is gone once it was read.
+    fn file(&self) -> Option<&Path> {
+        match &self.trace {
+            Input::File(path) if !is_written_into(path) => Some(path),
+            Input::File(_) | Input::Stdin => None,
         }
     }
 
@@ -130,7 +142,8 @@ impl Verify {
         recording: &Recording,
         context: &Context,
     ) -> Result<(), Failure> {
-        let mut server = || self.server.client_answering(context, &ASKED);
+        let redaction = self.redaction();
+        let mut server = || self.server.client_answering(context, &ASKED, &redaction);
         // What cannot be read is told below.
         recording.timeline(BadLines::Skip).flatten().for_each(|moment| verification.foresee(&moment));
         for moment in recording.timeline(self.reading.bad_lines()) {
@@ -138,7 +151,7 @@ impl Verify {
                 verification.moment(moment, &mut server).await.map_err(
                     |error: VerifyError<ServerError>| match error {
                         VerifyError::Named(error) => Failure::from(error),
-                        VerifyError::Connect(error) => Failure::from(*error),
+                        VerifyError::Connect { words, error } => Failure::Redacted { words, error },
                     },
                 )?;
             }
@@ -150,6 +163,7 @@ impl Verify {
         &self,
         report: &Report,
         updates: &Updates,
+        unanswered: Unanswered,
         recording: &Recording,
         context: &Context,
     ) -> Result<Exit, Failure> {
@@ -166,20 +180,21 @@ impl Verify {
             return Ok(Exit::ChecksFailed);
         }
         let failed = report.verdict() == Verdict::Failed;
-        let lost = report.all_findings().any(|finding| finding.message.starts_with("no answer"));
-        if lost && !self.update {
-            context.talk.hint("the server did not answer everything; `--timeout 60` waits longer");
-            return Ok(Exit::ServerFailed);
+        if unanswered == Unanswered::Late {
+            context.talk.hint("the server did not answer everything in time; `--timeout 60` waits longer");
         }
+        let lost = unanswered != Unanswered::Nothing;
         if !self.update {
-            if failed {
-                context
-                    .talk
-                    .hint("`--update` writes the live answers into the recording, `--ignore PATH` passes over some");
+            if failed && !lost {
+                context.talk.hint(self.what_to_do(updates, recording));
             }
-            return Ok(if failed { Exit::ChecksFailed } else { Exit::Ok });
+            return Ok(match (lost, failed) {
+                (true, _) => Exit::ServerFailed,
+                (false, true) => Exit::ChecksFailed,
+                (false, false) => Exit::Ok,
+            });
         }
-        let Input::File(path) = &self.trace else { return Ok(Exit::Ok) };
+        let Some(path) = self.file() else { return Ok(Exit::Ok) };
         if lost {
             context.talk.say(format_args!("{} was not updated: some requests were not answered", path.display()));
             return Ok(Exit::ServerFailed);
@@ -199,6 +214,17 @@ impl Verify {
                     .say(format_args!("{questions} question{s} of the server came or went: record those calls again"));
                 Ok(Exit::ChecksFailed)
             }
+        }
+    }
+
+    /// What to do about a difference.
+    fn what_to_do(&self, updates: &Updates, recording: &Recording) -> &'static str {
+        match self.file() {
+            _ if updates.is_empty() => "where the server asks something else, record those calls again",
+            Some(_) if recording.format() == Format::Trace => {
+                "`--update` writes the live answers into the recording, `--ignore PATH` passes over some"
+            }
+            Some(_) | None => "`--ignore PATH` passes over some; `--update` needs a trace in a file",
         }
     }
 

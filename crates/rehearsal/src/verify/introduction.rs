@@ -7,9 +7,10 @@ use rehearsal_core::report::Finding;
 use rehearsal_core::trace::Call;
 use serde_json::{Map, Value, json};
 
+use super::judged::{Found, place, reply_of};
 use super::opening::spot;
 use super::plan::reply;
-use super::verification::{Found, Verification, place, reply_of};
+use super::verification::Verification;
 use crate::client::{Client, ClientError, Protocol, is_discovery};
 
 /// What is not found out about a request that asks who the server is.
@@ -65,9 +66,10 @@ impl Verification {
         let view = |said: &Map<String, Value>| Reply::Result(RawJson::from_value(&self.view(call, said, client)));
         let updated = Reply::Result(RawJson::from_value(&Value::Object(after.clone())));
         let mut findings = self.compared(call, &view(&before), &view(&after));
-        let version = |said: &Map<String, Value>| who(said).get("version").cloned().unwrap_or_default();
+        let version = |said: &Map<String, Value>| who(said).get("version").map(ToString::to_string);
         let (was, is) = (version(&before), version(&after));
         if was != is {
+            let (was, is) = (was.as_deref().unwrap_or("not told"), is.as_deref().unwrap_or("no longer told"));
             let note = Finding::note(self.secrets.text(&format!("the server's version was {was} and is {is}")));
             findings.push(note.at(place(call)));
         }

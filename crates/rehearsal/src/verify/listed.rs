@@ -54,6 +54,14 @@ impl Listing {
         item.get(self.key).and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// What it is called in a finding: ``the tool `a` ``.
+    fn called(self, name: &str) -> String {
+        match name {
+            "" => format!("a {} without a {}", self.what, self.key),
+            name => format!("the {} `{name}`", self.what),
+        }
+    }
+
     /// Whether there is one of the same name.
     pub(super) fn has(self, items: &[Value], item: &Value) -> bool {
         items.iter().any(|known| self.name(known) == self.name(item))
@@ -92,17 +100,17 @@ impl Listing {
             let nth = earlier(&before[..at], name);
             match (like(after, name, nth), nth + 1) {
                 (Some(mut other), _) => {
-                    let about = format!("the {what} `{name}`");
+                    let about = self.called(name);
                     let mut item = item.clone();
                     take_out(&mut item, &mut other);
                     findings.extend(differences(&item, &other, Some(&about), Some(place)));
                 }
                 (None, 1) => {
-                    let finding = Finding::error(format!("removed: the {what} `{name}` is no longer listed"));
+                    let finding = Finding::error(format!("removed: {} is no longer listed", self.called(name)));
                     findings.push(finding.at(place.clone()));
                 }
                 (None, times) => {
-                    let finding = format!("removed: the {what} `{name}` is no longer listed {times} times");
+                    let finding = format!("removed: {} is no longer listed {times} times", self.called(name));
                     findings.push(Finding::error(finding).at(place.clone()));
                 }
             }
@@ -112,8 +120,8 @@ impl Listing {
             let nth = earlier(&after[..at], name);
             let finding = match (like(before, name, nth), nth + 1) {
                 (Some(_), _) => continue,
-                (None, 1) => Finding::error(format!("added: the {what} `{name}` was not listed before")),
-                (None, times) => Finding::error(format!("added: the {what} `{name}` is listed {times} times"))
+                (None, 1) => Finding::error(format!("added: {} was not listed before", self.called(name))),
+                (None, times) => Finding::error(format!("added: {} is listed {times} times", self.called(name)))
                     .hint(format!("clients know a {what} by its {}, and take one of them or refuse both", self.key)),
             };
             findings.push(finding.at(place.clone()));

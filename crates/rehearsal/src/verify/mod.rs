@@ -13,9 +13,11 @@
 
 mod drift;
 mod introduction;
+mod judged;
 mod listed;
 mod noise;
 mod opening;
+mod outcome;
 mod passed_over;
 mod plan;
 mod questions;
@@ -26,5 +28,6 @@ mod surface;
 mod updates;
 mod verification;
 
+pub use outcome::{Unanswered, VerifyError};
 pub use updates::Updates;
-pub use verification::{Verification, VerifyError, changed_questions};
+pub use verification::{Verification, changed_questions};

@@ -22,9 +22,15 @@ impl Secrets {
         Secrets { redaction }
     }
 
-    /// Words of a live server, to be shown.
+    /// Words of a live server, to be shown: a line may be a message, with rules of its own, and a secret may have several lines.
     pub(super) fn text(&self, text: &str) -> String {
-        self.redaction.text(text).into_owned()
+        let line = |line: &str| {
+            let message = line.trim_start();
+            let (indent, _) = line.split_at(line.len() - message.len());
+            format!("{indent}{}", self.redaction.text(message))
+        };
+        let lines: Vec<String> = text.split('\n').map(line).collect();
+        self.redaction.text(&lines.join("\n")).into_owned()
     }
 
     /// A call without its secrets.

@@ -5,10 +5,11 @@ use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::trace::Call;
 use serde_json::{Value, json};
 
+use super::judged::{Found, place, reply_of, with_reply};
 use super::listed::Listing;
 use super::plan::reply;
 use super::spoken::Spoken;
-use super::verification::{Found, Verification, place, reply_of, with_reply};
+use super::verification::Verification;
 use crate::client::{Client, ClientError};
 
 /// How many pages of a list are asked for.

@@ -4,23 +4,22 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use rehearsal_core::exchange::Side;
-use rehearsal_core::message::{Message, Method, Reply};
-use rehearsal_core::protocol::Revision;
+use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::redact::Redaction;
-use rehearsal_core::report::{Case, Finding, Place, Report, Verdict};
+use rehearsal_core::report::{Case, Finding, Report, Verdict};
 use rehearsal_core::trace::{Call, Compare, Moment};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::drift::told;
 use super::introduction::Introduced;
+use super::judged::{Found, reply_of};
 use super::noise::Noise;
 use super::opening::{Opening, Spot};
+use super::outcome::{Unanswered, VerifyError, is_unreachable};
 use super::passed_over::PassedOver;
 use super::plan::{Plan, Step, any_time, asked_with, called, input_requests, params, reply};
-use super::questions::{self, Questions, Recorded};
+use super::questions::{Questions, Recorded};
 use super::secrets::Secrets;
 use super::sendable::{Claim, sendable, unknown};
-use super::spoken::Spoken;
 use super::updates::Updates;
 use crate::client::{Call as Request, Client, ClientBuilder, ClientError, Protocol, Response};
 
@@ -29,17 +28,6 @@ const VOLATILE: &str = "$.result.nextCursor";
 
 /// How many questions of a session are kept that may come at any time.
 const FORESEEN: usize = 1000;
-
-/// Why a recording could not be sent again.
-#[derive(Debug, thiserror::Error)]
-pub enum VerifyError<E> {
-    /// The server could not be named.
-    #[error(transparent)]
-    Named(E),
-    /// The server could not be started or reached.
-    #[error(transparent)]
-    Connect(Box<ClientError>),
-}
 
 /// How many questions came or went, which no update can put into a recording.
 pub fn changed_questions(report: &Report) -> usize {
@@ -51,7 +39,7 @@ pub fn changed_questions(report: &Report) -> usize {
 #[derive(Debug)]
 pub struct Verification {
     /// What counts of any answer.
-    stable: Compare,
+    pub(super) stable: Compare,
     /// The same without what the user passes over.
     pub(super) compare: Compare,
     pub(super) passed_over: PassedOver,
@@ -60,7 +48,7 @@ pub struct Verification {
     report: Report,
     updates: Updates,
     session: usize,
-    opening: Opening,
+    pub(super) opening: Opening,
     plan: Plan,
     questions: Questions,
     /// Of each session, by its number from 1.
@@ -72,6 +60,7 @@ pub struct Verification {
     /// What came of the requests that the session began with.
     pub(super) first: HashMap<Spot, Result<Response, ClientError>>,
     noise: Noise,
+    unanswered: Unanswered,
 }
 
 /// What is known of a session before anything of it is sent.
@@ -88,23 +77,6 @@ enum Live {
     Connected(Client),
     /// It was lost; the rest of the session cannot be found out.
     Gone,
-}
-
-/// What was found out about one thing.
-#[derive(Default)]
-pub(super) struct Found {
-    pub(super) findings: Vec<Finding>,
-    /// What is to be written in place of recorded answers.
-    pub(super) replies: Vec<(Call, Reply)>,
-    pub(super) questions: Vec<(questions::Place, Value)>,
-}
-
-impl Found {
-    /// What was found out about an answer. One about which there is nothing to tell stays as it was recorded.
-    pub(super) fn of(findings: Vec<Finding>, replies: impl FnOnce() -> Vec<(Call, Reply)>) -> Found {
-        let replies = if findings.is_empty() { Vec::new() } else { replies() };
-        Found { findings, replies, questions: Vec::new() }
-    }
 }
 
 impl Verification {
@@ -128,6 +100,7 @@ impl Verification {
             heard: false,
             first: HashMap::new(),
             noise: Noise::default(),
+            unanswered: Unanswered::default(),
         }
     }
 
@@ -202,6 +175,11 @@ impl Verification {
         Ok(())
     }
 
+    /// Whether everything was answered so far.
+    pub fn unanswered(&self) -> Unanswered {
+        self.unanswered
+    }
+
     /// Ends the conversation with the server politely, wherever it stands.
     pub async fn close(&mut self) {
         if let Live::Connected(client) = std::mem::replace(&mut self.live, Live::NotYet) {
@@ -266,7 +244,7 @@ impl Verification {
         let mut case = Case::ran(name, since.elapsed());
         match found {
             // Where it began with nothing, nobody has found out yet that it cannot be reached.
-            Err(error) if !self.heard && is_unreachable(&error) => return Err(VerifyError::Connect(Box::new(error))),
+            Err(error) if !self.heard && is_unreachable(&error) => return Err(self.unreachable(error)),
             Ok(Found { findings, replies, questions }) => {
                 self.heard = true;
                 case.findings = findings;
@@ -279,15 +257,24 @@ impl Verification {
                 if matches!(error, ClientError::ServerGone { .. }) {
                     self.live = Live::Gone;
                 }
+                if self.unanswered != Unanswered::Late {
+                    let late = matches!(error, ClientError::TimedOut { .. });
+                    self.unanswered = if late { Unanswered::Late } else { Unanswered::Something };
+                }
                 case.findings = self.questions.findings().0;
-                case.findings.push(Finding::error(format!("no answer: {error}")));
+                let words = self.secrets.text(&error.to_string());
+                case.findings.push(Finding::error(format!("no answer: {words}")));
             }
         }
         if let (Verdict::Failed, Some(arguments)) = (case.verdict(), arguments) {
-            case.findings.insert(0, Finding::note(format!("asked with {arguments}")));
+            case.findings.insert(0, Finding::note(self.secrets.text(&format!("asked with {arguments}"))));
         }
         self.report.cases.push(case);
         Ok(())
+    }
+
+    fn unreachable<E>(&self, error: ClientError) -> VerifyError<E> {
+        VerifyError::Connect { words: self.secrets.text(&error.to_string()), error: Box::new(error) }
     }
 
     /// The connection of this session; `None` where it was lost.
@@ -305,7 +292,7 @@ impl Verification {
         let builder = builder.answering(|given| self.questions.before(given));
         // A server does other things for a client that can do other things.
         let builder = builder.capabilities(self.opening.capabilities.clone().unwrap_or_else(|| json!({})));
-        let client = builder.connect().await.map_err(|error| VerifyError::Connect(Box::new(error)))?;
+        let client = builder.connect().await.map_err(|error| self.unreachable(error))?;
         self.first = self.opening.spots().zip(client.take_first()).collect();
         self.heard = client.introduction().is_some() || !self.first.is_empty();
         self.live = Live::Connected(client.clone());
@@ -342,74 +329,5 @@ impl Verification {
         let (mut findings, questions) = self.questions.findings();
         findings.append(&mut found.findings);
         Ok(Found { findings, questions, ..found })
-    }
-
-    /// Compares a live answer with the recorded one.
-    pub(super) fn judged(&self, asked: &Call, answered: &Call, live: &Reply, client: &Client) -> Found {
-        let spoken = self.spoken(client.revision());
-        let Some(recorded) = reply(answered) else { return Found::default() };
-        let method = asked.request.message.method().cloned().unwrap_or_else(|| "request".into());
-        let shaped = |reply: &Reply| spoken.shaped(reply, &method);
-        let findings = self.compared(asked, &shaped(&recorded), &shaped(live));
-        let recorded = Some(recorded);
-        let live = self.secrets.kept_out(recorded.as_ref(), spoken.as_recorded(live, &method, client.server_info()));
-        Found::of(findings, || vec![(answered.clone(), self.passed_over.kept(recorded.as_ref(), live))])
-    }
-
-    /// What differs between two answers to the same request.
-    pub(super) fn compared(&self, asked: &Call, before: &Reply, after: &Reply) -> Vec<Finding> {
-        // Only the answers are compared: what was asked is what we have sent.
-        let view = |reply: &Reply| {
-            let mut view = self.stable.view(&self.secrets.clean(&with_reply(asked, reply)));
-            view.as_object_mut().map(|view| view.shift_remove("params"));
-            view
-        };
-        let (mut before, mut after) = (view(before), view(after));
-        self.secrets.take_out(&mut before, &mut after);
-        told(&self.passed_over.drifted(before, after), None, Some(&place(asked)))
-    }
-
-    /// What was spoken when this was recorded, and what is spoken now. Where nobody asked for another version, one that the
-    /// server no longer speaks is a difference like any other, and so is everything that it no longer says for that.
-    pub(super) fn spoken(&self, live: Revision) -> Spoken {
-        match self.protocol {
-            Protocol::Auto => Spoken { recorded: self.opening.revision().map(|_| live), live },
-            Protocol::Legacy(_) | Protocol::Modern => Spoken { recorded: self.opening.revision(), live },
-        }
-    }
-}
-
-/// Whether nothing is there to answer.
-fn is_unreachable(error: &ClientError) -> bool {
-    matches!(
-        error,
-        ClientError::ServerGone { .. }
-            | ClientError::Refused { .. }
-            | ClientError::NotAuthorized { .. }
-            | ClientError::Lost { .. }
-    )
-}
-
-pub(super) fn place(call: &Call) -> Place {
-    Place::Message { sequence: call.request.seq }
-}
-
-/// The call, answered with this.
-pub(super) fn with_reply(call: &Call, reply: &Reply) -> Call {
-    let mut call = call.clone();
-    let id = call.request.message.as_request().map(|request| request.id.clone());
-    if let (Some(response), Some(id)) = (&mut call.response, id) {
-        response.message = Message::reply(id, reply);
-    }
-    call
-}
-
-pub(super) fn reply_of(response: &crate::client::Response) -> Result<Reply, ClientError> {
-    match Message::parse(response.bytes().clone()).as_response() {
-        Some(response) => Ok(response.reply.clone()),
-        None => Err(ClientError::BadResult {
-            method: response.method().cloned().unwrap_or_else(|| "request".into()),
-            what: "no response".to_owned(),
-        }),
     }
 }

@@ -204,7 +204,7 @@ fn what_was_taken_out_of_a_list_is_not_listed_and_answers() {
     wrote new.mock.yaml
     1 file checked, nothing wrong
     3 as recorded, 1 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--ignore PATH` passes over some; `--update` needs a trace in a file
     ");
     rehearse!(stage, "rehearse generate old.journal --as python | grep -A 5 ^TOOLS", @r#"
     exit: 0
@@ -279,7 +279,7 @@ fn what_cannot_be_suggested_again_spoils_nothing_else() {
     wrote new.mock.yaml
     1 file checked, nothing wrong
     5 as recorded, 4 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--ignore PATH` passes over some; `--update` needs a trace in a file
     "#);
     rehearse!(stage, "grep -B 1 complete new.mock.yaml", @"
     exit: 0
@@ -497,7 +497,7 @@ fn how_long_something_may_be_kept_is_said_of_what_is_read_and_told_of_lists() {
     wrote new.mock.yaml
     1 file checked, nothing wrong
     1 as recorded, 1 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--ignore PATH` passes over some; `--update` needs a trace in a file
     "#);
     for version in ["legacy", "modern"] {
         let read = format!(

@@ -43,5 +43,6 @@ mod verify_drift;
 mod verify_members;
 mod verify_opening;
 mod verify_secrets;
+mod verify_words;
 mod which_server;
 mod wrap;

@@ -268,7 +268,7 @@ fn what_the_real_server_says_is_not_put_into_files_of_other_formats() {
     rehearse!(stage, &format!("rehearse replay - {forward}"), @"
     exit: 2
     ----- stderr -----
-    error: --unmatched forward needs a recording in a file, not stdin
+    error: --unmatched forward needs a recording in a file, not stdin or a pipe
     hint: `-o FILE` records in a file
     ");
     rehearse!(stage, &format!("rehearse replay -q python.jsonl -o more.jsonl {forward}"), @"exit: 0");

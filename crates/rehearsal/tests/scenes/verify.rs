@@ -308,7 +308,6 @@ fn a_server_that_stops_answering_failed() {
     . session 4: tools/call book: skipped, the server was lost
     ----- stderr -----
     4 as recorded, 4 different, 4 skipped
-    hint: the server did not answer everything; `--timeout 60` waits longer
     ");
     rehearse!(stage, &format!("rehearse verify trace.jsonl --update -- {dies} > /dev/null"), @"
     exit: 3
@@ -351,7 +350,7 @@ fn what_is_wrong_with_the_words_is_told_first() {
     rehearse!(stage, "rehearse verify - --update -- tiny-server < trace.jsonl", @"
     exit: 2
     ----- stderr -----
-    error: --update needs a recording in a file, not stdin
+    error: --update needs a recording in a file, not stdin or a pipe
     ");
     rehearse!(stage, "rehearse verify log.jsonl -- tiny-server", @"
     exit: 1
@@ -538,7 +537,7 @@ fn a_server_that_is_no_object_is_another() {
     ~ initialize
       error: type changed (message 0)
         $.result.serverInfo: expected {"name":"s"}, got []
-      note: the server's version was "1" and is null (message 0)
+      note: the server's version was "1" and is no longer told (message 0)
     ----- stderr -----
     1 as recorded, 1 different, 0 skipped
     hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some

@@ -162,6 +162,12 @@ fn a_question_that_came_or_went_has_to_be_recorded_again() {
     one.jsonl stays as it was
     1 question of the server came or went: record those calls again
     ");
+    rehearse!(stage, "rehearse verify two.jsonl -- rehearse mock one.mock.yaml 2>&1 | tail -2", @"
+    exit: 0
+    ----- stdout -----
+    2 as recorded, 1 different, 0 skipped
+    hint: where the server asks something else, record those calls again
+    ");
     rehearse!(stage, "rehearse verify two.jsonl --update -- rehearse mock one.mock.yaml", @"
     exit: 1
     ----- stdout -----

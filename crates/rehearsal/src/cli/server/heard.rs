@@ -3,6 +3,7 @@
 use rehearsal::client::{ClientBuilder, LogMessage};
 use rehearsal::core::exchange::Side;
 use rehearsal::core::message::{Message, Method};
+use rehearsal::core::redact::Redaction;
 
 use crate::cli::question::Question;
 use crate::print::{Talk, log_line, wire_line};
@@ -16,10 +17,19 @@ pub(super) enum Shown {
     Wire,
 }
 
-/// Shows what passes: log messages or the whole wire, and in any case the questions that nobody here can answer.
-pub(super) fn heard(builder: ClientBuilder, shown: Shown, answered: Vec<Method>, talk: &Talk) -> ClientBuilder {
-    let listener = talk.clone();
+/// Shows what passes, without its secrets: log messages or the whole wire, and in any case the questions that nobody here can
+/// answer.
+pub(super) fn heard(
+    builder: ClientBuilder,
+    shown: Shown,
+    answered: Vec<Method>,
+    redaction: &Redaction,
+    talk: &Talk,
+) -> ClientBuilder {
+    let (listener, without) = (talk.clone(), redaction.clone());
     let builder = builder.on_message(move |from, message| {
+        let clean = without.message(message);
+        let message = clean.as_ref().unwrap_or(message);
         match shown {
             Shown::Wire => {
                 let (mark, line) = wire_line(from, message);
@@ -39,8 +49,8 @@ pub(super) fn heard(builder: ClientBuilder, shown: Shown, answered: Vec<Method>,
     match shown {
         Shown::Logs => builder,
         Shown::Wire => {
-            let listener = talk.clone();
-            builder.on_stderr(move |line| listener.wire("!", line))
+            let (listener, without) = (talk.clone(), redaction.clone());
+            builder.on_stderr(move |line| listener.wire("!", without.text(line)))
         }
     }
 }

@@ -8,6 +8,7 @@ use rehearsal::Client;
 use rehearsal::client::{ClientBuilder, ClientError, HttpTransport, Protocol};
 use rehearsal::core::message::Method;
 use rehearsal::core::protocol::Era;
+use rehearsal::core::redact::Redaction;
 
 use super::answers::{AnswerOptions, Prepared};
 use super::error::ServerError;
@@ -107,11 +108,16 @@ impl From<Transport> for HttpTransport {
 impl ServerOptions {
     /// A client for the server that was named.
     pub(crate) fn client(&self, context: &Context) -> Result<ClientBuilder, ServerError> {
-        self.client_answering(context, &[])
+        self.client_answering(context, &[], &Redaction::none())
     }
 
-    /// The same, where somebody else answers these questions.
-    pub(crate) fn client_answering(&self, context: &Context, more: &[Method]) -> Result<ClientBuilder, ServerError> {
+    /// The same, where somebody else answers these questions, and secrets are not shown.
+    pub(crate) fn client_answering(
+        &self,
+        context: &Context,
+        more: &[Method],
+        redaction: &Redaction,
+    ) -> Result<ClientBuilder, ServerError> {
         let (builder, reached) = self.which.client(context)?;
         self.check_use(reached)?;
         let Prepared { answers, mut methods } = self.answers.prepared()?;
@@ -133,7 +139,7 @@ impl ServerOptions {
             None => builder,
         };
         let shown = if self.verbose { Shown::Wire } else { Shown::Logs };
-        Ok(heard(builder, shown, methods, &context.talk))
+        Ok(heard(builder, shown, methods, redaction, &context.talk))
     }
 
     /// The era and version that were asked for.

@@ -53,7 +53,7 @@ pub(in crate::cli) enum TraceError {
     #[error("stdin can be read only once")]
     StdinTwice,
     /// What was read from stdin has no file to write to.
-    #[error("{option} needs a recording in a file, not stdin")]
+    #[error("{option} needs a recording in a file, not stdin or a pipe")]
     NoFile {
         /// What was wanted.
         option: &'static str,

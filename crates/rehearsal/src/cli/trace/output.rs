@@ -60,6 +60,18 @@ impl Writing {
         begun().map_err(|cause| failure(path, cause.into()))
     }
 
+    /// Finds out whether a file can be replaced, before there is anything to put in its place. Whoever may write to its folder
+    /// could replace what nobody may write to; that is not what its owner wants.
+    pub(in crate::cli) fn check(path: &Path) -> Result<(), Failure> {
+        let is_closed = std::fs::metadata(path).is_ok_and(|known| known.permissions().readonly());
+        let opened = match is_closed {
+            true => Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only")),
+            false => File::options().write(true).open(path).map(drop),
+        };
+        opened.map_err(|cause| failure(Some(path), cause.into()))?;
+        Writing::to_file(path).map(drop)
+    }
+
     /// Writes the next part.
     pub(in crate::cli) fn part(&mut self, part: &Part) -> Result<(), Failure> {
         let path = self.file.as_ref().map(|(_, path)| path.as_path());
