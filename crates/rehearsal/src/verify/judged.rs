@@ -39,7 +39,8 @@ impl Verification {
         let shaped = |reply: &Reply| spoken.shaped(reply, &method);
         let findings = self.compared(asked, &shaped(&recorded), &shaped(live));
         let recorded = Some(recorded);
-        let live = self.secrets.kept_out(recorded.as_ref(), spoken.as_recorded(live, &method, client.server_info()));
+        let live = spoken.as_recorded(live, recorded.as_ref(), &method, client.server_info());
+        let live = self.secrets.kept_out(recorded.as_ref(), live);
         Found::of(findings, || vec![(answered.clone(), self.passed_over.kept(recorded.as_ref(), live))])
     }
 

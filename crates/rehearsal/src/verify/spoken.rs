@@ -48,11 +48,22 @@ impl Spoken {
         value
     }
 
-    /// A live answer as it would have been recorded; `info` is who the server says it is.
-    pub(super) fn as_recorded(self, live: &Reply, method: &Method, info: &Value) -> Reply {
-        match self.recorded {
-            Some(recorded) => adapted(live, method, Some(self.live), recorded, info),
-            None => live.clone(),
+    /// A live answer as it would have been recorded in the place of another; `info` is who the server says it is.
+    pub(super) fn as_recorded(self, live: &Reply, was: Option<&Reply>, method: &Method, info: &Value) -> Reply {
+        let Some(recorded) = self.recorded else { return live.clone() };
+        let said = adapted(live, method, Some(self.live), recorded, info);
+        match (&said, was) {
+            // How long it may be kept is not said in the other era.
+            (Reply::Result(result), Some(Reply::Result(was))) if recorded.era() != self.live.era() => {
+                let Ok(Value::Object(mut fields)) = result.exact() else { return said };
+                for key in ["ttlMs", "cacheScope"] {
+                    if let (Some(field), Some(was)) = (fields.get_mut(key), was.field(key)) {
+                        *field = was.exact().unwrap_or_default();
+                    }
+                }
+                Reply::Result(RawJson::from_value(&Value::Object(fields)))
+            }
+            (Reply::Result(_) | Reply::Error(_), _) => said,
         }
     }
 }
@@ -88,7 +99,7 @@ mod tests {
         // A server that says more than its version knows.
         assert_eq!(shaped(tools(new.clone(), json!({}))), shaped(tools(new.clone(), modern.clone())));
         assert_eq!(
-            spoken.as_recorded(&tools(new.clone(), modern), &Method::TOOLS_LIST, &Value::Null),
+            spoken.as_recorded(&tools(new.clone(), modern), None, &Method::TOOLS_LIST, &Value::Null),
             tools(old, json!({}))
         );
         let missing = |code| Reply::Error(ErrorReply::new(code, "no such resource"));
@@ -96,6 +107,13 @@ mod tests {
         assert_eq!(read(code::RESOURCE_NOT_FOUND), read(code::INVALID_PARAMS));
         let same = Spoken { recorded: Some(Revision::V2024_11_05), live: Revision::V2024_11_05 };
         assert_eq!(same.shaped(&tools(new.clone(), json!({})), &Method::TOOLS_LIST), tools(new.clone(), json!({})));
+        let back = Spoken { recorded: Some(Revision::V2026_07_28), live: Revision::V2025_11_25 };
+        let kept = json!({"resultType": "complete", "ttlMs": 7, "cacheScope": "public"});
+        let (was, live) = (tools(json!({"name": "b"}), kept.clone()), tools(new.clone(), json!({})));
+        let written = back.as_recorded(&live, Some(&was), &Method::TOOLS_LIST, &Value::Null);
+        let Reply::Result(written) = written else { panic!("{written:?}") };
+        let written = written.exact().unwrap();
+        assert_eq!((&written["ttlMs"], &written["cacheScope"]), (&kept["ttlMs"], &kept["cacheScope"]));
         let unknown = Spoken { recorded: None, live: Revision::V2026_07_28 };
         let modern = json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private"});
         assert_eq!(unknown.shaped(&tools(new.clone(), modern), &Method::TOOLS_LIST), tools(new, json!({})));

@@ -49,7 +49,8 @@ impl Verification {
             let mut updated = live.first().map(|page| listing.without_elements(page)).unwrap_or_default();
             let items = if at == 0 { listing.elements(&live).into() } else { json!([]) };
             updated.as_object_mut().map(|page| page.insert(listing.list.to_owned(), items));
-            let page = spoken.as_recorded(&written(&updated), method, client.server_info());
+            let recorded = pages.get(at).and_then(reply);
+            let page = spoken.as_recorded(&written(&updated), recorded.as_ref(), method, client.server_info());
             let was = listing.as_recorded(&was, &page);
             self.passed_over.kept(Some(&was), self.secrets.kept_out(Some(&was), page))
         };
