@@ -1,7 +1,7 @@
 //! What is told about an answer that is not what it was.
 
-use rehearsal_core::json::Path;
-use rehearsal_core::matcher::{Drift, Drifted, Mismatch, drifted};
+use rehearsal_core::json::{Path, Segment};
+use rehearsal_core::matcher::{Drift, Drifted, Mismatch};
 use rehearsal_core::report::{Finding, Place};
 use serde_json::Value;
 
@@ -13,13 +13,27 @@ pub(super) fn is_within(drifted: &Drifted, before: &[Path], after: &[Path]) -> b
     within(&drifted.was, before) || within(&drifted.is, after)
 }
 
-/// What differs between two values: a finding for each way in which something does. `about` names what was compared, if
-/// that is not plain from the rest of the report.
-pub(super) fn differences(before: &Value, after: &Value, about: Option<&str>, place: Option<&Place>) -> Vec<Finding> {
-    told(&drifted(before, after), about, place)
+/// Whether what came or went is a member of an object that had nothing in it but what is passed over: then it may as well not be
+/// there. How many elements an array has does count. Both values are given whole, and without what is passed over.
+pub(super) fn is_emptied(drifted: &Drifted, before: (&Value, &Value), after: (&Value, &Value)) -> bool {
+    fn nothing_left(whole: &Value, left: &Value) -> bool {
+        let (Value::Object(whole), Value::Object(left)) = (whole, left) else { return false };
+        let inside = |(key, left): (&String, &Value)| whole.get(key).is_some_and(|whole| nothing_left(whole, left));
+        (whole.len() > left.len() || !left.is_empty()) && left.iter().all(inside)
+    }
+    let (path, (whole, left)) = match drifted.drift {
+        Drift::Removed => (&drifted.was, before),
+        Drift::Added => (&drifted.is, after),
+        Drift::TypeChanged | Drift::Changed => return false,
+    };
+    path.as_ref().is_some_and(|path| {
+        let is_member = matches!(path.segments().last(), Some(Segment::Key(_)));
+        is_member && path.lookup(whole).zip(path.lookup(left)).is_some_and(|(whole, left)| nothing_left(whole, left))
+    })
 }
 
-/// A finding for each way in which something differs.
+/// A finding for each way in which something differs. `about` names what was compared, if that is not plain from the rest of the
+/// report.
 pub(super) fn told(drifted: &[Drifted], about: Option<&str>, place: Option<&Place>) -> Vec<Finding> {
     let of = |drift: Drift| {
         let such = drifted.iter().filter(|it| it.drift == drift).map(|it| it.mismatch.clone());
@@ -39,13 +53,14 @@ pub(super) fn told(drifted: &[Drifted], about: Option<&str>, place: Option<&Plac
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rehearsal_core::matcher::drifted;
     use serde_json::json;
 
     #[test]
     fn each_way_of_drifting_is_a_finding() {
         let before = json!({"gone": 1, "kind": 1, "same": [1.0], "value": "a"});
         let after = json!({"new": true, "kind": "1", "same": [1], "value": "b"});
-        let shown: Vec<_> = differences(&before, &after, None, None).iter().map(ToString::to_string).collect();
+        let shown: Vec<_> = told(&drifted(&before, &after), None, None).iter().map(ToString::to_string).collect();
         assert_eq!(
             shown,
             [

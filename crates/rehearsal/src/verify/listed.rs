@@ -1,11 +1,12 @@
 //! What a server offers, compared by name.
 
 use rehearsal_core::json::RawJson;
+use rehearsal_core::matcher::Drifted;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::report::{Finding, Place};
 use serde_json::Value;
 
-use super::drift::differences;
+use super::drift::told;
 
 /// What is in a list, and what its elements are known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,11 @@ impl Listing {
         items.iter().any(|known| self.name(known) == self.name(item))
     }
 
+    /// One of the same name, if there is one.
+    pub(super) fn like<'items>(self, items: &'items [Value], item: &Value) -> &'items Value {
+        items.iter().find(|known| self.name(known) == self.name(item)).unwrap_or(&Value::Null)
+    }
+
     /// A page in which each element is as it was recorded, if it was.
     pub(super) fn as_recorded(self, recorded: &[Value], page: &Reply) -> Reply {
         let Reply::Result(result) = page else { return page.clone() };
@@ -79,13 +85,12 @@ impl Listing {
         Reply::Result(RawJson::from_value(&result))
     }
 
-    /// What was added, removed or changed. The order does not count. `take_out` takes out of the second of two elements what was taken
-    /// out of the first.
+    /// What was added, removed or changed. The order does not count. `drift` says what differs between two elements of a name.
     pub(super) fn differences(
         self,
         before: &[Value],
         after: &[Value],
-        take_out: impl Fn(&mut Value, &mut Value),
+        drift: impl Fn(&Value, &Value) -> Vec<Drifted>,
         place: &Place,
     ) -> Vec<Finding> {
         let mut findings = Vec::new();
@@ -99,11 +104,8 @@ impl Listing {
             let name = self.name(item);
             let nth = earlier(&before[..at], name);
             match (like(after, name, nth), nth + 1) {
-                (Some(mut other), _) => {
-                    let about = self.called(name);
-                    let mut item = item.clone();
-                    take_out(&mut item, &mut other);
-                    findings.extend(differences(&item, &other, Some(&about), Some(place)));
+                (Some(other), _) => {
+                    findings.extend(told(&drift(item, &other), Some(&self.called(name)), Some(place)));
                 }
                 (None, 1) => {
                     let finding = Finding::error(format!("removed: {} is no longer listed", self.called(name)));
@@ -133,6 +135,7 @@ impl Listing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rehearsal_core::matcher::drifted;
     use serde_json::json;
 
     #[test]
@@ -140,7 +143,7 @@ mod tests {
         let before = [json!({"name": "a", "description": "x"}), json!({"name": "b"}), json!({"name": "c"})];
         let after = [json!({"name": "c"}), json!({"name": "a", "description": "y"}), json!({"name": "d"})];
         let listing = Listing::of(&Method::TOOLS_LIST).unwrap();
-        let found = listing.differences(&before, &after, |_, _| {}, &Place::Message { sequence: 3 });
+        let found = listing.differences(&before, &after, drifted, &Place::Message { sequence: 3 });
         let shown: Vec<_> = found.iter().map(ToString::to_string).collect();
         assert_eq!(
             shown,
@@ -157,7 +160,7 @@ mod tests {
         let (once, twice) = ([json!({"name": "a"})], [json!({"name": "a"}), json!({"name": "a", "title": "A"})]);
         let listing = Listing::of(&Method::TOOLS_LIST).unwrap();
         let messages = |before: &[Value], after: &[Value]| -> Vec<String> {
-            let found = listing.differences(before, after, |_, _| {}, &Place::Message { sequence: 3 });
+            let found = listing.differences(before, after, drifted, &Place::Message { sequence: 3 });
             found.into_iter().map(|finding| finding.message).collect()
         };
         assert_eq!(messages(&once, &twice), ["added: the tool `a` is listed 2 times"]);

@@ -1,11 +1,11 @@
 //! What does not count, and so stays as it was recorded.
 
-use rehearsal_core::json::{Path, Places, RawJson, Segment};
-use rehearsal_core::matcher::{Drift, Drifted, drifted};
+use rehearsal_core::json::{Places, RawJson};
+use rehearsal_core::matcher::{Drifted, drifted};
 use rehearsal_core::message::{ErrorReply, Reply};
 use serde_json::{Value, json};
 
-use super::drift::is_within;
+use super::drift::{is_emptied, is_within};
 
 /// The places of an answer that the user passes over; their paths begin at `result` or `error`.
 #[derive(Clone, Debug, Default)]
@@ -23,14 +23,12 @@ impl PassedOver {
     pub(super) fn drifted(&self, mut before: Value, mut after: Value) -> Vec<Drifted> {
         // An element that is passed over is not taken out: whatever stands behind it would have another place.
         let (was, is) = (self.places.located(&before), self.places.located(&after));
+        let whole = if self.places.is_empty() { (Value::Null, Value::Null) } else { (before.clone(), after.clone()) };
         self.places.take_out_members(&mut before);
         self.places.take_out_members(&mut after);
-        let counts = |drifted: &Drifted| {
-            let went = drifted.drift == Drift::Removed && is_emptied(drifted.was.as_ref(), &before, &was);
-            let came = drifted.drift == Drift::Added && is_emptied(drifted.is.as_ref(), &after, &is);
-            !went && !came && !is_within(drifted, &was, &is)
-        };
-        drifted(&before, &after).into_iter().filter(counts).collect()
+        let mut found = drifted(&before, &after);
+        found.retain(|it| !is_within(it, &was, &is) && !is_emptied(it, (&whole.0, &before), (&whole.1, &after)));
+        found
     }
 
     /// A live answer with what was recorded at these places.
@@ -64,23 +62,6 @@ impl PassedOver {
             _ => live,
         }
     }
-}
-
-/// Whether a member of an object has nothing in it but what is passed over: then it may as well not be there. How many elements
-/// an array has does count.
-fn is_emptied(path: Option<&Path>, value: &Value, places: &[Path]) -> bool {
-    fn nothing_left(path: &Path, value: &Value, places: &[Path]) -> bool {
-        let Value::Object(members) = value else { return false };
-        let inside = |(key, member): (&String, &Value)| {
-            let mut path = path.clone();
-            path.push(key.as_str());
-            nothing_left(&path, member, places)
-        };
-        places.iter().any(|place| place.is_within(path)) && members.iter().all(inside)
-    }
-    let is_member = |path: &Path| matches!(path.segments().last(), Some(Segment::Key(_)));
-    path.filter(|path| is_member(path))
-        .is_some_and(|path| path.lookup(value).is_some_and(|value| nothing_left(path, value, places)))
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! What a server lists.
 
 use rehearsal_core::json::RawJson;
+use rehearsal_core::matcher::drifted;
 use rehearsal_core::message::{Method, Reply};
-use rehearsal_core::trace::Call;
+use rehearsal_core::trace::{Call, Compare};
 use serde_json::{Value, json};
 
+use super::drift::is_emptied;
 use super::judged::{Found, place, reply_of, with_reply};
 use super::listed::Listing;
 use super::plan::reply;
@@ -41,9 +43,18 @@ impl Verification {
             // Nobody knows what was on the pages that were never asked for.
             is.retain(|item| listing.has(&was, item));
         }
-        let viewed = |items: &[Value]| self.viewed(listing, items, first, spoken);
-        let take_out = |before: &mut Value, after: &mut Value| self.secrets.take_out(before, after);
-        findings.extend(listing.differences(&viewed(&was), &viewed(&is), take_out, &place(first)));
+        let viewed = |compare: &Compare, items: &[Value]| self.viewed(compare, listing, items, first, spoken);
+        let whole = (viewed(&self.stable, &was), viewed(&self.stable, &is));
+        let drift = |before: &Value, after: &Value| {
+            let whole = (listing.like(&whole.0, before), listing.like(&whole.1, after));
+            let (mut before, mut after) = (before.clone(), after.clone());
+            self.secrets.take_out(&mut before, &mut after);
+            let mut found = drifted(&before, &after);
+            found.retain(|it| !is_emptied(it, (whole.0, &before), (whole.1, &after)));
+            found
+        };
+        let (before, after) = (viewed(&self.compare, &was), viewed(&self.compare, &is));
+        findings.extend(listing.differences(&before, &after, drift, &place(first)));
         // The first page gets everything, so that the others have nothing left.
         let page_of = |at: usize| {
             let mut updated = live.first().map(|page| listing.without_elements(page)).unwrap_or_default();
@@ -76,10 +87,10 @@ impl Verification {
     }
 
     /// The elements of a list as the comparison sees them.
-    fn viewed(&self, listing: Listing, items: &[Value], first: &Call, spoken: Spoken) -> Vec<Value> {
+    fn viewed(&self, compare: &Compare, listing: Listing, items: &[Value], first: &Call, spoken: Spoken) -> Vec<Value> {
         let method = first.request.message.method().cloned().unwrap_or(Method::TOOLS_LIST);
         let all = spoken.shaped(&written(&json!({listing.list: items})), &method);
-        let view = self.compare.view(&self.secrets.clean(&with_reply(first, &all)));
+        let view = compare.view(&self.secrets.clean(&with_reply(first, &all)));
         view["result"][listing.list].as_array().cloned().unwrap_or_default()
     }
 }

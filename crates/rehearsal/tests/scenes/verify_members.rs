@@ -91,6 +91,25 @@ fn whatever_an_answer_says_is_compared() {
 }
 
 #[test]
+fn what_has_nothing_but_what_is_ignored_may_be_missing_from_an_answer_and_from_a_tool() {
+    let listed = LISTED.replace(r#""name":"a""#, r#""name":"a","annotations":{"n":1}"#);
+    let called = r#""result":{"content":[],"structuredContent":{"n":1},"resultType":"complete"}"#;
+    let after = called.replace(r#""structuredContent":{"n":1},"#, "");
+    let stage = said([DISCOVERED, &listed, called], [DISCOVERED, LISTED, &after]);
+    rehearse!(stage, "rehearse verify trace.jsonl --ignore '$..n' -- sh server.sh after", @"
+    exit: 0
+    ----- stderr -----
+    3 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh server.sh after 2>&1 | grep missing", @r#"
+    exit: 0
+    ----- stdout -----
+        $.annotations: missing, expected {"n":1}
+        $.result.structuredContent: missing, expected {"n":1}
+    "#);
+}
+
+#[test]
 fn something_else_in_the_place_of_a_list_has_changed_its_type() {
     let wrong = r#""result":{"tools":{},"resultType":"complete","ttlMs":1,"cacheScope":"public"}"#;
     let none = r#""result":{"resultType":"complete","ttlMs":1,"cacheScope":"public"}"#;
