@@ -14,7 +14,7 @@ use super::recording::RecordedPlay;
 use super::shape::{self, ResultType};
 use super::state::State;
 use super::target::Target;
-use super::terms::{Handshake, Memory, Terms, settle, supported, unknown_level};
+use super::terms::{Memory, Terms, unknown_level};
 use super::wanted::Wanted;
 use super::{Asked, Mock, complete, fill, refusal, task};
 use crate::json::RawJson;
@@ -111,6 +111,11 @@ impl Mock {
         state: &mut State,
         world: &World<'_>,
     ) -> Result<Begun, ErrorReply> {
+        if let Some(error) = self.refuses.get(asked.method.as_str()) {
+            let reply = Reply::Error(error.clone());
+            let provenance = Provenance::Script { target: asked.method.as_str().into(), rule: "refuses".into() };
+            return Ok(Begun::Answered(Answer { provenance, ..Answer::protocol(reply) }));
+        }
         let result = match (asked.terms.era(), asked.method.as_str()) {
             (_, "tools/call") => return self.call_tool(asked, state, world),
             (_, "prompts/get") => return self.get_prompt(asked, state, world),
@@ -156,32 +161,6 @@ impl Mock {
         let (method, revision) = (asked.method.as_str(), asked.terms.revision);
         shape::envelope(&mut result, ResultType::Complete, method, revision, &self.info);
         RawJson::from_value(&result)
-    }
-
-    /// `initialize`: settles the version, and remembers what the client can do.
-    fn initialize(&self, asked: &Asked, memory: &mut Memory) -> Result<Value, ErrorReply> {
-        let spoken = shake_hands(asked, memory, &self.revisions)?;
-        let mut result = json!({
-            "protocolVersion": spoken.as_str(),
-            "capabilities": shape::capabilities(&self.capabilities, spoken),
-            "serverInfo": shape::implementation(self.info.clone(), spoken),
-        });
-        if let Some(instructions) = &self.instructions {
-            result["instructions"] = instructions.as_str().into();
-        }
-        Ok(result)
-    }
-
-    /// `server/discover`: the same without settling anything.
-    fn discover(&self, asked: &Asked) -> Value {
-        let mut result = json!({
-            "supportedVersions": supported(&self.revisions),
-            "capabilities": shape::capabilities(&self.capabilities, asked.terms.revision),
-        });
-        if let Some(instructions) = &self.instructions {
-            result["instructions"] = instructions.as_str().into();
-        }
-        result
     }
 
     fn call_tool(
@@ -392,20 +371,6 @@ impl Mock {
             _ => AboutTask::Cancel(id),
         })
     }
-}
-
-/// Settles the version of a conversation, and remembers what the client can do.
-pub(super) fn shake_hands(asked: &Asked, memory: &mut Memory, revisions: &[Revision]) -> Result<Revision, ErrorReply> {
-    let wanted = text(asked, "protocolVersion")?;
-    let spoken = settle(wanted.parse().ok(), revisions).ok_or_else(|| {
-        let data = json!({"supported": supported(revisions), "requested": wanted});
-        let message = "this server has no handshake; name a version in _meta";
-        ErrorReply::new(code::UNSUPPORTED_VERSION, message).with_data(&data)
-    })?;
-    let object = |key: &str| asked.params.get(key).filter(|it| it.is_object()).cloned().unwrap_or_else(|| json!({}));
-    let (client, capabilities) = (object("clientInfo"), object("capabilities"));
-    memory.handshake = Some(Handshake { revision: spoken, client: client.into(), capabilities: capabilities.into() });
-    Ok(spoken)
 }
 
 fn listed(result: Result<RawJson, ErrorReply>) -> Result<Begun, ErrorReply> {

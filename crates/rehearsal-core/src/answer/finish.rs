@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::act::Act;
 use super::play::Play;
 use super::provenance::{Answer, Provenance};
+use super::scene::Wording;
 use super::shape::{self, ResultType};
 use super::state::State;
 use super::target::Target;
@@ -25,18 +26,14 @@ pub(super) struct Finished {
 
 impl Play {
     /// A result in the shape of its version, if it is what it should be or nobody is strict about it.
-    pub(super) fn finished(&self, mut result: Value) -> Result<Finished, String> {
+    pub(super) fn finished(&self, mut result: Value, wording: Wording) -> Result<Finished, String> {
         let remark = match self.target.objection(&self.mock, &result) {
             Some((Validate::Strict, why)) => return Err(why),
             Some((Validate::Warn | Validate::Off, why)) => Some(self.about(&why).into()),
             None => None,
         };
         let (method, revision) = (self.asked.method.as_str(), self.asked.terms.revision);
-        match self.target {
-            Target::Tool(_) => shape::called(&mut result, revision),
-            Target::Prompt(_) => shape::phrased(&mut result, revision),
-            Target::Resource(_) | Target::ResourceTemplate(_) => shape::read(&mut result, revision),
-        }
+        shape::answered(self.target.kind(), wording, &mut result, revision);
         shape::envelope(&mut result, ResultType::Complete, method, revision, &self.mock.info);
         Ok(Finished { result: RawJson::from_value(&result), remark })
     }

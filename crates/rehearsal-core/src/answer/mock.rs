@@ -10,13 +10,14 @@ use super::State;
 use super::content::{Workshop, icons, ordered};
 use super::fault::Faults;
 use super::harness::Harness;
+use super::introduce::{Introduced, introduced};
 use super::listing::Listing;
 use super::offer::{Numbers, Prompt, Resource, ResourceTemplate, Tool, unique};
 use super::rule::Rules;
 use super::scene::{Scene, Step};
-use super::shape;
 use super::template::Templates;
 use crate::matcher::Schema;
+use crate::message::ErrorReply;
 use crate::protocol::{Revision, meta};
 use crate::script::mock::{FaultKind, Implementation, MockFile, Otherwise};
 use crate::script::{InOrder, Located, Problem, ScriptError};
@@ -40,6 +41,9 @@ pub struct Mock {
     pub(super) info: Value,
     pub(super) instructions: Option<String>,
     pub(super) capabilities: Map<String, Value>,
+    pub(super) introduced: HashMap<Revision, Introduced>,
+    /// What is refused, by its method.
+    pub(super) refuses: HashMap<String, ErrorReply>,
     pub(super) revisions: Vec<Revision>,
     pub(super) page_size: Option<usize>,
     pub(super) initial: Arc<Map<String, Value>>,
@@ -131,6 +135,8 @@ impl Mock {
             info,
             instructions: sources.iter().find_map(|source| source.mock.instructions.clone()),
             capabilities: Map::new(),
+            introduced: introduced(sources),
+            refuses: refuses(sources),
             revisions,
             page_size: sources.iter().find_map(|source| source.mock.page_size.as_ref()).map(|size| size.value.max(1)),
             initial: Arc::new(initial),
@@ -164,11 +170,6 @@ impl Mock {
     /// The versions that are served.
     pub fn revisions(&self) -> &[Revision] {
         &self.revisions
-    }
-
-    /// What it says that it can do, to clients of a version.
-    pub fn capabilities(&self, revision: Revision) -> Value {
-        shape::capabilities(&self.capabilities, revision)
     }
 
     /// The elements of a list as a client of a version sees them: `tools`, `resources`, `resourceTemplates`, `prompts`.
@@ -285,6 +286,17 @@ impl Mock {
 
 fn positions<'a>(names: impl Iterator<Item = &'a String>) -> HashMap<String, usize> {
     names.enumerate().map(|(at, name)| (name.clone(), at)).collect()
+}
+
+/// By method; the first file that refuses it counts.
+fn refuses(sources: &[Source<'_>]) -> HashMap<String, ErrorReply> {
+    let mut all = HashMap::new();
+    for (method, written) in sources.iter().flat_map(|source| &source.mock.refuses) {
+        let error = ErrorReply::new(written.code, written.message.as_str());
+        let error = written.data.iter().fold(error, |error, data| error.with_data(data));
+        all.entry(method.clone()).or_insert(error);
+    }
+    all
 }
 
 fn revisions(sources: &[Source<'_>], errors: &mut Vec<ScriptError>) -> Vec<Revision> {

@@ -11,6 +11,7 @@
 //! [`Answer`] carries its [`Provenance`].
 
 mod act;
+mod as_heard;
 mod asked;
 mod begin;
 mod complete;
@@ -21,6 +22,7 @@ mod fill;
 mod finish;
 mod given;
 pub mod harness;
+mod introduce;
 mod journal;
 mod listing;
 mod mock;
@@ -46,9 +48,10 @@ mod uri_template;
 mod wanted;
 
 pub use act::{Act, Change, Overtaker, Turn, World};
+pub use as_heard::{Hello, as_heard};
 pub use asked::Asked;
 pub use begin::{AboutTask, Begun, Performance};
-pub use faithful::{declaring, faithful};
+pub use faithful::faithful;
 pub use journal::{CallJournal, CallOutcome, Called, ExpectedCall, UnmetCall};
 pub use mock::{Mock, ReadBeside, Source};
 pub use play::Play;

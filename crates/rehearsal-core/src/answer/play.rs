@@ -343,15 +343,15 @@ impl Play {
                     (Err(why), _) | (_, Err(why)) => self.broken(&why),
                 }
             }
-            Some(Outcome::Result { draft: Draft::Fixed(value), written }) => {
+            Some(Outcome::Result { draft: Draft::Fixed(value), wording, written }) => {
                 let cached = &written[self.asked.terms.revision as usize];
-                match cached.get_or_init(|| self.finished(value.clone())) {
+                match cached.get_or_init(|| self.finished(value.clone(), *wording)) {
                     Ok(finished) => self.complete(finished.clone()),
                     Err(why) => self.broken(why),
                 }
             }
-            Some(Outcome::Result { draft, .. }) => {
-                match self.render(draft, state).and_then(|result| self.finished(result)) {
+            Some(Outcome::Result { draft, wording, .. }) => {
+                match self.render(draft, state).and_then(|result| self.finished(result, *wording)) {
                     Ok(finished) => self.complete(finished),
                     Err(why) => self.broken(&why),
                 }

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::content::{Fields, Workshop};
 use super::given::meant;
+use super::scene::Wording;
 use super::shape::{ResultType, envelope};
 use super::template::{Draft, Scope, Templates};
 use super::{Asked, Terms};
@@ -85,7 +86,7 @@ impl Question {
     /// A question that somebody else once asked in a version, for this client; `Err` says why it cannot be asked.
     pub fn adapted(mut self, terms: &Terms, from: Option<Revision>) -> Result<Question, String> {
         let is_same = from == Some(terms.revision);
-        if let Some(asks) = self.asks() {
+        if let Some(asks) = Asks::of(&self.method, &self.params) {
             // What was asked in this version once can be asked in it, whatever the version says.
             let since = if is_same { Revision::V2024_11_05 } else { asks.since(None) };
             if let Some(objection) = asks.objection(since, terms) {
@@ -166,8 +167,11 @@ fn said_to_model(params: &mut Value, terms: &Terms) {
 #[derive(Debug)]
 pub(super) struct QuestionDraft {
     pub(super) name: String,
-    asks: Asks,
+    method: Method,
+    /// What of a client it is for; `None` for what no capability is needed for.
+    asks: Option<Asks>,
     params: Draft,
+    wording: Wording,
     /// What the content of an accepted form must be.
     form: Option<Schema>,
     elicitation_id: Option<String>,
@@ -188,6 +192,7 @@ impl QuestionDraft {
         let mut fields = Fields::new();
         let (mut form, mut elicitation_id) = (None, None);
         let asks = match ask {
+            Ask::Request { method, params } => return QuestionDraft::exactly(name, method, params.as_ref(), at, shop),
             Ask::Elicitation(written) => {
                 form = written.requested_schema.as_ref().and_then(|schema| meant(schema, shop.problems));
                 elicitation_id = written.elicitation_id.clone();
@@ -201,37 +206,76 @@ impl QuestionDraft {
         };
         let schema = match ask {
             Ask::Elicitation(written) => written.requested_schema.as_ref().map(|schema| &schema.written),
-            Ask::Sampling(_) | Ask::Roots => None,
+            Ask::Sampling(_) | Ask::Roots | Ask::Request { .. } => None,
         };
-        let since = asks.since(schema);
-        QuestionDraft { name: name.to_owned(), asks, params: fields.finish(), form, elicitation_id, since }
+        QuestionDraft {
+            name: name.to_owned(),
+            method: asks.method(),
+            asks: Some(asks),
+            params: fields.finish(),
+            wording: Wording::OfItsVersion,
+            form,
+            elicitation_id,
+            since: asks.since(schema),
+        }
+    }
+
+    /// A question that is asked in every version as it is written.
+    fn exactly(
+        name: &str,
+        method: &str,
+        params: Option<&Map<String, Value>>,
+        at: Span,
+        shop: &mut Workshop<'_>,
+    ) -> QuestionDraft {
+        let method = Method::from(method);
+        let written = params.map_or(Value::Null, |params| Value::Object(params.clone()));
+        QuestionDraft {
+            name: name.to_owned(),
+            asks: Asks::of(&method, &written),
+            method,
+            params: params.map_or(Draft::Fixed(Value::Null), |params| shop.object(at, params)),
+            wording: Wording::AsWritten,
+            form: written.get("requestedSchema").and_then(|schema| Schema::compile(schema).ok()),
+            elicitation_id: None,
+            since: Revision::V2024_11_05,
+        }
     }
 
     /// The question for one request.
-    pub(super) fn render(&self, terms: &Terms, templates: &Templates, scope: &Scope<'_>) -> Result<Question, String> {
+    pub(super) fn render(
+        &self,
+        revision: Revision,
+        templates: &Templates,
+        scope: &Scope<'_>,
+    ) -> Result<Question, String> {
         let mut params = self.params.render(templates, scope)?;
-        if self.asks == Asks::Form && terms.revision < Revision::V2025_11_25 {
-            params.as_object_mut().and_then(|params| params.shift_remove("mode"));
+        match (self.wording, self.asks) {
+            (Wording::OfItsVersion, Some(Asks::Form)) if revision < Revision::V2025_11_25 => {
+                params.as_object_mut().and_then(|params| params.shift_remove("mode"));
+            }
+            (Wording::OfItsVersion, Some(Asks::Url)) if revision == Revision::V2025_11_25 => {
+                params["elicitationId"] = self.elicitation_id.as_deref().unwrap_or(&self.name).into();
+            }
+            (Wording::OfItsVersion | Wording::AsWritten, _) => {}
         }
-        if self.asks == Asks::Url && terms.revision == Revision::V2025_11_25 {
-            params["elicitationId"] = self.elicitation_id.as_deref().unwrap_or(&self.name).into();
-        }
-        let method = match self.asks {
-            Asks::Form | Asks::Url => Method::ELICITATION,
-            Asks::Model => Method::SAMPLING,
-            Asks::Roots => Method::ROOTS_LIST,
-        };
-        Ok(Question { name: self.name.clone(), method, params })
+        Ok(Question { name: self.name.clone(), method: self.method.clone(), params })
+    }
+
+    /// Whether somebody who speaks a version can be asked this, whatever else they can do.
+    pub(super) fn is_known_to(&self, revision: Revision) -> bool {
+        revision >= self.since
     }
 
     /// Why the client cannot be asked this.
     pub(super) fn objection(&self, terms: &Terms) -> Option<Objection> {
-        self.asks.objection(self.since, terms)
+        self.asks?.objection(self.since, terms)
     }
 
     /// Whether an answer makes sense.
     pub(super) fn takes(&self, answer: &Value) -> bool {
-        match self.asks {
+        let Some(asks) = self.asks else { return true };
+        match asks {
             Asks::Form => match answer.get("action").and_then(Value::as_str) {
                 Some("accept") => {
                     let content = answer.get("content").filter(|content| content.is_object());
@@ -268,20 +312,26 @@ fn forget_choices(schema: &mut Value) {
     }
 }
 
-impl Question {
-    /// What of a client it is for; `None` for what no capability is needed for.
-    fn asks(&self) -> Option<Asks> {
-        match self.method.as_str() {
-            "elicitation/create" if self.params.get("mode").is_some_and(|mode| mode == "url") => Some(Asks::Url),
+impl Asks {
+    /// What of a client a question is for; `None` for what no capability is needed for.
+    fn of(method: &Method, params: &Value) -> Option<Asks> {
+        match method.as_str() {
+            "elicitation/create" if params.get("mode").is_some_and(|mode| mode == "url") => Some(Asks::Url),
             "elicitation/create" => Some(Asks::Form),
             "sampling/createMessage" => Some(Asks::Model),
             "roots/list" => Some(Asks::Roots),
             _ => None,
         }
     }
-}
 
-impl Asks {
+    fn method(self) -> Method {
+        match self {
+            Asks::Form | Asks::Url => Method::ELICITATION,
+            Asks::Model => Method::SAMPLING,
+            Asks::Roots => Method::ROOTS_LIST,
+        }
+    }
+
     /// The first version that has such a question, with this form where it is one.
     fn since(self, schema: Option<&Value>) -> Revision {
         match self {

@@ -66,7 +66,7 @@ impl Play {
         }
         let mut questions = Vec::with_capacity(missing.len());
         for draft in missing {
-            questions.push(self.with_scope(state, |scope| draft.render(terms, &self.mock.templates, scope))?);
+            questions.push(self.with_scope(state, |scope| draft.render(terms.revision, &self.mock.templates, scope))?);
         }
         if at_once || self.in_task {
             self.cue = Cue::Step(at);

@@ -65,9 +65,18 @@ pub struct TaskTerms {
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// A result, and the bytes of one that is always the same, by version.
-    Result { draft: Draft, written: [OnceLock<Result<Finished, String>>; Revision::ALL.len()] },
+    Result { draft: Draft, wording: Wording, written: [OnceLock<Result<Finished, String>>; Revision::ALL.len()] },
     /// An error.
     Error { code: i64, message: Draft, data: Option<Draft> },
+}
+
+/// What a version changes about a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wording {
+    /// What it does not know is left out, or said in its way.
+    OfItsVersion,
+    /// Nothing.
+    AsWritten,
 }
 
 /// One thing that is done before the answer.
@@ -146,7 +155,7 @@ impl Scene {
 
     /// A scene that is only an answer.
     pub(super) fn only(draft: Draft) -> Scene {
-        let outcome = Some(Outcome::result(draft));
+        let outcome = Some(Outcome::result(draft, Wording::OfItsVersion));
         Scene {
             delay: None,
             task: None,
@@ -165,8 +174,8 @@ impl Scene {
 }
 
 impl Outcome {
-    fn result(draft: Draft) -> Outcome {
-        Outcome::Result { draft, written: Default::default() }
+    fn result(draft: Draft, wording: Wording) -> Outcome {
+        Outcome::Result { draft, wording, written: Default::default() }
     }
 }
 
@@ -196,7 +205,7 @@ fn compile_outcome(rule: &AnswerRule, owner: &Owner<'_>, shop: &mut Workshop<'_>
         return Some(Outcome::Error { code: error.code, message, data });
     }
     if let Some(result) = &rule.result {
-        return Some(Outcome::result(shop.object(result.at, result)));
+        return Some(Outcome::result(shop.object(result.at, result), Wording::AsWritten));
     }
     let mut fields = Fields::new();
     let mut said = false;
@@ -260,7 +269,7 @@ fn compile_outcome(rule: &AnswerRule, owner: &Owner<'_>, shop: &mut Workshop<'_>
         fields.draft("_meta", meta);
     }
     if said {
-        return Some(Outcome::result(fields.finish()));
+        return Some(Outcome::result(fields.finish(), Wording::OfItsVersion));
     }
     if !rule.choose.is_empty() {
         return None;
@@ -270,7 +279,7 @@ fn compile_outcome(rule: &AnswerRule, owner: &Owner<'_>, shop: &mut Workshop<'_>
         Kind::Prompt => json!({"messages": []}),
         Kind::Resource => json!({"contents": []}),
     };
-    Some(Outcome::result(owner.otherwise.clone().unwrap_or(Draft::Fixed(empty))))
+    Some(Outcome::result(owner.otherwise.clone().unwrap_or(Draft::Fixed(empty)), Wording::OfItsVersion))
 }
 
 fn text_block(text: Draft) -> Draft {

@@ -5,6 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::listing::List;
+use super::scene::{Kind, Wording};
 use crate::json::to_json;
 use crate::protocol::{Era, Revision, meta};
 use crate::shape::forget_unknown;
@@ -34,6 +35,18 @@ pub(super) fn capabilities(all: &Map<String, Value>, revision: Revision) -> Valu
     known
 }
 
+/// What is answered, as a version has it. What is written as it goes on the wire is only without what results do not carry
+/// before 2026-07-28.
+pub(super) fn answered(kind: Kind, wording: Wording, result: &mut Value, revision: Revision) {
+    match (wording, kind) {
+        (Wording::AsWritten, _) if revision.era() == Era::Legacy => unwrapped(result),
+        (Wording::AsWritten, _) => {}
+        (Wording::OfItsVersion, Kind::Tool) => called(result, revision),
+        (Wording::OfItsVersion, Kind::Prompt) => phrased(result, revision),
+        (Wording::OfItsVersion, Kind::Resource) => read(result, revision),
+    }
+}
+
 /// The result of a tool: blocks and keys that a version does not know become something that it does.
 pub(super) fn called(result: &mut Value, revision: Revision) {
     let Some(object) = result.as_object_mut() else { return };
@@ -61,7 +74,7 @@ pub(super) fn phrased(result: &mut Value, revision: Revision) {
 }
 
 /// The result of reading a resource.
-pub(super) fn read(result: &mut Value, revision: Revision) {
+fn read(result: &mut Value, revision: Revision) {
     forget_unknown("ReadResult", result, revision);
 }
 
@@ -112,6 +125,20 @@ pub(super) fn envelope(result: &mut Value, kind: ResultType, method: &str, revis
     let meta = object.entry("_meta").or_insert_with(|| json!({}));
     if let Some(meta) = meta.as_object_mut() {
         meta.entry(meta::SERVER_INFO).or_insert_with(|| implementation(info.clone(), revision));
+    }
+}
+
+/// Takes out what results carry since 2026-07-28.
+pub(super) fn unwrapped(result: &mut Value) {
+    let Some(object) = result.as_object_mut() else { return };
+    for key in ["resultType", "ttlMs", "cacheScope"] {
+        object.shift_remove(key);
+    }
+    if let Some(Value::Object(meta)) = object.get_mut("_meta")
+        && meta.shift_remove(meta::SERVER_INFO).is_some()
+        && meta.is_empty()
+    {
+        object.shift_remove("_meta");
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Mock;
 use super::rule::Rules;
+use super::scene::Kind;
 use crate::script::mock::Validate;
 
 /// What a request asks for, by its position in the mock.
@@ -44,6 +45,15 @@ impl Target {
             Target::Resource(at) => mock.resources[at].validate,
             Target::ResourceTemplate(at) => mock.resource_templates[at].validate,
             Target::Prompt(at) => mock.prompts[at].validate,
+        }
+    }
+
+    /// What its answers look like.
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            Target::Tool(_) => Kind::Tool,
+            Target::Resource(_) | Target::ResourceTemplate(_) => Kind::Resource,
+            Target::Prompt(_) => Kind::Prompt,
         }
     }
 

@@ -13,6 +13,9 @@ pub(super) fn beyond_rules(learned: &Learned, draft: &Draft) -> Vec<String> {
     let mut lost = Vec::new();
     for request in &learned.requests {
         let method = request.method.as_str();
+        if draft.refuses.contains_key(method) {
+            continue;
+        }
         let words = match method {
             "tools/call" | "prompts/get" | "resources/read" => None,
             "completion/complete" => unsuggested(request, draft),

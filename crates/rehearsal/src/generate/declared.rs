@@ -1,8 +1,9 @@
 //! What a server declares that it can do.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
-use rehearsal_core::protocol::Era;
+use rehearsal_core::protocol::{Era, Revision};
 use serde_json::{Map, Value};
 
 /// The capabilities of a server, of all sessions together, apart for each era: many servers declare other ones in
@@ -11,14 +12,18 @@ use serde_json::{Map, Value};
 pub struct Declared {
     legacy: Option<Map<String, Value>>,
     modern: Option<Map<String, Value>>,
+    /// The same of each version.
+    by_version: BTreeMap<Revision, Map<String, Value>>,
     /// What some sessions of an era declared otherwise.
     changing: BTreeSet<String>,
+    /// What some sessions of one version declared otherwise.
+    unstable: BTreeSet<String>,
 }
 
 impl Declared {
     /// Takes in what is declared in a session.
-    pub(super) fn take(&mut self, era: Era, declared: &Map<String, Value>) {
-        let known = match era {
+    pub(super) fn take(&mut self, revision: Revision, declared: &Map<String, Value>) {
+        let known = match revision.era() {
             Era::Legacy => &mut self.legacy,
             Era::Modern => &mut self.modern,
         };
@@ -29,6 +34,18 @@ impl Declared {
                 merge(all, declared);
             }
         }
+        match self.by_version.entry(revision) {
+            Entry::Vacant(unknown) => drop(unknown.insert(declared.clone())),
+            Entry::Occupied(mut known) => {
+                self.unstable.extend(different(known.get(), declared));
+                merge(known.get_mut(), declared);
+            }
+        }
+    }
+
+    /// What is declared in each version that was spoken.
+    pub(super) fn by_version(&self) -> impl Iterator<Item = (Revision, &Map<String, Value>)> {
+        self.by_version.iter().map(|(revision, declared)| (*revision, declared))
     }
 
     /// What is declared in an era; what is in the other, where nobody asked in this one. `None` where nobody ever did.
@@ -51,6 +68,11 @@ impl Declared {
     /// The capabilities that some sessions of an era declared otherwise than others.
     pub(super) fn changing(&self) -> impl Iterator<Item = &String> {
         self.changing.iter()
+    }
+
+    /// The capabilities that some sessions of one version declared otherwise than others.
+    pub(super) fn unstable(&self) -> impl Iterator<Item = &String> {
+        self.unstable.iter()
     }
 
     /// The capabilities that are declared otherwise in one era than in the other.
@@ -82,10 +104,10 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn declared(sessions: &[(Era, Value)]) -> Declared {
+    fn declared(sessions: &[(Revision, Value)]) -> Declared {
         let mut declared = Declared::default();
-        for (era, capabilities) in sessions {
-            declared.take(*era, capabilities.as_object().unwrap());
+        for (revision, capabilities) in sessions {
+            declared.take(*revision, capabilities.as_object().unwrap());
         }
         declared
     }
@@ -94,7 +116,7 @@ mod tests {
     fn each_era_declares_what_it_did_and_a_mock_all_of_it() {
         let old = json!({"tools": {"listChanged": false}, "logging": {}});
         let new = json!({"tools": {"listChanged": true}, "extensions": {}});
-        let both = declared(&[(Era::Modern, new.clone()), (Era::Legacy, old.clone())]);
+        let both = declared(&[(Revision::V2026_07_28, new.clone()), (Revision::V2025_11_25, old.clone())]);
         assert_eq!(both.of(Era::Legacy), old.as_object());
         assert_eq!(both.of(Era::Modern), new.as_object());
         let all = json!({"tools": {"listChanged": true}, "logging": {}, "extensions": {}});
@@ -106,7 +128,11 @@ mod tests {
     #[test]
     fn an_era_in_which_nobody_asked_declares_what_the_other_does() {
         let more = json!({"tools": {}, "prompts": {}});
-        let known = declared(&[(Era::Legacy, json!({"tools": {}})), (Era::Legacy, more.clone())]);
+        let old = Revision::V2024_11_05;
+        let known = declared(&[(old, json!({"tools": {}})), (old, more.clone())]);
+        assert!(known.unstable().eq(["prompts"]));
+        let known = declared(&[(old, json!({"tools": {}})), (Revision::V2025_06_18, more.clone())]);
+        assert_eq!(known.unstable().count(), 0);
         assert_eq!(known.of(Era::Modern), more.as_object());
         assert!(known.changing().eq(["prompts"]));
         assert!(known.differing().is_empty());

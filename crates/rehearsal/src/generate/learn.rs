@@ -5,18 +5,20 @@
 //!                   ──► calls ──► rounds joined, volatile parts taken out ──► distinct requests, answers in order
 //! ```
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
-use rehearsal_core::message::{Body, Method, Reply};
-use rehearsal_core::protocol::{Era, meta};
+use rehearsal_core::message::{Body, ErrorReply, Method, Reply};
+use rehearsal_core::protocol::{Revision, code, meta};
+use rehearsal_core::shape::may_be_asked;
 use rehearsal_core::trace::{Call, Inside, Likeness, Moment, RequestKey, What};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::fate::{Account, Fate, beside, ended};
 use super::learned::{Answered, Before, Learned, Question, Request, Said};
 use super::listed::Listed;
+use super::result::{asked, asks, is_kept, is_task, without_envelope};
 
 /// How many bytes of answers are taken in. What is generated is for people to edit.
 const LIMIT: usize = 64 << 20;
@@ -38,6 +40,12 @@ pub struct Learner {
     requests: usize,
     /// Rounds of 2026-07-28 that the client has to come back for, by request and state.
     rounds: HashMap<(RequestKey, Option<String>), Vec<Round>>,
+    /// The version that this session agreed on.
+    agreed: Option<Revision>,
+    /// Methods that were answered by a result.
+    served: HashSet<Method>,
+    /// Requests that were refused whatever they asked for, with what.
+    refused: BTreeMap<String, Vec<ErrorReply>>,
     /// Results that may be kept, which nothing that is generated says of them, in words.
     uncached: BTreeSet<String>,
     bytes: usize,
@@ -62,6 +70,7 @@ impl Learner {
     pub fn moment(&mut self, moment: Moment) -> Result<(), TooLarge> {
         match moment {
             Moment::Start(start) => {
+                self.agreed = None;
                 self.learned.lists().into_iter().for_each(Listed::begin_session);
                 // What a handshake says later counts more.
                 for key in ["name", "version"] {
@@ -128,41 +137,49 @@ impl Learner {
                 Value::Null
             }
         };
-        let refused = matches!(reply, Reply::Error(_));
+        if matches!(reply, Reply::Result(_)) {
+            self.served.insert(method.clone());
+        }
         if *method != Method::RESOURCES_READ && value.as_object().is_some_and(is_kept) {
             self.uncached.insert(format!("`ttlMs` and `cacheScope` of {method}"));
         }
-        match method.as_str() {
-            "tools/call"
-            | "prompts/get"
-            | "resources/read"
-            | "completion/complete"
-            | "resources/subscribe"
-            | "resources/unsubscribe" => return self.answered(call, method, reply, value, inside),
-            "initialize"
-            | "server/discover"
-            | "tools/list"
-            | "prompts/list"
-            | "resources/list"
-            | "resources/templates/list"
-            | "ping"
-            | "logging/setLevel"
-            | "subscriptions/listen"
-                if refused =>
-            {
-                return Err(left_out("which was refused"));
+        match (method.as_str(), reply) {
+            (
+                "tools/call"
+                | "prompts/get"
+                | "resources/read"
+                | "completion/complete"
+                | "resources/subscribe"
+                | "resources/unsubscribe",
+                reply,
+            ) => return self.answered(call, method, reply, value, inside),
+            (
+                "initialize"
+                | "server/discover"
+                | "tools/list"
+                | "prompts/list"
+                | "resources/list"
+                | "resources/templates/list"
+                | "ping"
+                | "logging/setLevel"
+                | "subscriptions/listen",
+                Reply::Error(error),
+            ) => return self.refused(call, method, error, inside),
+            ("initialize", _) => {
+                self.agreed = value.get("protocolVersion").and_then(Value::as_str).and_then(|it| it.parse().ok());
+                let revision = self.agreed.unwrap_or(Revision::V2025_11_25);
+                self.introduced(revision, &value, value.get("serverInfo"));
             }
-            "initialize" => self.introduced(Era::Legacy, &value, value.get("serverInfo")),
-            "server/discover" => {
+            ("server/discover", _) => {
                 let info = value.get("_meta").and_then(|meta| meta.get(meta::SERVER_INFO));
-                self.introduced(Era::Modern, &value, info);
+                self.introduced(Revision::V2026_07_28, &value, info);
             }
-            "tools/list" => self.listed(call, |learned| &mut learned.tools, &value),
-            "prompts/list" => self.listed(call, |learned| &mut learned.prompts, &value),
-            "resources/list" => self.listed(call, |learned| &mut learned.resources, &value),
-            "resources/templates/list" => self.listed(call, |learned| &mut learned.resource_templates, &value),
+            ("tools/list", _) => self.listed(call, |learned| &mut learned.tools, &value),
+            ("prompts/list", _) => self.listed(call, |learned| &mut learned.prompts, &value),
+            ("resources/list", _) => self.listed(call, |learned| &mut learned.resources, &value),
+            ("resources/templates/list", _) => self.listed(call, |learned| &mut learned.resource_templates, &value),
             // What every server does by itself.
-            "ping" | "logging/setLevel" | "subscriptions/listen" => {}
+            ("ping" | "logging/setLevel" | "subscriptions/listen", _) => {}
             _ => return Err(left_out("which is no question about tools, prompts or resources")),
         }
         Err(Fate::Used)
@@ -171,17 +188,46 @@ impl Learner {
     fn listed(&mut self, call: &Call, of: impl Fn(&mut Learned) -> &mut Listed, page: &Value) {
         let params = call.request.message.params().and_then(|params| params.exact().ok());
         let cursor = params.as_ref().and_then(|params| params.get("cursor")).filter(|cursor| !cursor.is_null());
-        for words in of(&mut self.learned).take(page, cursor) {
+        let revision = self.revision(params.as_ref());
+        for words in of(&mut self.learned).take(page, cursor, revision) {
             self.more.enter(Fate::LeftOut(words), 1);
         }
     }
 
-    fn introduced(&mut self, era: Era, result: &Value, info: Option<&Value>) {
+    /// The version that a request is made in.
+    fn revision(&self, params: Option<&Value>) -> Option<Revision> {
+        let claimed = params.and_then(|params| params.get("_meta")?.get(meta::PROTOCOL_VERSION)?.as_str());
+        claimed.and_then(|version| version.parse().ok()).or(self.agreed)
+    }
+
+    /// A request that was refused before anybody looked at what it asks for.
+    fn refused(&mut self, call: &Call, method: &Method, error: ErrorReply, inside: &[Inside]) -> Result<(), Fate> {
+        let left_out = Fate::left_out(format!("{method}, which was refused"));
+        let params = call.request.message.params().and_then(|params| params.exact().ok());
+        let has_cursor = params.as_ref().is_some_and(|params| params.get("cursor").is_some());
+        let is_unknown = self.revision(params.as_ref()).is_some_and(|spoken| !may_be_asked(method.as_str(), spoken));
+        let is_handshake = *method == Method::INITIALIZE || *method == Method::DISCOVER;
+        match error.code {
+            // What a version does not have is refused by every server of it.
+            code::METHOD_NOT_FOUND if is_unknown && !is_handshake => Err(Fate::Used),
+            _ if is_handshake || has_cursor || is_unknown => Err(left_out),
+            _ => {
+                self.beside(inside, Some(method));
+                self.refused.entry(method.as_str().to_owned()).or_default().push(error);
+                Ok(())
+            }
+        }
+    }
+
+    fn introduced(&mut self, revision: Revision, result: &Value, info: Option<&Value>) {
         if let Some(info) = info.and_then(Value::as_object) {
-            self.learned.server.clone_from(info);
+            self.learned.servers.insert(revision, info.clone());
+            if let Some((_, newest)) = self.learned.servers.last_key_value() {
+                self.learned.server.clone_from(newest);
+            }
         }
         if let Some(capabilities) = result.get("capabilities").and_then(Value::as_object) {
-            self.learned.capabilities.take(era, capabilities);
+            self.learned.capabilities.take(revision, capabilities);
         }
         if let Some(instructions) = result.get("instructions").and_then(Value::as_str) {
             self.learned.instructions = Some(instructions.to_owned());
@@ -215,6 +261,7 @@ impl Learner {
             (Reply::Result(_), Value::Object(result)) => Some(Said::Result(without_envelope(result, method))),
             (Reply::Result(_), _) => return Err(left_out("whose result is no object")),
         };
+        let revision = self.revision(Some(&params));
         let state = params.get("requestState").map(Value::to_string);
         let returns = params.get("inputResponses").is_some() || state.is_some();
         let mut view = Likeness::default().view(method, Some(&params));
@@ -252,7 +299,7 @@ impl Learner {
         // Of two that were in hand together the first is the one that was asked for first.
         let place = self.begun[at].partition_point(|other| *other < begun);
         self.begun[at].insert(place, begun);
-        requests[at].answers.insert(place, Answered { before, said });
+        requests[at].answers.insert(place, Answered { before, said, revision });
         Ok(())
     }
 
@@ -278,16 +325,23 @@ impl Learner {
         let lists: Vec<_> = self.learned.lists().iter().flat_map(|listed| listed.left_out()).collect();
         lists.into_iter().for_each(|words| self.more.enter(Fate::LeftOut(words), 1));
         std::mem::take(&mut self.uncached).into_iter().for_each(|words| self.more.enter(Fate::LeftOut(words), 1));
-        for key in self.learned.capabilities.changing() {
-            self.more.enter(Fate::left_out(not_always(key)), 1);
-        }
         self.learned.left_out = self.account.words();
         self.learned.left_out.extend(self.more.words());
         self.learned
     }
 
-    /// Enters what never ended.
+    /// Enters what never ended, and what was refused every time or not.
     fn close(&mut self) {
+        for (method, errors) in std::mem::take(&mut self.refused) {
+            let always = !self.served.contains(&Method::from(method.as_str()));
+            match &errors[..] {
+                [first, others @ ..] if always && others.iter().all(|other| other == first) => {
+                    self.account.enter(Fate::Used, errors.len());
+                    self.learned.refuses.insert(method, first.clone());
+                }
+                _ => self.account.enter(Fate::left_out(format!("{method}, which was refused")), errors.len()),
+            }
+        }
         for round in std::mem::take(&mut self.rounds).into_values().flatten() {
             self.account.enter(Fate::left_out("a call whose rounds of questions never ended"), round.things);
         }
@@ -304,48 +358,6 @@ fn reply(call: &Call) -> Option<Reply> {
         Body::Response(response) => Some(response.reply.clone()),
         Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => None,
     }
-}
-
-/// Takes out what each version adds by itself.
-fn without_envelope(mut result: Map<String, Value>, method: &Method) -> Map<String, Value> {
-    result.shift_remove("resultType");
-    if *method != Method::RESOURCES_READ || !is_kept(&result) {
-        result.shift_remove("ttlMs");
-        result.shift_remove("cacheScope");
-    }
-    if let Some(Value::Object(fields)) = result.get_mut("_meta") {
-        fields.shift_remove(meta::SERVER_INFO);
-        if fields.is_empty() {
-            result.shift_remove("_meta");
-        }
-    }
-    result
-}
-
-/// Whether a result may be kept for a while, or for others: since 2026-07-28 every list and everything that is read says so.
-fn is_kept(result: &Map<String, Value>) -> bool {
-    result.get("ttlMs").is_some_and(|ttl| *ttl != 0) || result.get("cacheScope").is_some_and(|scope| scope != "private")
-}
-
-/// Whether the answer is that a task will give one.
-fn is_task(result: &Map<String, Value>) -> bool {
-    result.get("resultType").is_some_and(|kind| kind == "task")
-        || (result.get("task").is_some_and(Value::is_object) && !result.contains_key("content"))
-}
-
-/// Whether the answer is that the client has to come back.
-fn asks(result: &Map<String, Value>) -> bool {
-    result.get("resultType").is_some_and(|kind| kind == "input_required")
-}
-
-/// The questions of a round of 2026-07-28.
-fn asked(result: &Value) -> Vec<Question> {
-    let requests = result.get("inputRequests").and_then(Value::as_object);
-    let question = |(name, asked): (&String, &Value)| {
-        let method = asked.get("method")?.as_str()?.into();
-        Some(Question { name: name.clone(), method, params: asked.get("params").cloned().unwrap_or_default() })
-    };
-    requests.into_iter().flatten().filter_map(question).collect()
 }
 
 /// Whether a request brings an answer to some question, or there was none.

@@ -1,6 +1,9 @@
 //! What a recording says about its server: who it is, what it offers, and what it answers to what.
 
+use std::collections::BTreeMap;
+
 use rehearsal_core::message::{ErrorReply, Method};
+use rehearsal_core::protocol::Revision;
 use serde_json::{Map, Value};
 
 use super::declared::Declared;
@@ -9,8 +12,10 @@ use super::listed::Listed;
 /// A server as its recordings show it. Everything is as it goes on the wire.
 #[derive(Clone, Debug)]
 pub struct Learned {
-    /// Who it says it is: `name`, `version` and so on.
+    /// Who it says it is, in the newest version: `name`, `version` and so on.
     pub server: Map<String, Value>,
+    /// The same in each version whose handshake said so.
+    pub servers: BTreeMap<Revision, Map<String, Value>>,
     /// What it tells the model about itself.
     pub instructions: Option<String>,
     /// What it declares.
@@ -23,6 +28,8 @@ pub struct Learned {
     pub resource_templates: Listed,
     /// What it lists.
     pub prompts: Listed,
+    /// Methods that it always refused, each with the same error.
+    pub refuses: BTreeMap<String, ErrorReply>,
     /// What it was asked for beyond that, each distinct request once, in the order in which they first came.
     pub requests: Vec<Request>,
     /// What could not be made use of, in words.
@@ -41,12 +48,21 @@ pub struct Request {
 }
 
 /// One recorded answer.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Answered {
     /// What the server said before it.
     pub before: Vec<Before>,
     /// The answer itself.
     pub said: Said,
+    /// The version in which it was given, where that is known.
+    pub revision: Option<Revision>,
+}
+
+impl Answered {
+    /// Whether another answer says the same, in whatever version.
+    pub fn says_the_same(&self, other: &Answered) -> bool {
+        self.before == other.before && self.said == other.said
+    }
 }
 
 /// A result or an error.
@@ -89,12 +105,14 @@ impl Default for Learned {
     fn default() -> Learned {
         Learned {
             server: Map::new(),
+            servers: BTreeMap::new(),
             instructions: None,
             capabilities: Declared::default(),
             tools: Listed::new("tools", "name"),
             resources: Listed::new("resources", "uri"),
             resource_templates: Listed::new("resourceTemplates", "uriTemplate"),
             prompts: Listed::new("prompts", "name"),
+            refuses: BTreeMap::new(),
             requests: Vec::new(),
             left_out: Vec::new(),
         }

@@ -1,7 +1,8 @@
 //! What was listed of one kind, over all its pages and times.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use rehearsal_core::protocol::Revision;
 use serde_json::Value;
 
 /// What was listed of one kind.
@@ -9,7 +10,7 @@ use serde_json::Value;
 pub struct Listed {
     /// Whether the list was ever asked for.
     pub was_asked: bool,
-    /// What was in it; of what was listed more than once, the last.
+    /// What was in it; of what was listed more than once, the last in the newest version.
     pub items: Vec<Value>,
     /// What was taken out of it while somebody looked.
     pub gone: Vec<Value>,
@@ -25,6 +26,8 @@ pub struct Listed {
     begun: Option<(Vec<String>, Value)>,
     /// Whether it was ever read to its end.
     whole: bool,
+    /// How each item was last listed in each version, by its name.
+    heard: HashMap<String, BTreeMap<Revision, Value>>,
 }
 
 impl Listed {
@@ -40,6 +43,7 @@ impl Listed {
             seen: None,
             begun: None,
             whole: false,
+            heard: HashMap::new(),
         }
     }
 
@@ -48,8 +52,9 @@ impl Listed {
         (self.seen, self.begun) = (None, None);
     }
 
-    /// Takes in the page for a cursor; what has the same name is replaced. What is lost by that is given back, in words.
-    pub(super) fn take(&mut self, page: &Value, cursor: Option<&Value>) -> Vec<String> {
+    /// Takes in the page for a cursor, in a version; what has the same name is replaced. What is lost by that is given back,
+    /// in words.
+    pub(super) fn take(&mut self, page: &Value, cursor: Option<&Value>, revision: Option<Revision>) -> Vec<String> {
         let (mut lost, mut names) = (Vec::new(), Vec::new());
         self.was_asked = true;
         for item in page.get(self.list).and_then(Value::as_array).into_iter().flatten() {
@@ -59,12 +64,19 @@ impl Listed {
             };
             names.push(name.to_owned());
             let known = self.items.iter_mut().find(|known| known.get(self.key) == item.get(self.key));
+            let heard = self.heard.entry(name.to_owned()).or_default();
+            let before = revision.and_then(|revision| heard.insert(revision, item.clone()));
+            let is_newest = revision.is_none_or(|revision| heard.keys().all(|other| *other <= revision));
+            let changed = match (revision, &known) {
+                (Some(_), _) => before.is_some_and(|before| before != *item),
+                (None, known) => known.as_ref().is_some_and(|known| *known != item),
+            };
+            if changed {
+                lost.push(format!("how {name} was listed before it changed"));
+            }
             match known {
-                Some(known) if known == item => {}
-                Some(known) => {
-                    lost.push(format!("how {name} was listed before it changed"));
-                    known.clone_from(item);
-                }
+                Some(known) if is_newest => known.clone_from(item),
+                Some(_) => {}
                 None => {
                     if self.whole {
                         self.came_and_went.insert(name.to_owned());
@@ -121,6 +133,22 @@ impl Listed {
         words
     }
 
+    /// How the item of this name was last listed in each version.
+    pub(super) fn heard(&self, name: &str) -> BTreeMap<Revision, Value> {
+        self.heard.get(name).cloned().unwrap_or_default()
+    }
+
+    /// How items were listed in versions that are not the newest, in words.
+    pub(super) fn otherwise(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        for item in &self.items {
+            let name = item.get(self.key).and_then(Value::as_str).unwrap_or_default();
+            let heard = self.heard.get(name).into_iter().flatten().filter(|(_, was)| *was != item);
+            words.extend(heard.map(|(revision, _)| format!("how {name} was listed in {revision}")));
+        }
+        words
+    }
+
     /// The item of this name.
     pub fn find(&self, name: &str) -> Option<&Value> {
         find(&self.items, self.key, name)
@@ -157,10 +185,10 @@ mod tests {
     #[test]
     fn what_is_taken_out_of_a_list_is_gone_and_told() {
         let mut listed = Listed::new("tools", "name");
-        listed.take(&page(&["a", "b"], Some("x")), None);
-        listed.take(&page(&["c"], None), Some(&json!("x")));
+        listed.take(&page(&["a", "b"], Some("x")), None, None);
+        listed.take(&page(&["c"], None), Some(&json!("x")), None);
         assert_eq!((names(&listed.items), listed.left_out()), (vec!["a", "b", "c"], vec![]));
-        listed.take(&page(&["d", "c", "a"], None), None);
+        listed.take(&page(&["d", "c", "a"], None), None, None);
         assert_eq!((names(&listed.items), names(&listed.gone)), (vec!["d", "c", "a"], vec!["b"]));
         assert_eq!(listed.left_out(), ["that b was not always in `tools`", "that d was not always in `tools`"]);
     }
@@ -168,19 +196,32 @@ mod tests {
     #[test]
     fn what_another_session_does_not_list_is_told_and_stays() {
         let mut listed = Listed::new("tools", "name");
-        listed.take(&page(&["a", "b"], None), None);
+        listed.take(&page(&["a", "b"], None), None, None);
         listed.begin_session();
-        listed.take(&page(&["b", "c"], None), None);
+        listed.take(&page(&["b", "c"], None), None, None);
         assert_eq!((names(&listed.items), names(&listed.gone)), (vec!["b", "c", "a"], vec![]));
         assert_eq!(listed.left_out(), ["that a was not always in `tools`", "that c was not always in `tools`"]);
     }
 
     #[test]
+    fn the_newest_version_counts_and_others_are_told() {
+        let item = |title: &str| json!({"tools": [{"name": "a", "title": title}]});
+        let mut listed = Listed::new("tools", "name");
+        assert_eq!(listed.take(&item("new"), None, Some(Revision::V2025_11_25)), [""; 0]);
+        listed.begin_session();
+        assert_eq!(listed.take(&item("old"), None, Some(Revision::V2024_11_05)), [""; 0]);
+        assert_eq!(listed.items, [json!({"name": "a", "title": "new"})]);
+        assert_eq!(listed.otherwise(), ["how a was listed in 2024-11-05"]);
+        let lost = listed.take(&item("older"), None, Some(Revision::V2024_11_05));
+        assert_eq!(lost, ["how a was listed before it changed"]);
+    }
+
+    #[test]
     fn a_list_that_nobody_read_to_its_end_takes_nothing_out() {
         let mut listed = Listed::new("tools", "name");
-        listed.take(&page(&["a"], Some("x")), None);
-        listed.take(&page(&["a"], Some("x")), None);
-        listed.take(&page(&["z"], None), Some(&json!("elsewhere")));
+        listed.take(&page(&["a"], Some("x")), None, None);
+        listed.take(&page(&["a"], Some("x")), None, None);
+        listed.take(&page(&["z"], None), Some(&json!("elsewhere")), None);
         assert_eq!((names(&listed.items), names(&listed.gone)), (vec!["a", "z"], vec![]));
         assert_eq!(listed.left_out(), ["the rest of `tools`, which nobody asked for"]);
     }

@@ -1,22 +1,21 @@
 //! A recording as a mock file: one rule a distinct request, all recorded answers of it in order, the default last.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use rehearsal_core::answer::{UriTemplate, declaring};
+use rehearsal_core::answer::{Hello, UriTemplate, as_heard};
 use rehearsal_core::message::{ErrorReply, Method};
-use rehearsal_core::protocol::code;
-use rehearsal_core::protocol::meta::TASKS_EXTENSION;
+use rehearsal_core::protocol::{Era, Revision, code};
 use rehearsal_core::script::mock::Validate;
-use rehearsal_core::script::mock::write::{Draft, DraftAnswer, Offer, Says};
+use rehearsal_core::script::mock::write::{Draft, DraftAnswer, DraftIntroduced, Offer, Says};
 use serde_json::{Map, Value, json};
 
 use super::beyond::beyond_rules;
 use super::completion::suggestions;
 use super::generated::Generated;
+use super::group::grouped;
 use super::learn::not_always;
-use super::learned::{Answered, Learned, Request};
+use super::learned::{Answered, Learned, Request, Said};
 use super::listed::Listed;
-use super::mock_answer::answer;
 use super::rule_name::RuleNames;
 
 /// Writes the mock that answers like the recording; `source` is what to call the recording.
@@ -51,37 +50,29 @@ impl Writer<'_> {
             resources: self.resources(),
             resource_templates: self.resource_templates(),
             prompts: self.prompts(),
+            refuses: self.refuses(),
             ..Draft::default()
         };
-        let draft = self.declaring(draft);
+        let draft = self.as_recorded(draft);
         self.left_out.extend(beyond_rules(self.learned, &draft));
         draft
     }
 
-    /// A draft that declares what was recorded.
-    fn declaring(&mut self, draft: Draft) -> Draft {
-        let Some(recorded) = &self.learned.capabilities.all() else { return draft };
-        let differing = self.learned.capabilities.differing();
-        let not_told = differing.iter().map(|key| not_always(key)).filter(|words| !self.left_out.contains(words));
-        let not_told: Vec<_> = not_told.collect();
-        self.left_out.extend(not_told);
-        let mut wanted = recorded.clone();
-        // A mock from a recording has no tasks.
-        let tasks = wanted.shift_remove("tasks").map(|_| "the capability `tasks`".to_owned());
-        let extensions = wanted.get_mut("extensions").and_then(Value::as_object_mut);
-        let extension = extensions.and_then(|all| all.shift_remove(TASKS_EXTENSION));
-        if extension.is_some() && wanted["extensions"] == json!({}) {
-            wanted.shift_remove("extensions");
+    /// A draft whose mock says in each version what was recorded in it.
+    fn as_recorded(&mut self, draft: Draft) -> Draft {
+        let declared = &self.learned.capabilities;
+        let mut heard: BTreeMap<Revision, DraftIntroduced> = BTreeMap::new();
+        for (revision, capabilities) in declared.by_version() {
+            heard.entry(revision).or_default().capabilities = Some(capabilities.clone());
         }
-        let extension = extension.map(|_| format!("the extension `{TASKS_EXTENSION}`"));
-        self.left_out.extend(tasks.into_iter().chain(extension));
-        // Where it cannot be read again, whoever reads it is told why.
-        let mut draft = declaring(draft.clone(), &wanted).unwrap_or(Draft { capabilities: wanted, ..draft });
-        let of_tasks = ["tasks", "extensions"];
-        if of_tasks.iter().any(|key| recorded.contains_key(*key)) {
-            // Those of a mock, where it has any.
-            draft.capabilities.retain(|key, value| !value.is_null() || !of_tasks.contains(&key.as_str()));
+        // Since 2026-07-28 every result says who answers, and nothing is lost of it there.
+        let servers = self.learned.servers.iter().filter(|(revision, _)| revision.era() == Era::Legacy);
+        for (revision, server) in servers {
+            heard.entry(*revision).or_default().server = Some(server.clone().into());
         }
+        let (draft, left_out) = as_heard(draft, &Hello { capabilities: declared.all(), heard });
+        self.left_out.extend(declared.unstable().map(|key| not_always(key)));
+        self.left_out.extend(left_out);
         draft
     }
 
@@ -89,19 +80,17 @@ impl Writer<'_> {
         let learned = self.learned;
         let unlisted = unlisted(learned, &learned.tools, &Method::TOOLS_CALL, |_| false);
         let mut tools = Vec::new();
-        for Shown { mut listed, hidden } in all(&learned.tools, unlisted) {
-            let Some(name) = listed.get("name").and_then(Value::as_str).map(str::to_owned) else { continue };
-            if listed.pointer("/execution/taskSupport").is_some_and(|support| support == "required") {
-                // Recorded answers come at once; nobody has to wait for a task.
-                self.left_out.push(format!("that the tool {name} is always a task"));
-                listed["execution"]["taskSupport"] = "optional".into();
-            }
-            let requests = learned.requests_of(&Method::TOOLS_CALL).filter(|it| it.subject() == Some(&name));
+        for Shown { listed, hidden } in all(&learned.tools, unlisted) {
+            let Some(name) = listed.get("name").and_then(Value::as_str) else { continue };
+            // Recorded answers come at once; nobody has to wait for a task.
+            let at_once = listed.pointer("/execution/taskSupport").is_some_and(|support| support == "required");
+            let requests = learned.requests_of(&Method::TOOLS_CALL).filter(|it| it.subject() == Some(name));
             let requests: Vec<_> =
                 requests.map(|request| (request, Some(request.arguments().cloned().unwrap_or_default()))).collect();
             let nothing = format!("nothing was recorded for these arguments of {name}");
             let answers = self.answers(&listed, &requests, ErrorReply::new(code::INVALID_PARAMS, nothing));
-            tools.push(Offer { hidden, ..Offer::new(listed, answers) });
+            let heard = learned.tools.heard(name);
+            tools.push(Offer { hidden, heard, at_once, exactly: at_once, ..Offer::new(listed, answers) });
         }
         tools
     }
@@ -118,7 +107,8 @@ impl Writer<'_> {
             let requests: Vec<_> = requests.map(|request| (request, None)).collect();
             let nothing = ErrorReply::new(code::RESOURCE_NOT_FOUND, format!("nothing was recorded for {uri}"));
             let answers = self.answers(&listed, &requests, nothing);
-            resources.push(Offer { hidden, ..Offer::new(listed, answers) });
+            let heard = learned.resources.heard(uri);
+            resources.push(Offer { hidden, heard, ..Offer::new(listed, answers) });
         }
         resources
     }
@@ -156,7 +146,9 @@ impl Writer<'_> {
             }
             let nothing = ErrorReply::new(code::RESOURCE_NOT_FOUND, "nothing was recorded for this resource");
             let answers = self.answers(&listed, &requests, nothing);
-            templates.push(Offer { exactly: pattern.is_none(), hidden, complete, ..Offer::new(listed, answers) });
+            let heard = learned.resource_templates.heard(written);
+            let exactly = pattern.is_none();
+            templates.push(Offer { exactly, hidden, heard, complete, ..Offer::new(listed, answers) });
         }
         templates
     }
@@ -179,14 +171,30 @@ impl Writer<'_> {
                 requests.map(|request| (request, Some(request.arguments().cloned().unwrap_or_default()))).collect();
             let nothing = format!("nothing was recorded for these arguments of {name}");
             let answers = self.answers(&listed, &requests, ErrorReply::new(code::INVALID_PARAMS, nothing));
-            prompts.push(Offer { hidden, complete, ..Offer::new(listed, answers) });
+            let heard = learned.prompts.heard(name);
+            prompts.push(Offer { hidden, heard, complete, ..Offer::new(listed, answers) });
         }
         prompts
     }
 
+    /// What was refused whatever was asked for.
+    fn refuses(&self) -> BTreeMap<String, ErrorReply> {
+        let mut all = self.learned.refuses.clone();
+        for method in [Method::COMPLETE, Method::RESOURCES_SUBSCRIBE, Method::RESOURCES_UNSUBSCRIBE] {
+            let answers: Vec<_> = self.learned.requests_of(&method).flat_map(|request| &request.answers).collect();
+            if let Some((Answered { said: Said::Error(error), .. }, others)) = answers.split_first()
+                && answers.iter().all(|answer| answer.before.is_empty())
+                && others.iter().all(|other| other.said == Said::Error(error.clone()))
+            {
+                all.insert(method.as_str().to_owned(), error.clone());
+            }
+        }
+        all
+    }
+
     /// The rules for requests with these arguments.
     fn answers(
-        &mut self,
+        &self,
         listed: &Value,
         requests: &[(&Request, Option<Map<String, Value>>)],
         otherwise: ErrorReply,
@@ -198,20 +206,17 @@ impl Writer<'_> {
             let when = arguments.as_ref().map(|arguments| exactly(arguments, listed));
             has_default |= when.is_none();
             let name = Some(names.name(arguments.as_ref()));
-            let mut groups = grouped(&request.answers);
+            let mut groups = grouped(request);
             // The last answer is given for ever.
-            let Some((last, _)) = groups.pop() else { continue };
-            let last = answer(last, &mut self.left_out);
+            let Some(last) = groups.pop() else { continue };
+            let last = last.draft();
             if groups.is_empty() {
                 rules.push(DraftAnswer { name, when, ..last });
                 continue;
             }
             let mut in_turn: Vec<_> = groups
                 .into_iter()
-                .map(|(answered, times)| DraftAnswer {
-                    times: (times > 1).then_some(times),
-                    ..answer(answered, &mut self.left_out)
-                })
+                .map(|group| DraftAnswer { times: (group.times > 1).then_some(group.times), ..group.draft() })
                 .collect();
             in_turn.push(last);
             rules.push(DraftAnswer { name, when, ..DraftAnswer::new(Says::InTurn(in_turn)) });
@@ -257,18 +262,6 @@ fn unlisted(learned: &Learned, list: &Listed, method: &Method, elsewhere: impl F
         found.push(Shown { listed, hidden: list.was_asked });
     }
     found
-}
-
-/// Equal answers that follow each other are one, given more often.
-fn grouped(answers: &[Answered]) -> Vec<(&Answered, u64)> {
-    let mut groups: Vec<(&Answered, u64)> = Vec::new();
-    for answer in answers {
-        match groups.last_mut() {
-            Some((same, times)) if *same == answer => *times += 1,
-            Some(_) | None => groups.push((answer, 1)),
-        }
-    }
-    groups
 }
 
 /// These arguments and no others, for what was listed like this.

@@ -9,6 +9,7 @@ mod completion;
 mod declared;
 mod fate;
 mod generated;
+mod group;
 mod learn;
 mod learned;
 mod listed;
@@ -16,6 +17,7 @@ mod mock;
 mod mock_answer;
 mod python;
 mod recorded;
+mod result;
 mod rule_name;
 mod rust;
 

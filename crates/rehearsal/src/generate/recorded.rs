@@ -7,7 +7,9 @@ use rehearsal_core::protocol::meta::TASKS_EXTENSION;
 use serde_json::{Map, Value, json};
 
 use super::generated::TemplateError;
+use super::learn::not_always;
 use super::learned::{Answered, Before, Learned, Question, Said};
+use super::listed::Listed;
 use super::python::is_unseen;
 
 /// The data of a program that answers like a recording.
@@ -49,6 +51,10 @@ impl Recorded {
                 list.push(json!({"params": params, "responses": answers}));
             }
         }
+        left_out.extend(learned.capabilities.changing().map(|key| not_always(key)));
+        left_out.extend(learned.refuses.keys().map(|method| format!("{method}, which was refused")));
+        let lists = [&learned.tools, &learned.resources, &learned.resource_templates, &learned.prompts];
+        left_out.extend(lists.into_iter().flat_map(Listed::otherwise));
         left_out.extend(promised(learned));
         Recorded { responses, capabilities: learned.capabilities.all(), speaks, left_out }
     }

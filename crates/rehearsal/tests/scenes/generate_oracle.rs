@@ -7,9 +7,13 @@ use crate::stage::{Stage, rehearse};
 /// A journal of one session of 2025-11-25 that declared these capabilities: method, params and the answer, a result or
 /// an error, of each call.
 fn session(capabilities: Value, calls: &[(&str, Value, Value)]) -> String {
-    let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "a", "version": "1"}});
-    let info = json!({"name": "old", "version": "1"});
-    let introduced = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info});
+    session_in("2025-11-25", json!({"name": "old", "version": "1"}), capabilities, calls)
+}
+
+/// The same of another version, by a server that says it is this.
+fn session_in(version: &str, info: Value, capabilities: Value, calls: &[(&str, Value, Value)]) -> String {
+    let hello = json!({"protocolVersion": version, "capabilities": {"elicitation": {}}, "clientInfo": {"name": "a", "version": "1"}});
+    let introduced = json!({"protocolVersion": version, "capabilities": capabilities, "serverInfo": info});
     let mut messages = vec![
         ("client", json!({"type": "request", "id": 0, "method": "initialize", "params": hello})),
         ("server", json!({"type": "response", "id": 0, "result": introduced})),
@@ -402,14 +406,325 @@ fn extensions_are_declared_but_for_tasks() {
     let tasks = json!({"com.example/ui": {"mimeTypes": ["text/html"]}, "io.modelcontextprotocol/tasks": {}});
     let capabilities = json!({"tools": {"listChanged": true}, "extensions": tasks});
     let stage = Stage::new().file("old.journal", &session(capabilities, &[list]));
-    rehearse!(stage, "rehearse generate old.journal --as mock | grep -B 1 ^validate", @r#"
+    // No client of this version knows what that means, so nobody is promised anything.
+    rehearse!(stage, "rehearse generate old.journal --as mock | grep -B 7 ^validate", @r#"
     exit: 0
     ----- stdout -----
     capabilities: { extensions: { com.example/ui: { mimeTypes: [text/html] } } }
+    # What the handshake of a version says otherwise than the rest of this file.
+    introduced:
+      "2025-11-25":
+        capabilities:
+          tools: { listChanged: true }
+          extensions: { com.example/ui: { mimeTypes: [text/html] }, io.modelcontextprotocol/tasks: {} }
     validate: "off"
-    ----- stderr -----
-    left out: the extension `io.modelcontextprotocol/tasks`
     "#);
+    rehearse!(stage, ORACLE, @"
+    exit: 0
+    ----- stderr -----
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    2 as recorded, 0 different, 0 skipped
+    ");
+}
+
+/// What a server of an old version says that only newer ones have.
+fn newer_than_its_version() -> Vec<(&'static str, Value, Value)> {
+    let link = json!({"type": "resource_link", "uri": "note://a", "name": "a"});
+    let sound = json!({"type": "audio", "data": "AAAA", "mimeType": "audio/wav"});
+    let tool = json!({"name": "find", "title": "Find", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"},
+        "annotations": {"readOnlyHint": true}, "execution": {"taskSupport": "required"}, "_meta": {"a/b": 1}});
+    let prompt = json!({"name": "greet", "title": "Greet", "description": "Greets", "arguments": [{"name": "who", "title": "Who"}]});
+    let messages = json!([{"role": "user", "content": link}]);
+    let complete = json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": ""}});
+    vec![
+        ("tools/list", json!({}), json!({"tools": [tool, {"name": "plain", "inputSchema": {"type": "object"}}]})),
+        ("tools/call", json!({"name": "plain", "arguments": {}}), text("plain")),
+        (
+            "tools/call",
+            json!({"name": "find", "arguments": {"n": 1}}),
+            json!({"content": [link, sound], "structuredContent": {"n": 1}}),
+        ),
+        ("tools/call", json!({"name": "find", "arguments": {"n": 2}}), json!({"structuredContent": {"n": 2}})),
+        (
+            "tools/call",
+            json!({"name": "find", "arguments": {"n": 3}}),
+            json!({"structuredContent": {"n": 3}, "content": []}),
+        ),
+        (
+            "resources/list",
+            json!({}),
+            json!({"resources": [{"uri": "note://a", "name": "a", "title": "A", "mimeType": "text/plain"}]}),
+        ),
+        (
+            "resources/read",
+            json!({"uri": "note://a"}),
+            json!({"contents": [{"uri": "note://a", "mimeType": "text/plain", "text": "A"}]}),
+        ),
+        ("prompts/list", json!({}), json!({"prompts": [prompt]})),
+        ("prompts/get", json!({"name": "greet"}), json!({"description": "Greets", "messages": messages})),
+        ("completion/complete", complete, json!({"completion": {"values": ["Ada"], "total": 1, "hasMore": false}})),
+    ]
+}
+
+#[test]
+fn what_is_newer_than_its_version_is_said_in_that_version() {
+    let info = json!({"name": "old", "version": "1", "title": "Old"});
+    let capabilities = json!({"tools": {"listChanged": true}, "resources": {"subscribe": true, "listChanged": true},
+        "prompts": {"listChanged": true}, "completions": {}, "tasks": {"list": {}}, "extensions": {"com.example/ui": {}}});
+    for version in ["2025-06-18", "2025-03-26"] {
+        let recorded = session_in(version, info.clone(), capabilities.clone(), &newer_than_its_version());
+        let played = Stage::new().file("old.journal", &recorded).play(ORACLE);
+        let expected = "wrote new.mock.yaml\n1 file checked, nothing wrong\n11 as recorded, 0 different, 0 skipped\n";
+        assert!(played.ends_with(expected) && !played.contains("left out"), "{version}: {played}");
+    }
+    let recorded = session_in("2024-11-05", info, capabilities, &newer_than_its_version());
+    let stage = Stage::new().file("old.journal", &recorded);
+    rehearse!(stage, ORACLE, @"
+    exit: 0
+    ----- stderr -----
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    11 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "cat new.mock.yaml", @r#"
+    exit: 0
+    ----- stdout -----
+    # Answers like old.journal. Edit it: rules are tried in order, and the first that fits answers.
+    # `rehearse check` says what is wrong with it, `rehearse mock` serves it.
+    server: { name: old, version: "1", title: Old }
+    capabilities: { extensions: { com.example/ui: {}, io.modelcontextprotocol/tasks: {} } }
+    # What the handshake of a version says otherwise than the rest of this file.
+    introduced:
+      "2024-11-05":
+        server: { name: old, version: "1", title: Old }
+        capabilities:
+          tools: { listChanged: true }
+          resources: { subscribe: true, listChanged: true }
+          prompts: { listChanged: true }
+          completions: {}
+          tasks: { list: {} }
+          extensions: { com.example/ui: {} }
+    validate: "off"
+    tools:
+      - name: find
+        listed:
+          name: find
+          title: Find
+          inputSchema: { type: object }
+          outputSchema: { type: object }
+          annotations: { readOnlyHint: true }
+          execution: { taskSupport: required }
+          _meta: { a/b: 1 }
+        task_support: optional
+        answers:
+          - name: n 1
+            when: { exact: { "n": 1 } }
+            result:
+              content:
+                - { type: resource_link, uri: "note://a", name: a }
+                - { type: audio, data: AAAA, mimeType: audio/wav }
+              structuredContent: { "n": 1 }
+          - name: n 2
+            when: { exact: { "n": 2 } }
+            result: { structuredContent: { "n": 2 } }
+          - name: n 3
+            when: { exact: { "n": 3 } }
+            result: { structuredContent: { "n": 3 }, content: [] }
+          - name: anything else
+            error: { code: -32602, message: nothing was recorded for these arguments of find }
+      - name: plain
+        input_schema: { type: object }
+        answers:
+          - name: no arguments
+            when: { exact: {} }
+            text: plain
+          - name: anything else
+            error: { code: -32602, message: nothing was recorded for these arguments of plain }
+    resources:
+      - uri: "note://a"
+        listed: { uri: "note://a", name: a, title: A, mimeType: text/plain }
+        answers:
+          - name: no arguments
+            contents: [{ uri: "note://a", mime_type: text/plain, text: A }]
+    prompts:
+      - name: greet
+        listed:
+          name: greet
+          title: Greet
+          description: Greets
+          arguments: [{ name: who, title: Who }]
+        arguments: [{ name: who, complete: [Ada] }]
+        answers:
+          - name: no arguments
+            when: { exact: {} }
+            result:
+              description: Greets
+              messages: [{ role: user, content: { type: resource_link, uri: "note://a", name: a } }]
+          - name: anything else
+            error: { code: -32602, message: nothing was recorded for these arguments of greet }
+    "#);
+}
+
+#[test]
+fn what_a_version_cannot_be_asked_is_asked_as_it_was() {
+    let form = json!({"message": "Which?", "mode": "form", "requestedSchema": {"type": "object", "properties": {
+        "one": {"type": "string", "oneOf": [{"const": "a", "title": "A"}]}, "many": {"type": "array", "items": {"type": "string", "enum": ["a"]}}}}});
+    let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}, "clientInfo": {"name": "a", "version": "1"}});
+    let introduced = json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}}, "serverInfo": {"name": "old", "version": "1"}});
+    let stage = Stage::new().file(
+        "old.journal",
+        &journal(vec![
+            ("client", json!({"type": "request", "id": 0, "method": "initialize", "params": hello})),
+            ("server", json!({"type": "response", "id": 0, "result": introduced})),
+            ("client", json!({"type": "notification", "method": "notifications/initialized"})),
+            (
+                "client",
+                json!({"type": "request", "id": 1, "method": "tools/call", "params": {"name": "ask", "arguments": {}}}),
+            ),
+            ("server", json!({"type": "request", "id": 0, "method": "elicitation/create", "params": form})),
+            ("client", json!({"type": "response", "id": 0, "result": {"action": "decline"}})),
+            ("server", json!({"type": "response", "id": 1, "result": text("as you like")})),
+        ]),
+    );
+    rehearse!(stage, ORACLE, @"
+    exit: 0
+    ----- stderr -----
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    2 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "grep -A 12 steps: new.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+            steps:
+              - ask:
+                  question_1:
+                    request:
+                      method: elicitation/create
+                      params:
+                        message: Which?
+                        mode: form
+                        requestedSchema:
+                          type: object
+                          properties:
+                            one: { type: string, oneOf: [{ const: a, title: A }] }
+                            many: { type: array, items: { type: string, enum: [a] } }
+    ");
+    rehearse!(stage, "sed -i 's,elicitation/create,\"\",' new.mock.yaml; rehearse check new.mock.yaml", @r#"
+    exit: 2
+    ----- stderr -----
+    error: a request has a method
+      --> new.mock.yaml:15:27
+       |
+    15 |                   method: ""
+       |                           ^^
+       |
+       = help: write `elicitation/create`, `sampling/createMessage` or `roots/list`
+    1 file checked, 1 problem found
+    "#);
+}
+
+#[test]
+fn a_list_that_was_refused_is_refused() {
+    let missing = json!({"code": -32601, "message": "Method not found"});
+    let calls = [
+        ("tools/list", json!({}), json!({"tools": [{"name": "a", "inputSchema": {"type": "object"}}]})),
+        ("resources/list", json!({}), missing.clone()),
+        ("resources/templates/list", json!({}), json!({"code": -32001, "message": "not for you {{", "data": null})),
+        ("resources/subscribe", json!({"uri": "note://a"}), missing.clone()),
+        ("logging/setLevel", json!({"level": "info"}), missing.clone()),
+        ("prompts/list", json!({}), missing),
+        ("prompts/list", json!({}), json!({"prompts": []})),
+    ];
+    let stage = Stage::new().file("old.journal", &session(json!({"tools": {"listChanged": true}}), &calls));
+    // Once refused and once not: that is told.
+    rehearse!(stage, ORACLE, @r#"
+    exit: 1
+    ----- stdout -----
+    ~ prompts/list
+      error: removed (message 13)
+        $.error: missing, expected {"code":-32601,"message":"Method not found"}
+      error: added (message 13)
+        $.result: expected nothing, got {"prompts":[]}
+    ----- stderr -----
+    left out: prompts/list, which was refused
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    7 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+    rehearse!(stage, "grep -A 4 refuses: new.mock.yaml", @r#"
+    exit: 0
+    ----- stdout -----
+    refuses:
+      logging/setLevel: { code: -32601, message: Method not found }
+      resources/list: { code: -32601, message: Method not found }
+      resources/subscribe: { code: -32601, message: Method not found }
+      resources/templates/list: { code: -32001, message: "not for you {{", data: null }
+    "#);
+}
+
+#[test]
+fn each_version_is_told_what_it_was_told() {
+    let info = json!({"name": "old", "version": "1", "title": "Old"});
+    let whole = json!({"name": "a", "title": "A", "inputSchema": {"type": "object"}});
+    let result = json!({"content": [{"type": "text", "text": "x"}], "structuredContent": {"x": 1}});
+    let list = |tool: &Value| ("tools/list", json!({}), json!({"tools": [tool]}));
+    let call = |result: &Value| ("tools/call", json!({"name": "a", "arguments": {}}), result.clone());
+    let newer = session_in(
+        "2025-11-25",
+        info.clone(),
+        json!({"tools": {"listChanged": true}, "extensions": {"a/b": {}}}),
+        &[list(&whole), call(&result)],
+    );
+    // A strict server says less in a version that knows less.
+    let older = session_in(
+        "2024-11-05",
+        json!({"name": "old", "version": "1"}),
+        json!({"tools": {}}),
+        &[list(&json!({"name": "a", "inputSchema": {"type": "object"}})), call(&text("x"))],
+    );
+    let stage = Stage::new().file("newer.journal", &newer).file("older.journal", &older);
+    stage.play("for it in newer older; do rehearse trace convert --to trace $it.journal >> old.journal; done");
+    rehearse!(stage, ORACLE, @"
+    exit: 0
+    ----- stderr -----
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    6 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "cat new.mock.yaml", @r#"
+    exit: 0
+    ----- stdout -----
+    # Answers like old.journal. Edit it: rules are tried in order, and the first that fits answers.
+    # `rehearse check` says what is wrong with it, `rehearse mock` serves it.
+    server: { name: old, version: "1", title: Old }
+    capabilities: { extensions: { a/b: {} } }
+    # What the handshake of a version says otherwise than the rest of this file.
+    introduced:
+      "2024-11-05": { capabilities: { tools: {} } }
+      "2025-11-25": { capabilities: { tools: { listChanged: true }, extensions: { a/b: {} } } }
+    validate: "off"
+    tools:
+      - name: a
+        title: A
+        input_schema: { type: object }
+        answers:
+          - name: no arguments
+            when: { exact: {} }
+            text: x
+            structured_content: { x: 1 }
+          - name: anything else
+            error: { code: -32602, message: nothing was recorded for these arguments of a }
+    "#);
+    rehearse!(stage, "rehearse generate old.journal --as python > /dev/null", @"
+    exit: 0
+    ----- stderr -----
+    left out: that the capability `extensions` was not always declared like that
+    left out: that the capability `tools` was not always declared like that
+    left out: how a was listed in 2024-11-05
+    ");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::answer::shape::{self, ResultType};
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, Reply};
-use crate::protocol::{Era, Revision, code, meta};
+use crate::protocol::{Era, Revision, code};
 use crate::shape::{forget_in_notification, forget_in_result, has_code, may_be_said};
 
 /// A recorded answer in the version that a client speaks; where that is the one that it was recorded in, as it was.
@@ -53,17 +53,12 @@ fn refused(error: &ErrorReply, method: &Method, from: Option<Revision>, to: Revi
     ErrorReply { code, ..error.clone() }
 }
 
-fn completed(
-    mut object: Map<String, Value>,
-    method: &str,
-    from: Option<Revision>,
-    to: Revision,
-    info: &Value,
-) -> Value {
-    if to.era() == Era::Legacy {
-        strip(&mut object, from);
-    }
+fn completed(object: Map<String, Value>, method: &str, from: Option<Revision>, to: Revision, info: &Value) -> Value {
     let mut result = Value::Object(object);
+    let was_legacy = from.is_some_and(|from| from.era() == Era::Legacy);
+    if to.era() == Era::Legacy && !was_legacy {
+        shape::unwrapped(&mut result);
+    }
     match method {
         "tools/call" if result.get("content").is_some() || result.get("structuredContent").is_some() => {
             shape::called(&mut result, to);
@@ -74,20 +69,4 @@ fn completed(
     shape::envelope(&mut result, ResultType::Complete, method, to, info);
     forget_in_result(method, &mut result, to);
     result
-}
-
-/// Without what results carry since 2026-07-28.
-fn strip(object: &mut Map<String, Value>, from: Option<Revision>) {
-    if from.is_some_and(|from| from.era() == Era::Legacy) {
-        return;
-    }
-    for key in ["resultType", "ttlMs", "cacheScope"] {
-        object.shift_remove(key);
-    }
-    if let Some(Value::Object(meta)) = object.get_mut("_meta") {
-        meta.shift_remove(meta::SERVER_INFO);
-        if meta.is_empty() {
-            object.shift_remove("_meta");
-        }
-    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::answer::begin::shake_hands;
+use crate::answer::introduce::shake_hands;
 use crate::answer::shape::{self, ResultType};
 use crate::answer::terms::supported;
 use crate::answer::{Asked, Memory, Wanted};

@@ -131,6 +131,47 @@ prompts: [{ name: p, arguments: [{ name: a, complete: [b] }], messages: [] }]
 }
 
 #[test]
+fn what_is_written_as_it_goes_on_the_wire_is_the_same_in_every_version() {
+    let text = r#"
+server: { name: s, version: "2", title: S }
+capabilities: { completions: {} }
+introduced:
+  2024-11-05:
+    server: { name: s, title: S, vendor: 1 }
+    capabilities: { tools: {}, extensions: { a/b: {} } }
+refuses:
+  resources/list: { code: -32601, message: "Method not found: {{", data: null }
+tools:
+  - name: t
+    answers:
+      - result: { structuredContent: { a: 1 }, content: [{ type: resource_link, uri: "a://b", name: b }] }
+  - name: alone
+    answers: [{ result: { structuredContent: { a: 1 }, ttlMs: 5, resultType: complete } }]
+"#;
+    let mut stage = Stage::legacy(text, Revision::V2024_11_05);
+    let content = json!([{"type": "resource_link", "uri": "a://b", "name": "b"}]);
+    let result = stage.result("tools/call", json!({"name": "t"}));
+    assert_eq!(result, json!({"structuredContent": {"a": 1}, "content": content}));
+    // But for what says how a result travels, which no version before 2026-07-28 has.
+    let alone = stage.result("tools/call", json!({"name": "alone"}));
+    assert_eq!(alone, json!({"structuredContent": {"a": 1}}));
+    let alone = Stage::new(text).result("tools/call", json!({"name": "alone"}));
+    assert_eq!((&alone["ttlMs"], alone.get("content")), (&json!(5), None));
+    let refused = stage.ask("resources/list", json!({}), &json!({}));
+    assert_eq!(refused, ["-32601: Method not found: {{"]);
+    let mut initialize = |version: &str| {
+        let client = json!({"name": "c", "version": "1"});
+        stage.result("initialize", json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client}))
+    };
+    let old = initialize("2024-11-05");
+    assert_eq!(old["serverInfo"], json!({"name": "s", "title": "S", "vendor": 1}));
+    assert_eq!(old["capabilities"], json!({"tools": {}, "extensions": {"a/b": {}}}));
+    let newer = initialize("2025-03-26");
+    assert_eq!(newer["capabilities"], json!({"completions": {}, "tools": {"listChanged": true}}));
+    assert_eq!(newer["serverInfo"], json!({"name": "s", "version": "2"}));
+}
+
+#[test]
 fn problems_have_places() {
     let text =
         "tools:\n  - name: a\n    answers: [{ when: { a: { matches: '(' } }, text: '{{ nope }}' }]\n  - name: a\n";

@@ -75,6 +75,49 @@ fn a_client_of_the_handshake_era_is_asked_at_once() {
 }
 
 #[test]
+fn a_request_is_asked_in_every_version_as_it_is_written() {
+    let text = r#"
+tools:
+  - name: t
+    answers:
+      - steps:
+          - ask:
+              plain: { elicitation: { message: Which?, requested_schema: { type: object, properties: { a: { type: array } } } } }
+        text: x
+  - name: exactly
+    answers:
+      - steps:
+          - ask:
+              which:
+                request:
+                  method: elicitation/create
+                  params: { mode: form, message: "{{ arguments.it }}?", requestedSchema: { type: object, properties: { a: { type: array } } } }
+              own: { request: { method: vendor/ask } }
+        text: x
+"#;
+    let answers = json!({"which": {"action": "decline"}, "own": {}});
+    let mut old = Stage::legacy(text, Revision::V2025_06_18);
+    let refused = old.ask("tools/call", json!({"name": "t"}), &answers);
+    assert!(refused.last().unwrap().contains("exists since 2025-11-25"), "{refused:?}");
+    let params = json!({"name": "exactly", "arguments": {"it": "Which"}});
+    assert_eq!(
+        old.ask("tools/call", params.clone(), &answers),
+        [
+            r#"ask which elicitation/create {"mode":"form","message":"Which?","requestedSchema":{"type":"object","properties":{"a":{"type":"array"}}}}"#,
+            "ask own vendor/ask null",
+            r#"{"content":[{"type":"text","text":"x"}]}"#,
+        ]
+    );
+    let mut without = Stage::legacy(text, Revision::V2025_06_18);
+    without.memory.handshake.as_mut().unwrap().capabilities = json!({"roots": {}}).into();
+    let refused = without.ask("tools/call", params.clone(), &answers);
+    assert!(refused.last().unwrap().contains("did not declare the capability elicitation"), "{refused:?}");
+    let round = Stage::new(text).result("tools/call", params);
+    assert_eq!(round["inputRequests"]["own"], json!({"method": "vendor/ask", "params": {}}));
+    assert_eq!(round["inputRequests"]["which"]["params"]["mode"], "form");
+}
+
+#[test]
 fn a_client_of_the_stateless_era_is_sent_away_and_comes_back() {
     let mut stage = Stage::new(ASKS);
     let first = json!({"name": "greet", "arguments": {"what": "name"}});

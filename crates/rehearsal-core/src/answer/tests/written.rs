@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::message::ErrorReply;
-use crate::script::mock::write::{Draft, DraftAnswer, DraftStep, Offer, Says};
+use crate::script::mock::write::{Draft, DraftAnswer, DraftQuestion, DraftStep, Offer, Says};
 
 fn offer(listed: Value, result: Value) -> Offer {
     Offer::new(listed, vec![DraftAnswer::new(Says::Result(result))])
@@ -116,6 +116,12 @@ fn whatever_was_said_is_said_again() {
 #[test]
 fn everything_that_an_answer_can_have_is_written() {
     let step = |method: &str, params: Value| DraftStep::Notify { method: method.to_owned(), params };
+    let question = |name: &str, method: &str, params: Value| DraftQuestion {
+        name: name.to_owned(),
+        method: method.to_owned(),
+        params,
+        exactly: false,
+    };
     let answer = DraftAnswer {
         comment: "The second call".to_owned(),
         name: Some("slow".to_owned()),
@@ -123,6 +129,7 @@ fn everything_that_an_answer_can_have_is_written() {
         given: Some(json!({"call": 2})),
         times: Some(1),
         delay: Some(Duration::from_millis(20)),
+        heard: Vec::new(),
         steps: vec![
             DraftStep::Wait(Duration::from_millis(5)),
             step("notifications/progress", json!({"progressToken": 1, "progress": 1, "total": 2.5, "message": "half"})),
@@ -131,17 +138,18 @@ fn everything_that_an_answer_can_have_is_written() {
             step("notifications/tools/list_changed", json!({})),
             step("notifications/vendor", json!({"x": 1})),
             DraftStep::Ask(vec![
-                (
-                    "form".to_owned(),
-                    "elicitation/create".to_owned(),
+                question(
+                    "form",
+                    "elicitation/create",
                     json!({"message": "who?", "requestedSchema": {"type": "object"}}),
                 ),
-                (
-                    "words".to_owned(),
-                    "sampling/createMessage".to_owned(),
+                question(
+                    "words",
+                    "sampling/createMessage",
                     json!({"messages": [], "maxTokens": 5, "temperature": 0.5}),
                 ),
-                ("folders".to_owned(), "roots/list".to_owned(), json!({})),
+                question("folders", "roots/list", json!({})),
+                question("vendor", "vendor/ask", json!({"about": "{{"})),
             ]),
         ],
         says: Says::Template(text("{{ answers.form.action }}")),
@@ -175,6 +183,7 @@ fn everything_that_an_answer_can_have_is_written() {
         "form": {"action": "accept", "content": {}},
         "words": {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"},
         "folders": {"roots": []},
+        "vendor": {},
     });
     insta::assert_snapshot!(stage.ask("tools/call", call, &answers).join("\n"));
 }

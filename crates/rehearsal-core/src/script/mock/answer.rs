@@ -38,7 +38,7 @@ pub struct AnswerRule {
     pub messages: Option<Located<Vec<PromptMessage>>>,
     /// The contents of a resource.
     pub contents: Option<Located<Vec<Contents>>>,
-    /// The whole result as it goes on the wire; strings in it are templates.
+    /// The whole result exactly as it goes on the wire, in every version; strings in it are templates.
     pub result: Option<Located<Map<String, Value>>>,
     /// A JSON-RPC error instead of a result.
     pub error: Option<Located<ErrorAnswer>>,

@@ -1,10 +1,12 @@
 //! The whole file.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{FaultRule, Icon, Prompt, Resource, ResourceTemplate, Tool};
+use super::{FaultRule, Icon, Introduced, Prompt, Refusal, Resource, ResourceTemplate, Tool};
 use crate::script::{InOrder, Located};
 
 /// A mock file: what the server is called, what it offers and how it answers.
@@ -18,6 +20,12 @@ pub struct MockFile {
     /// Capabilities, as they go on the wire; those that are not spoken of follow from what is offered.
     #[serde(default)]
     pub capabilities: Map<String, Value>,
+    /// By version: what the handshake says there, exactly as it goes on the wire, instead of what follows from the rest.
+    #[serde(default)]
+    pub introduced: BTreeMap<String, Introduced>,
+    /// By method: the error that it is refused with, whatever is asked.
+    #[serde(default)]
+    pub refuses: BTreeMap<String, Refusal>,
     /// The protocol versions that are served; all of them unless given.
     pub versions: Option<Vec<Located<String>>>,
     /// What happens to arguments and answers that do not fit their schema.

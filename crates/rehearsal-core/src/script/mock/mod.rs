@@ -21,10 +21,12 @@ mod content;
 mod editor;
 mod fault;
 mod file;
+mod introduced;
 mod listed;
 mod names;
 mod otherwise;
 mod parse;
+mod refusal;
 mod step;
 pub mod write;
 
@@ -33,7 +35,9 @@ pub use content::{Annotations, ContentBlock, ContentKind, EmbeddedResource, Icon
 pub use editor::json_schema;
 pub use fault::{FaultKind, FaultRule, HttpFault};
 pub use file::{Implementation, MockFile, Validate};
+pub use introduced::Introduced;
 pub use listed::{Argument, Contents, Prompt, Resource, ResourceTemplate, TaskSupport, Tool, ToolAnnotations};
 pub use otherwise::Otherwise;
 pub use parse::parse;
+pub use refusal::Refusal;
 pub use step::{Again, Ask, Changed, Elicitation, ElicitationMode, LogLevel, Progress, Sampling, Step, TaskAnswer};

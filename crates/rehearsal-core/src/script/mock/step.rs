@@ -142,6 +142,13 @@ pub enum Ask {
     Sampling(Sampling),
     /// The folders that the client works in.
     Roots,
+    /// Any question exactly as it goes on the wire, in every version.
+    Request {
+        /// Its method.
+        method: Located<String>,
+        /// Its params; strings in them are templates.
+        params: Option<Map<String, Value>>,
+    },
 }
 
 /// What the person is asked.

@@ -66,12 +66,7 @@ impl Checker {
     fn file(&mut self, mock: &MockFile) {
         for version in mock.versions.iter().flatten() {
             if version.parse::<Revision>().is_err() {
-                let known = Revision::ALL.map(Revision::as_str).join(", ");
-                self.advise(
-                    version.at,
-                    format!("unknown protocol version `{}`", version.value),
-                    format!("known are {known}"),
-                );
+                self.unknown_version(&version.value, version.at);
             }
         }
         if let Some(versions) = &mock.versions
@@ -80,6 +75,11 @@ impl Checker {
             self.say(Span::START, "`versions` is empty: nothing could be served");
         }
         self.capabilities(&mock.capabilities);
+        for (version, said) in mock.introduced.iter().filter(|(version, _)| version.parse::<Revision>().is_err()) {
+            let places = [&said.server, &said.capabilities];
+            let at = places.into_iter().flatten().map(|it| it.at).next().unwrap_or(Span::START);
+            self.unknown_version(version, at);
+        }
         if let Some(size) = &mock.page_size
             && size.value == 0
         {
@@ -105,6 +105,11 @@ impl Checker {
             self.answers(&template.answers, Kind::Resource);
         }
         mock.faults.iter().for_each(|fault| self.fault(fault));
+    }
+
+    fn unknown_version(&mut self, version: &str, at: Span) {
+        let known = Revision::ALL.map(Revision::as_str).join(", ");
+        self.advise(at, format!("unknown protocol version `{version}`"), format!("known are {known}"));
     }
 
     /// A word that is nearly one of the protocol's is a slip; others are the server's own.
@@ -317,7 +322,11 @@ impl Checker {
                                 self.say(step.at, "sampling has `messages` or `prompt`");
                             }
                         }
-                        Ask::Roots => {}
+                        Ask::Request { method, .. } if method.trim().is_empty() => {
+                            let hint = "write `elicitation/create`, `sampling/createMessage` or `roots/list`";
+                            self.advise(method.at, "a request has a method", hint);
+                        }
+                        Ask::Roots | Ask::Request { .. } => {}
                     }
                 }
             }

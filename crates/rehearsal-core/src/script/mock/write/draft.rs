@@ -1,5 +1,7 @@
 //! A mock file before it is written.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -26,6 +28,10 @@ pub struct Draft {
     pub versions: Vec<Revision>,
     /// What is said about its capabilities beyond what follows from what it offers; `null` takes one away.
     pub capabilities: Map<String, Value>,
+    /// What it says about itself in some versions, where that does not follow from the rest.
+    pub introduced: BTreeMap<Revision, DraftIntroduced>,
+    /// What it refuses, whatever is asked.
+    pub refuses: BTreeMap<String, ErrorReply>,
     /// What happens to arguments and answers that do not fit their schema; the usual unless given.
     pub validate: Option<Validate>,
     /// What can be called.
@@ -38,6 +44,15 @@ pub struct Draft {
     pub prompts: Vec<Offer>,
 }
 
+/// What a server says about itself in one version; `None` for what follows from the rest of the file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DraftIntroduced {
+    /// Who it is.
+    pub server: Option<Value>,
+    /// What it can do.
+    pub capabilities: Option<Map<String, Value>>,
+}
+
 /// Something that is offered, and what it answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
@@ -45,8 +60,12 @@ pub struct Offer {
     pub comment: String,
     /// The element of the list.
     pub listed: Value,
+    /// How it was listed in each version, as far as anybody knows.
+    pub heard: BTreeMap<Revision, Value>,
     /// Whether it must be listed exactly as it is here, in every version; the file then has it as it was on the wire.
     pub exactly: bool,
+    /// Whether a tool that is listed as always a task answers whoever asks for none, too.
+    pub at_once: bool,
     /// Whether it answers without being in the list.
     pub hidden: bool,
     /// What is suggested for each argument, or variable of a pattern.
@@ -70,6 +89,8 @@ pub struct DraftAnswer {
     pub times: Option<u64>,
     /// How long nothing happens first.
     pub delay: Option<Duration>,
+    /// The versions in which it was said, as far as anybody knows.
+    pub heard: Vec<Revision>,
     /// What happens before it.
     pub steps: Vec<DraftStep>,
     /// What is said in the end.
@@ -81,7 +102,9 @@ pub struct DraftAnswer {
 pub enum Says {
     /// A result as it was on the wire; what looks like a template in it is none.
     Result(Value),
-    /// The same, but texts are templates already.
+    /// The same, which must be said exactly like this, in every version.
+    Exactly(Value),
+    /// A result whose texts are templates already.
     Template(Value),
     /// An error.
     Error(ErrorReply),
@@ -121,7 +144,16 @@ impl Kind {
 impl Offer {
     /// Something that is listed like this.
     pub fn new(listed: Value, answers: Vec<DraftAnswer>) -> Offer {
-        Offer { comment: String::new(), listed, exactly: false, hidden: false, complete: Vec::new(), answers }
+        Offer {
+            comment: String::new(),
+            listed,
+            heard: BTreeMap::new(),
+            exactly: false,
+            at_once: false,
+            hidden: false,
+            complete: Vec::new(),
+            answers,
+        }
     }
 }
 
@@ -135,6 +167,7 @@ impl DraftAnswer {
             given: None,
             times: None,
             delay: None,
+            heard: Vec::new(),
             steps: Vec::new(),
             says,
         }
@@ -142,7 +175,7 @@ impl DraftAnswer {
 
     /// Whether it is nothing but what it says.
     fn is_bare(&self) -> bool {
-        let DraftAnswer { comment, name, when, given, times, delay, steps, says: _ } = self;
+        let DraftAnswer { comment, name, when, given, times, delay, heard: _, steps, says: _ } = self;
         let nothing = (comment.is_empty(), name, when, given, times, delay, steps.is_empty());
         matches!(nothing, (true, None, None, None, None, None, true))
     }
@@ -164,6 +197,15 @@ impl Draft {
             keys.push(Key { comment, ..Key::new("versions", json!(versions)) });
         }
         keys.extend(self.capabilities_written());
+        if !self.introduced.is_empty() {
+            let comment = "What the handshake of a version says otherwise than the rest of this file.".to_owned();
+            let said = self.introduced.iter().map(|(revision, said)| (revision.as_str().to_owned(), said.written()));
+            keys.push(Key { comment, ..Key::new("introduced", Value::Object(said.collect())) });
+        }
+        if !self.refuses.is_empty() {
+            let refused = self.refuses.iter().map(|(method, error)| (method.clone(), refusal(error)));
+            keys.push(Key::new("refuses", Value::Object(refused.collect())));
+        }
         if let Some(validate) = self.validate {
             keys.push(Key::new("validate", validate.name()));
         }
@@ -186,11 +228,19 @@ impl Draft {
 
 fn offered(offer: &Offer, kind: Kind) -> Node {
     let words = if offer.exactly { None } else { listed::in_words(&offer.listed, kind) };
+    let known = match words {
+        Some(_) => Cow::Borrowed(&offer.listed),
+        // Of what is listed as it was on the wire, a mock that answers knows only what it is called.
+        None => Cow::Owned(name_alone(&offer.listed, kind)),
+    };
     let mut keys: Vec<Key> = match words {
         Some(words) => words.into_iter().map(|(name, value)| field(&name, value, offer)).collect(),
         None => {
             let name = offer.listed.get(kind.name_on_the_wire()).cloned().unwrap_or_default();
-            vec![Key::new(kind.name_in_file(), name), Key::new("listed", offer.listed.clone())]
+            let mut keys = vec![Key::new(kind.name_in_file(), name), Key::new("listed", offer.listed.clone())];
+            let beside = listed::beside(&offer.listed, kind, &offer.complete);
+            keys.extend(beside.map(|(name, value)| field(name, value, offer)));
+            keys
         }
     };
     if offer.hidden {
@@ -202,7 +252,7 @@ fn offered(offer: &Offer, kind: Kind) -> Node {
     }
     match &offer.answers[..] {
         [only] if only.is_bare() && kind != Kind::Tool => {
-            let words = says(&only.says, kind, &offer.listed);
+            let words = says(&only.says, kind, &known);
             let own = match kind {
                 Kind::Tool => &[][..],
                 Kind::Resource | Kind::ResourceTemplate => &["text", "blob"],
@@ -212,17 +262,22 @@ fn offered(offer: &Offer, kind: Kind) -> Node {
                 keys.extend(words);
                 return Node::Keys(keys);
             }
-            keys.push(Key::new("answers", Node::List(vec![answer(only, kind, &offer.listed)])));
+            keys.push(Key::new("answers", Node::List(vec![answer(only, kind, &known)])));
         }
         answers => {
-            let answers = answers.iter().map(|it| answer(it, kind, &offer.listed)).collect();
+            let answers = answers.iter().map(|it| answer(it, kind, &known)).collect();
             keys.push(Key::new("answers", Node::List(answers)));
         }
     }
     Node::Keys(keys)
 }
 
-/// A key of an element; the arguments of a prompt get their suggestions.
+fn name_alone(listed: &Value, kind: Kind) -> Value {
+    let name = kind.name_on_the_wire();
+    json!({name: listed.get(name).cloned().unwrap_or_default()})
+}
+
+/// A key of an element; the arguments of a prompt get their suggestions, and nobody has to wait for a task.
 fn field(name: &str, value: Value, offer: &Offer) -> Key {
     let mut value = value;
     if name == "arguments" {
@@ -232,6 +287,9 @@ fn field(name: &str, value: Value, offer: &Offer) -> Key {
                 argument["complete"] = json!(all);
             }
         }
+    }
+    if name == "task_support" && offer.at_once && value == "required" {
+        value = "optional".into();
     }
     Key::new(name, value)
 }
@@ -274,11 +332,13 @@ fn says(says: &Says, kind: Kind, listed: &Value) -> Vec<Key> {
     let keys = |said: Map<String, Value>| said.into_iter().map(|(name, value)| Key::new(&name, value)).collect();
     match says {
         Says::Result(result) => keys(said::result(&super::literal_value(result), kind, listed)),
+        Says::Exactly(result) => vec![Key::new("result", super::literal_value(result))],
         Says::Template(result) => keys(said::result(result, kind, listed)),
         Says::Error(error) => {
-            let mut said = json!({"code": error.code, "message": super::literal(&error.message)});
-            if let Some(data) = error.data.as_ref().and_then(|data| data.exact().ok()) {
-                said["data"] = super::literal_value(&data);
+            let mut said = refusal(error);
+            said["message"] = super::literal(&error.message).into();
+            if let Some(data) = said.get_mut("data") {
+                *data = super::literal_value(data);
             }
             vec![Key::new("error", said)]
         }
@@ -289,19 +349,41 @@ fn says(says: &Says, kind: Kind, listed: &Value) -> Vec<Key> {
     }
 }
 
+/// An error as it was on the wire.
+fn refusal(error: &ErrorReply) -> Value {
+    let mut said = json!({"code": error.code, "message": error.message});
+    if let Some(data) = error.data.as_ref().and_then(|data| data.exact().ok()) {
+        said["data"] = data;
+    }
+    said
+}
+
+impl DraftIntroduced {
+    fn written(&self) -> Value {
+        let server = self.server.iter().map(|server| ("server".to_owned(), server.clone()));
+        let capabilities = self.capabilities.iter().map(|all| ("capabilities".to_owned(), all.clone().into()));
+        Value::Object(server.chain(capabilities).collect())
+    }
+}
+
 impl Draft {
     /// What a check would take for a slip cannot be said in a file, so a comment says it.
     fn capabilities_written(&self) -> Option<Key> {
-        let mut capabilities = Value::Object(self.capabilities.clone());
-        let slips = misspelt("ServerCapabilities", &capabilities);
-        slips.iter().for_each(|(path, _)| forget(&mut capabilities, path.segments()));
-        let slips: Vec<String> = slips.iter().map(|(path, _)| path.to_string()).collect();
+        let (capabilities, slips) = spelt(&self.capabilities);
         let comment = match slips.is_empty() {
             true => String::new(),
             false => format!("It also declares, in words that are nearly the protocol's: {}", slips.join(", ")),
         };
         (!self.capabilities.is_empty()).then(|| Key { comment, ..Key::new("capabilities", capabilities) })
     }
+}
+
+/// Capabilities without what a check would take for a slip, and the places of that.
+pub(crate) fn spelt(capabilities: &Map<String, Value>) -> (Value, Vec<String>) {
+    let mut capabilities = Value::Object(capabilities.clone());
+    let slips = misspelt("ServerCapabilities", &capabilities);
+    slips.iter().for_each(|(path, _)| forget(&mut capabilities, path.segments()));
+    (capabilities, slips.iter().map(|(path, _)| path.to_string()).collect())
 }
 
 fn forget(value: &mut Value, path: &[Segment]) {

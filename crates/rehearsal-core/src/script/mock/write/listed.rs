@@ -115,6 +115,24 @@ pub(super) fn in_words(element: &Value, kind: Kind) -> Option<Map<String, Value>
     (fits && said.contains_key(kind.name_in_file())).then_some(said)
 }
 
+/// What a mock has to know of an element that is listed exactly as it was, and that nobody sees: whether it can be a task, and
+/// what to suggest for the arguments of a prompt.
+pub(super) fn beside(
+    element: &Value,
+    kind: Kind,
+    complete: &[(String, Vec<String>)],
+) -> impl Iterator<Item = (&'static str, Value)> {
+    let tasks = element.get("execution").filter(|_| kind == Kind::Tool);
+    let tasks =
+        tasks.and_then(|execution| taken(execution, Takes::TaskSupport)).filter(|support| support != "forbidden");
+    let tasks = tasks.map(|support| ("task_support", support));
+    let suggested = (kind == Kind::Prompt && !complete.is_empty()).then(|| {
+        let argument = |(name, all): &(String, Vec<String>)| json!({"name": name, "complete": all});
+        ("arguments", complete.iter().map(argument).collect())
+    });
+    tasks.into_iter().chain(suggested)
+}
+
 fn fields(value: &Value, known: &[(&str, &str, Takes)]) -> Option<Map<String, Value>> {
     let mut said = Map::new();
     for (key, value) in value.as_object()? {

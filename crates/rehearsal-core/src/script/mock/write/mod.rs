@@ -12,6 +12,7 @@ mod literal;
 mod said;
 mod step;
 
-pub use draft::{Draft, DraftAnswer, Offer, Says};
+pub(crate) use draft::spelt;
+pub use draft::{Draft, DraftAnswer, DraftIntroduced, Offer, Says};
 pub use literal::{literal, literal_value, with_expressions};
-pub use step::DraftStep;
+pub use step::{DraftQuestion, DraftStep};

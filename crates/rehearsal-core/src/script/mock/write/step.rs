@@ -22,8 +22,21 @@ pub enum DraftStep {
     },
     /// The client is sent away and comes back at once, since 2026-07-28.
     Again,
-    /// The client is asked, each question under a name: its method and params.
-    Ask(Vec<(String, String, Value)>),
+    /// The client is asked.
+    Ask(Vec<DraftQuestion>),
+}
+
+/// A question to the client, in the words of the wire.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DraftQuestion {
+    /// What it is called.
+    pub name: String,
+    /// Its method.
+    pub method: String,
+    /// Its params.
+    pub params: Value,
+    /// Whether it must be asked exactly like this, in every version; the file then has it as it was on the wire.
+    pub exactly: bool,
 }
 
 impl DraftStep {
@@ -33,7 +46,10 @@ impl DraftStep {
             DraftStep::Notify { method, params } => notification(method, params),
             DraftStep::Again => json!({"again": {}}),
             DraftStep::Ask(questions) => {
-                let question = |(name, method, params): &(String, String, Value)| (name.clone(), asked(method, params));
+                let question = |it: &DraftQuestion| {
+                    let words = (!it.exactly).then(|| asked(&it.method, &it.params)).flatten();
+                    (it.name.clone(), words.unwrap_or_else(|| request(&it.method, &it.params)))
+                };
                 json!({"ask": questions.iter().map(question).collect::<Map<_, _>>()})
             }
         }
@@ -84,10 +100,18 @@ fn notification(method: &str, params: &Value) -> Value {
     })
 }
 
-/// A question in the words of a mock file.
-fn asked(method: &str, params: &Value) -> Value {
+/// A question as it was on the wire.
+fn request(method: &str, params: &Value) -> Value {
+    match params {
+        Value::Object(_) => json!({"request": {"method": method, "params": literal_value(params)}}),
+        _ => json!({"request": {"method": method}}),
+    }
+}
+
+/// A question in the words of a mock file; `None` where there are none for it.
+fn asked(method: &str, params: &Value) -> Option<Value> {
     let text = |key: &str| params.get(key).and_then(Value::as_str);
-    match method {
+    Some(match method {
         "roots/list" => "roots".into(),
         "elicitation/create" => {
             let mut form = Map::new();
@@ -109,7 +133,7 @@ fn asked(method: &str, params: &Value) -> Value {
             }
             json!({"elicitation": form})
         }
-        _ => {
+        "sampling/createMessage" => {
             let mut question = Map::new();
             let messages = params.get("messages").cloned().unwrap_or_else(|| json!([]));
             question.insert("messages".to_owned(), literal_value(&messages));
@@ -127,5 +151,6 @@ fn asked(method: &str, params: &Value) -> Value {
             }
             json!({"sampling": question})
         }
-    }
+        _ => return None,
+    })
 }

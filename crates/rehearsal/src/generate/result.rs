@@ -1,0 +1,49 @@
+//! What kind of result was recorded.
+
+use rehearsal_core::message::Method;
+use rehearsal_core::protocol::meta;
+use serde_json::{Map, Value};
+
+use super::learned::Question;
+
+/// Takes out what each version adds by itself.
+pub(super) fn without_envelope(mut result: Map<String, Value>, method: &Method) -> Map<String, Value> {
+    result.shift_remove("resultType");
+    if *method != Method::RESOURCES_READ || !is_kept(&result) {
+        result.shift_remove("ttlMs");
+        result.shift_remove("cacheScope");
+    }
+    if let Some(Value::Object(fields)) = result.get_mut("_meta") {
+        fields.shift_remove(meta::SERVER_INFO);
+        if fields.is_empty() {
+            result.shift_remove("_meta");
+        }
+    }
+    result
+}
+
+/// Whether a result may be kept for a while, or for others: since 2026-07-28 every list and everything that is read says so.
+pub(super) fn is_kept(result: &Map<String, Value>) -> bool {
+    result.get("ttlMs").is_some_and(|ttl| *ttl != 0) || result.get("cacheScope").is_some_and(|scope| scope != "private")
+}
+
+/// Whether the answer is that a task will give one.
+pub(super) fn is_task(result: &Map<String, Value>) -> bool {
+    result.get("resultType").is_some_and(|kind| kind == "task")
+        || (result.get("task").is_some_and(Value::is_object) && !result.contains_key("content"))
+}
+
+/// Whether the answer is that the client has to come back.
+pub(super) fn asks(result: &Map<String, Value>) -> bool {
+    result.get("resultType").is_some_and(|kind| kind == "input_required")
+}
+
+/// The questions of a round of 2026-07-28.
+pub(super) fn asked(result: &Value) -> Vec<Question> {
+    let requests = result.get("inputRequests").and_then(Value::as_object);
+    let question = |(name, asked): (&String, &Value)| {
+        let method = asked.get("method")?.as_str()?.into();
+        Some(Question { name: name.clone(), method, params: asked.get("params").cloned().unwrap_or_default() })
+    };
+    requests.into_iter().flatten().filter_map(question).collect()
+}
