@@ -22,5 +22,5 @@ pub use located::Located;
 pub use meant::{Meaning, Meant, When};
 pub use named::Named;
 pub use problem::{Problem, ScriptError, Span};
-pub use read::read;
+pub use read::{DEPTH_LIMIT, read};
 pub use utf8::text;

@@ -1,6 +1,7 @@
 //! YAML into what it describes.
 
 use serde::de::DeserializeOwned;
+use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, UserMessageFormatter};
 
 use super::long::disguised;
@@ -11,6 +12,8 @@ use crate::suggest::closest;
 
 /// How many values a file may have.
 const NODE_LIMIT: usize = 2_000_000;
+/// How many levels a file may have. A program that was not optimized needs 20 KB of its stack for each.
+pub const DEPTH_LIMIT: usize = 64;
 /// How many values aliases may bring in again.
 const ALIAS_LIMIT: usize = 100_000;
 
@@ -27,7 +30,7 @@ pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         with_snippet: false,
-        budget: serde_saphyr::budget! { max_nodes: NODE_LIMIT, max_events: 2 * NODE_LIMIT },
+        budget: serde_saphyr::budget! { max_nodes: NODE_LIMIT, max_events: 2 * NODE_LIMIT, max_depth: DEPTH_LIMIT },
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: ALIAS_LIMIT },
     };
     serde_saphyr::with_deserializer_from_str_with_options(text, options, |reader| T::deserialize(Strict(reader)))
@@ -54,6 +57,11 @@ fn problem(error: &Error, text: &str) -> Problem {
         Error::DuplicateMappingKey { key, .. } => {
             let key = key.as_deref().unwrap_or("a key");
             Problem::new(at, format!("`{key}` stands twice")).hint("keep one of the two")
+        }
+        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
+            let message = format!("this is nested more than {DEPTH_LIMIT} levels deep");
+            Problem::new(at, message)
+                .hint("JSON in a text has no levels; `rehearse replay` says again whatever was recorded")
         }
         other => {
             let message = in_our_words(&other.render_with_formatter(&UserMessageFormatter));
@@ -244,6 +252,18 @@ mod tests {
         for (text, expected) in table {
             assert_eq!(error(text), format!("m.yaml:{expected}"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_file_has_so_many_levels_and_no_more() {
+        let nested = |levels: usize| {
+            let value = (0..levels).fold("1".to_owned(), |inner, _| format!("[{inner}]"));
+            format!("state: {{ a: {value} }}")
+        };
+        assert!(read::<MockFile>("m.yaml", &nested(DEPTH_LIMIT - 2)).is_ok());
+        let expected = "m.yaml:1:75: this is nested more than 64 levels deep; JSON in a text has no levels; \
+                        `rehearse replay` says again whatever was recorded";
+        assert_eq!(error(&nested(DEPTH_LIMIT - 1)), expected);
     }
 
     #[test]

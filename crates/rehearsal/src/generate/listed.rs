@@ -119,6 +119,16 @@ impl Listed {
         self.whole = true;
     }
 
+    /// Takes out items that are so; gives back what they are called.
+    pub(super) fn take_out(&mut self, is_so: impl Fn(&Value) -> bool) -> Vec<String> {
+        let mut names = Vec::new();
+        for items in [&mut self.items, &mut self.gone] {
+            let name = |item: &Value| item.get(self.key).and_then(Value::as_str).unwrap_or_default().to_owned();
+            names.extend(items.extract_if(.., |item| is_so(item)).map(|item| name(&item)));
+        }
+        names
+    }
+
     /// What of how it was listed cannot be told again, in words.
     ///
     /// ```text

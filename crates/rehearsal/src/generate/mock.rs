@@ -15,12 +15,14 @@ use super::generated::Generated;
 use super::group::grouped;
 use super::learn::not_always;
 use super::learned::{Answered, Learned, Request, Said};
+use super::levels::within_levels;
 use super::listed::Listed;
 use super::rule_name::RuleNames;
 
 /// Writes the mock that answers like the recording; `source` is what to call the recording.
 pub fn generate_mock(learned: &Learned, source: &str) -> Generated {
-    let mut writer = Writer { learned, left_out: learned.left_out.clone() };
+    let (learned, too_deep) = within_levels(learned);
+    let mut writer = Writer { learned: &learned, left_out: [learned.left_out.clone(), too_deep].concat() };
     let source = source.replace(char::is_control, "?");
     let comment = format!(
         "Answers like {source}. Edit it: rules are tried in order, and the first that fits answers.\n\

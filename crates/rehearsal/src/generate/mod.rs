@@ -12,6 +12,7 @@ mod generated;
 mod group;
 mod learn;
 mod learned;
+mod levels;
 mod listed;
 mod mock;
 mod mock_answer;

@@ -666,6 +666,46 @@ fn a_list_that_was_refused_is_refused() {
 }
 
 #[test]
+fn what_is_nested_too_deep_for_a_file_is_told() {
+    let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+    let call = |arguments: Value, levels: usize| {
+        let result = json!({"content": [], "structuredContent": {"deep": nested(levels)}});
+        ("tools/call", json!({"name": "dig", "arguments": arguments}), result)
+    };
+    let tool =
+        |name: &str, levels: usize| json!({"name": name, "inputSchema": {"type": "object", "default": nested(levels)}});
+    let calls = [
+        ("tools/list", json!({}), json!({"tools": [tool("dig", 1), tool("deep", 100)]})),
+        call(json!({"n": 1}), 49),
+        call(json!({"n": 2}), 50),
+        call(json!({"n": nested(60)}), 1),
+    ];
+    let stage = Stage::new().file("old.journal", &session(json!({"tools": {"listChanged": true}}), &calls));
+    rehearse!(stage, "rehearse generate old.journal --as mock -o new.mock.yaml && rehearse check new.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    left out: how deep is listed, which has more than 50 levels
+    left out: what tools/call of dig was answered with, which has more than 50 levels
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    ");
+    let deep = format!("state: {{ a: {} }}", nested(70));
+    let stage = stage.file("deep.mock.yaml", &deep);
+    rehearse!(stage, "rehearse check deep.mock.yaml 2>&1 | sed 's/1 | .*/1 | …/'", @"
+    exit: 0
+    ----- stdout -----
+    error: this is nested more than 64 levels deep
+     --> deep.mock.yaml:1:75
+      |
+    1 | …
+      |                                                                           ^
+      |
+      = help: JSON in a text has no levels; `rehearse replay` says again whatever was recorded
+    1 file checked, 1 problem found
+    ");
+}
+
+#[test]
 fn each_version_is_told_what_it_was_told() {
     let info = json!({"name": "old", "version": "1", "title": "Old"});
     let whole = json!({"name": "a", "title": "A", "inputSchema": {"type": "object"}});
