@@ -71,6 +71,8 @@ fn odd() -> Vec<Called> {
             json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "x", "value": ""}}),
             json!({"completion": {"values": ["a"], "own": 1}}),
         ),
+        ("resources/templates/list", json!({}), json!({"code": -32601, "message": "Not here", "data": [1]})),
+        ("own/method", json!({"a": 1}), json!({"code": -32601, "message": "Method not found"})),
     ]
 }
 

@@ -139,6 +139,7 @@ impl Learner {
         };
         if matches!(reply, Reply::Result(_)) {
             self.served.insert(method.clone());
+            self.learned.names_itself |= *method != Method::DISCOVER && named(&value).is_some();
         }
         if *method != Method::RESOURCES_READ && value.as_object().is_some_and(is_kept) {
             self.uncached.insert(format!("`ttlMs` and `cacheScope` of {method}"));
@@ -167,19 +168,24 @@ impl Learner {
             ) => return self.refused(call, method, error, inside),
             ("initialize", _) => {
                 self.agreed = value.get("protocolVersion").and_then(Value::as_str).and_then(|it| it.parse().ok());
+                self.settled(call);
                 let revision = self.agreed.unwrap_or(Revision::V2025_11_25);
                 self.introduced(revision, &value, value.get("serverInfo"));
             }
             ("server/discover", _) => {
-                let info = value.get("_meta").and_then(|meta| meta.get(meta::SERVER_INFO));
-                self.introduced(Revision::V2026_07_28, &value, info);
+                self.learned.supported_versions = value.get("supportedVersions").cloned();
+                self.introduced(Revision::V2026_07_28, &value, named(&value));
             }
             ("tools/list", _) => self.listed(call, |learned| &mut learned.tools, &value),
             ("prompts/list", _) => self.listed(call, |learned| &mut learned.prompts, &value),
             ("resources/list", _) => self.listed(call, |learned| &mut learned.resources, &value),
             ("resources/templates/list", _) => self.listed(call, |learned| &mut learned.resource_templates, &value),
+            ("logging/setLevel", _) => self.learned.takes_levels = true,
             // What every server does by itself.
-            ("ping" | "logging/setLevel" | "subscriptions/listen", _) => {}
+            ("ping" | "subscriptions/listen", _) => {}
+            (unknown, Reply::Error(error)) if !Method::KNOWN.contains(&unknown) => {
+                return self.refused(call, method, error, inside);
+            }
             _ => return Err(left_out("which is no question about tools, prompts or resources")),
         }
         Err(Fate::Used)
@@ -205,17 +211,29 @@ impl Learner {
         let left_out = Fate::left_out(format!("{method}, which was refused"));
         let params = call.request.message.params().and_then(|params| params.exact().ok());
         let has_cursor = params.as_ref().is_some_and(|params| params.get("cursor").is_some());
-        let is_unknown = self.revision(params.as_ref()).is_some_and(|spoken| !may_be_asked(method.as_str(), spoken));
+        let is_known = Method::KNOWN.contains(&method.as_str());
+        let is_unspoken = |spoken: Revision| is_known && !may_be_asked(method.as_str(), spoken);
+        let is_unspoken = self.revision(params.as_ref()).is_some_and(is_unspoken);
         let is_handshake = *method == Method::INITIALIZE || *method == Method::DISCOVER;
         match error.code {
             // What a version does not have is refused by every server of it.
-            code::METHOD_NOT_FOUND if is_unknown && !is_handshake => Err(Fate::Used),
-            _ if is_handshake || has_cursor || is_unknown => Err(left_out),
+            code::METHOD_NOT_FOUND if is_unspoken && !is_handshake => Err(Fate::Used),
+            _ if is_handshake || has_cursor || is_unspoken => Err(left_out),
             _ => {
                 self.beside(inside, Some(method));
                 self.refused.entry(method.as_str().to_owned()).or_default().push(error);
                 Ok(())
             }
+        }
+    }
+
+    /// Takes note of the version that was agreed on: a server that is asked for one that it does not speak names its newest.
+    fn settled(&mut self, call: &Call) {
+        let wanted = call.request.message.params().and_then(|params| params.field("protocolVersion")?.text());
+        let (Some(agreed), Some(wanted)) = (self.agreed, wanted) else { return };
+        let known = self.learned.newest_legacy;
+        if known.is_some() || *wanted != *agreed.as_str() {
+            self.learned.newest_legacy = known.max(Some(agreed));
         }
     }
 
@@ -332,6 +350,9 @@ impl Learner {
 
     /// Enters what never ended, and what was refused every time or not.
     fn close(&mut self) {
+        let spoken = self.learned.servers.keys().copied().filter(|revision| revision.has_handshake()).max();
+        let newest = self.learned.newest_legacy.map(|newest| spoken.map_or(newest, |spoken| spoken.max(newest)));
+        self.learned.newest_legacy = newest.filter(|newest| *newest < Revision::LATEST_LEGACY);
         for (method, errors) in std::mem::take(&mut self.refused) {
             let always = !self.served.contains(&Method::from(method.as_str()));
             match &errors[..] {
@@ -346,6 +367,11 @@ impl Learner {
             self.account.enter(Fate::left_out("a call whose rounds of questions never ended"), round.things);
         }
     }
+}
+
+/// Who the server says it is, in what it says since 2026-07-28.
+fn named(result: &Value) -> Option<&Value> {
+    result.get("_meta")?.get(meta::SERVER_INFO)
 }
 
 /// That a capability is declared as it was in some sessions and not in others, in words.

@@ -28,6 +28,14 @@ pub struct Learned {
     pub resource_templates: Listed,
     /// What it lists.
     pub prompts: Listed,
+    /// The newest version with a handshake that it speaks, where it was asked for a newer one.
+    pub newest_legacy: Option<Revision>,
+    /// The versions that it says it speaks, since 2026-07-28.
+    pub supported_versions: Option<Value>,
+    /// Whether it says with each result who it is, since 2026-07-28.
+    pub names_itself: bool,
+    /// Whether it was told from which level on to log, and did as told.
+    pub takes_levels: bool,
     /// Methods that it always refused, each with the same error.
     pub refuses: BTreeMap<String, ErrorReply>,
     /// What it was asked for beyond that, each distinct request once, in the order in which they first came.
@@ -112,6 +120,10 @@ impl Default for Learned {
             resources: Listed::new("resources", "uri"),
             resource_templates: Listed::new("resourceTemplates", "uriTemplate"),
             prompts: Listed::new("prompts", "name"),
+            newest_legacy: None,
+            supported_versions: None,
+            names_itself: false,
+            takes_levels: false,
             refuses: BTreeMap::new(),
             requests: Vec::new(),
             left_out: Vec::new(),

@@ -53,11 +53,20 @@ impl Writer<'_> {
             resource_templates: self.resource_templates(),
             prompts: self.prompts(),
             refuses: self.refuses(),
+            versions: self.versions(),
             ..Draft::default()
         };
         let draft = self.as_recorded(draft);
         self.left_out.extend(beyond_rules(self.learned, &draft));
         draft
+    }
+
+    /// The versions that are spoken, where the server is known not to speak all of them.
+    fn versions(&self) -> Vec<Revision> {
+        let newest = self.learned.newest_legacy;
+        let spoken =
+            |revision: &Revision| newest.is_some_and(|newest| !revision.has_handshake() || *revision <= newest);
+        Revision::ALL.into_iter().filter(spoken).collect()
     }
 
     /// A draft whose mock says in each version what was recorded in it.

@@ -33,7 +33,12 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
         |name| json!({"name": name, "inputSchema": {"type": "object"}}),
     );
     let prompts = with_unlisted(&learned.prompts, learned, "prompts/get", |name| json!({"name": name}));
-    let (resources, templates) = (&learned.resources.items, &learned.resource_templates.items);
+    let templates = &learned.resource_templates.items;
+    let resources = match templates.is_empty() {
+        true => with_unlisted(&learned.resources, learned, "resources/read", |uri| json!({"uri": uri, "name": uri})),
+        // They may be what a template stands for.
+        false => learned.resources.items.clone(),
+    };
     let asked_for_resources = ["resources/read", "resources/subscribe", "resources/unsubscribe"];
     // Its integers have any length, its floats have not.
     let is_integer = |digits: &str| !digits.contains(['.', 'e', 'E']);
@@ -49,8 +54,9 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
         instructions => learned.instructions.as_deref().map(|text| literal(&text.into())),
         capabilities => declared(Era::Legacy),
         stateless_capabilities => declared(Era::Modern).filter(|_| !learned.capabilities.differing().is_empty()),
+        refuses => (!recorded.refuses.is_empty()).then(|| literal(&recorded.refuses.clone().into())),
         tools => (!tools.is_empty() || recorded.has("tools", &["tools/call"])).then(|| list(&tools)),
-        resources => list(resources),
+        resources => list(&resources),
         resource_templates => list(templates),
         prompts => (!prompts.is_empty() || recorded.has("prompts", &["prompts/get"])).then(|| list(&prompts)),
         has_resources => !resources.is_empty()
@@ -60,7 +66,7 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
         tells_changes => recorded.tells_changes(),
         completes => recorded.has("completions", &["completion/complete"]),
         speaks => recorded.speaks,
-        logs => recorded.has("logging", &[]),
+        logs => learned.takes_levels || recorded.has("logging", &[]),
         responses => literal(&responses),
         notes => notes("#", &left_out),
     };
@@ -95,8 +101,9 @@ pub(super) fn with_unlisted(
 ) -> Vec<Value> {
     let mut all = listed.items.clone();
     for name in learned.requests_of(&method.into()).filter_map(Request::subject).filter(|_| !listed.was_asked) {
-        if !all.iter().any(|known| known.get("name").and_then(Value::as_str) == Some(name)) {
-            all.push(item(name));
+        let item = item(name);
+        if !all.contains(&item) {
+            all.push(item);
         }
     }
     all

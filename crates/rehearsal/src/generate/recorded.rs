@@ -16,6 +16,8 @@ use super::python::is_unseen;
 pub(super) struct Recorded {
     /// By method: a list of `params` and their `responses`, each a `result` or an `error` and what comes `before` it.
     pub(super) responses: Map<String, Value>,
+    /// The errors of requests that are refused whatever they ask for, by method.
+    pub(super) refuses: Map<String, Value>,
     /// What the server declares in any session; `None` where it never said.
     pub(super) capabilities: Option<Map<String, Value>>,
     /// Whether something comes before some answer.
@@ -52,11 +54,14 @@ impl Recorded {
             }
         }
         left_out.extend(learned.capabilities.changing().map(|key| not_always(key)));
-        left_out.extend(learned.refuses.keys().map(|method| format!("{method}, which was refused")));
         let lists = [&learned.tools, &learned.resources, &learned.resource_templates, &learned.prompts];
         left_out.extend(lists.into_iter().flat_map(Listed::otherwise));
         left_out.extend(promised(learned));
-        Recorded { responses, capabilities: learned.capabilities.all(), speaks, left_out }
+        let newest =
+            learned.newest_legacy.map(|newest| format!("that {newest} is the newest version with a handshake"));
+        left_out.extend(newest);
+        let refuses = learned.refuses.iter().map(|(method, error)| (method.clone(), json_error(error))).collect();
+        Recorded { responses, refuses, capabilities: learned.capabilities.all(), speaks, left_out }
     }
 
     /// Whether the server declares something, or was asked for it and answered.
@@ -85,41 +90,48 @@ fn unaskable(before: &Before) -> impl Iterator<Item = &Method> {
         Before::Asked(questions) => questions.as_slice(),
         Before::Told { .. } | Before::SentAway => &[],
     };
-    let known = [Method::ELICITATION, Method::SAMPLING, Method::ROOTS_LIST];
-    questions.iter().map(|question| &question.method).filter(move |method| !known.contains(method))
+    questions.iter().map(|question| &question.method).filter(|method| !is_askable(method))
+}
+
+fn is_askable(method: &Method) -> bool {
+    [Method::ELICITATION, Method::SAMPLING, Method::ROOTS_LIST].contains(method)
 }
 
 fn response(answer: &Answered) -> Value {
     let mut response = Map::new();
-    if !answer.before.is_empty() {
-        response.insert("before".to_owned(), answer.before.iter().map(step).collect());
+    let before: Vec<Value> = answer.before.iter().filter_map(step).collect();
+    if !before.is_empty() {
+        response.insert("before".to_owned(), before.into());
     }
     match &answer.said {
         Said::Result(result) => drop(response.insert("result".to_owned(), result.clone().into())),
-        Said::Error(ErrorReply { code, message, data, .. }) => {
-            let mut error = json!({"code": code, "message": message});
-            if let Some(data) = data.as_ref().and_then(|data| data.exact().ok()) {
-                error["data"] = data;
-            }
-            response.insert("error".to_owned(), error);
-        }
+        Said::Error(error) => drop(response.insert("error".to_owned(), json_error(error))),
     }
     response.into()
 }
 
+fn json_error(ErrorReply { code, message, data, .. }: &ErrorReply) -> Value {
+    let mut error = json!({"code": code, "message": message});
+    if let Some(data) = data.as_ref().and_then(|data| data.exact().ok()) {
+        error["data"] = data;
+    }
+    error
+}
+
 /// `{"notify": …}`, `{"ask": {name: …}}` or `"sendAway"`.
-fn step(before: &Before) -> Value {
+fn step(before: &Before) -> Option<Value> {
     let params = |params: &Value| if params.is_object() { params.clone() } else { json!({}) };
     match before {
         Before::Told { method, params: told } => {
-            json!({"notify": {"method": method.as_str(), "params": params(told)}})
+            Some(json!({"notify": {"method": method.as_str(), "params": params(told)}}))
         }
         Before::Asked(questions) => {
             let question =
                 |it: &Question| (it.name.clone(), json!({"method": it.method.as_str(), "params": params(&it.params)}));
-            json!({"ask": questions.iter().map(question).collect::<Map<_, _>>()})
+            let asked: Map<_, _> = questions.iter().filter(|it| is_askable(&it.method)).map(question).collect();
+            (!asked.is_empty()).then(|| json!({"ask": asked}))
         }
-        Before::SentAway => "sendAway".into(),
+        Before::SentAway => Some("sendAway".into()),
     }
 }
 

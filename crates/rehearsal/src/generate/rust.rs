@@ -28,7 +28,12 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
         |name| json!({"name": name, "inputSchema": {"type": "object"}}),
     );
     let prompts = with_unlisted(&learned.prompts, learned, "prompts/get", |name| json!({"name": name}));
-    let (resources, templates) = (&learned.resources.items, &learned.resource_templates.items);
+    let templates = &learned.resource_templates.items;
+    let resources = match templates.is_empty() {
+        true => with_unlisted(&learned.resources, learned, "resources/read", |uri| json!({"uri": uri, "name": uri})),
+        // They may be what a template stands for.
+        false => learned.resources.items.clone(),
+    };
     let mut capabilities = learned.capabilities.of(Era::Legacy).cloned().unwrap_or_default();
     let stateless = learned.capabilities.of(Era::Modern).filter(|_| !learned.capabilities.differing().is_empty());
     let asked_for_resources = ["resources/read", "resources/subscribe", "resources/unsubscribe"];
@@ -51,11 +56,14 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
         "server": server,
         "capabilities": capabilities,
         "statelessCapabilities": stateless,
+        "supportedVersions": learned.supported_versions,
+        "namesItself": learned.names_itself,
         "instructions": learned.instructions,
         "tools": tools,
         "resources": resources,
         "resourceTemplates": templates,
         "prompts": prompts,
+        "refuses": recorded.refuses,
         "responses": recorded.responses,
     });
     let mut left_out = recorded.left_out.clone();
@@ -67,7 +75,7 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
         source => plain_words(source),
         package => format!("{}-mock", module_name(learned.name()).replace('_', "-")),
         subscribes => recorded.responses.contains_key("resources/subscribe") || subscribes(learned),
-        logs => recorded.has("logging", &[]),
+        logs => learned.takes_levels || recorded.has("logging", &[]),
         tells_changes => recorded.tells_changes(),
         notes => notes("//!", &left_out),
     };

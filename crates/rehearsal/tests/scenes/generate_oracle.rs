@@ -625,6 +625,44 @@ fn what_a_version_cannot_be_asked_is_asked_as_it_was() {
     "#);
 }
 
+/// Whoever asks for a version that it does not speak is given its newest.
+#[test]
+fn a_server_of_older_versions_speaks_no_newer_ones() {
+    let older = session_in(
+        "2024-11-05",
+        json!({"name": "old", "version": "1"}),
+        json!({"tools": {}}),
+        &[
+            ("tools/list", json!({}), json!({"tools": [{"name": "a", "inputSchema": {"type": "object"}}]})),
+            ("x/y", json!({"a": 1}), json!({"code": -32601, "message": "What?", "data": "x/y"})),
+        ],
+    );
+    let stage = Stage::new().file("old.journal", &older.replacen("2024-11-05", "2025-06-18", 1));
+    rehearse!(stage, ORACLE, @r#"
+    exit: 0
+    ----- stderr -----
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    3 as recorded, 0 different, 0 skipped
+    "#);
+    rehearse!(stage, "grep 'versions:\\|refuses:' new.mock.yaml", @r#"
+    exit: 0
+    ----- stdout -----
+    versions: ["2024-11-05", "2026-07-28"]
+    refuses: { x/y: { code: -32601, message: "What?", data: x/y } }
+    "#);
+    rehearse!(stage, "rehearse generate old.journal --as python -o old.py; grep -A 2 '^REFUSES' old.py", @r#"
+    exit: 0
+    ----- stdout -----
+    REFUSES: dict[str, dict[str, Any]] = {
+        "x/y": {"code": -32601, "message": "What?", "data": "x/y"},
+    }
+    ----- stderr -----
+    left out: that 2024-11-05 is the newest version with a handshake
+    wrote old.py
+    "#);
+}
+
 #[test]
 fn a_list_that_was_refused_is_refused() {
     let missing = json!({"code": -32601, "message": "Method not found"});
@@ -652,7 +690,7 @@ fn a_list_that_was_refused_is_refused() {
     wrote new.mock.yaml
     1 file checked, nothing wrong
     7 as recorded, 1 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    hint: `--ignore PATH` passes over some; `--update` needs a trace in a file
     "#);
     rehearse!(stage, "grep -A 4 refuses: new.mock.yaml", @r#"
     exit: 0
