@@ -65,7 +65,7 @@ pub struct TaskTerms {
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// A result, and the bytes of one that is always the same, by version.
-    Result { draft: Draft, wording: Wording, written: [OnceLock<Result<Finished, String>>; Revision::ALL.len()] },
+    Result { draft: Draft, wording: Wording, written: Box<[OnceLock<Result<Finished, String>>; Revision::ALL.len()]> },
     /// An error.
     Error { code: i64, message: Draft, data: Option<Draft> },
 }

@@ -1,5 +1,7 @@
 //! What was recorded that no rule of a mock answers.
 
+use std::collections::HashSet;
+
 use rehearsal_core::answer::UriTemplate;
 use rehearsal_core::message::Method;
 use rehearsal_core::script::mock::write::Draft;
@@ -10,7 +12,7 @@ use super::learned::{Answered, Learned, Said};
 
 /// What of the recorded answers a mock does not give, in words.
 pub(super) fn beyond_rules(learned: &Learned, draft: &Draft) -> Vec<String> {
-    let mut lost = Vec::new();
+    let (mut lost, mut told) = (Vec::new(), HashSet::new());
     for request in &learned.requests {
         let method = request.method.as_str();
         if draft.refuses.contains_key(method) {
@@ -29,9 +31,7 @@ pub(super) fn beyond_rules(learned: &Learned, draft: &Draft) -> Vec<String> {
             }
             _ => Some(method.to_owned()),
         };
-        if let Some(words) = words.filter(|words| !lost.contains(words)) {
-            lost.push(words);
-        }
+        lost.extend(words.filter(|words| told.insert(words.clone())));
     }
     lost
 }

@@ -1,6 +1,6 @@
 //! What was listed of one kind, over all its pages and times.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use rehearsal_core::protocol::Revision;
 use serde_json::Value;
@@ -21,13 +21,15 @@ pub struct Listed {
     /// What was not in it every time.
     came_and_went: BTreeSet<String>,
     /// What was in it when it was last read to its end, in this session.
-    seen: Option<Vec<String>>,
+    seen: Option<HashSet<String>>,
     /// The pages of a list that goes on: what was on them, and the cursor for the next one.
     begun: Option<(Vec<String>, Value)>,
     /// Whether it was ever read to its end.
     whole: bool,
     /// How each item was last listed in each version, by its name.
     heard: HashMap<String, BTreeMap<Revision, Value>>,
+    /// Where each item stands, by its name.
+    places: HashMap<String, usize>,
 }
 
 impl Listed {
@@ -44,6 +46,7 @@ impl Listed {
             begun: None,
             whole: false,
             heard: HashMap::new(),
+            places: HashMap::new(),
         }
     }
 
@@ -63,7 +66,7 @@ impl Listed {
                 continue;
             };
             names.push(name.to_owned());
-            let known = self.items.iter_mut().find(|known| known.get(self.key) == item.get(self.key));
+            let known = self.places.get(name).and_then(|at| self.items.get_mut(*at));
             let heard = self.heard.entry(name.to_owned()).or_default();
             let before = revision.and_then(|revision| heard.insert(revision, item.clone()));
             let is_newest = revision.is_none_or(|revision| heard.keys().all(|other| *other <= revision));
@@ -81,6 +84,7 @@ impl Listed {
                     if self.whole {
                         self.came_and_went.insert(name.to_owned());
                     }
+                    self.places.insert(name.to_owned(), self.items.len());
                     self.items.push(item.clone());
                 }
             }
@@ -101,31 +105,42 @@ impl Listed {
     }
 
     fn read_to_its_end(&mut self, names: Vec<String>) {
-        let of = |item: &Value| item.get(self.key).and_then(Value::as_str).map(str::to_owned).unwrap_or_default();
-        let is_here = |item: &Value| names.contains(&of(item));
+        let key = self.key;
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for (at, name) in names.iter().enumerate() {
+            places.entry(name).or_insert(at);
+        }
+        let is_here = |item: &Value| places.contains_key(name_of(item, key));
         self.gone.retain(|item| !is_here(item));
-        self.came_and_went.extend(self.items.iter().filter(|item| !is_here(item)).map(of));
+        let missing = self.items.iter().filter(|item| !is_here(item));
+        self.came_and_went.extend(missing.map(|item| name_of(item, key).to_owned()));
         if let Some(seen) = &self.seen {
             // Only what this session saw before can have been taken out.
             let (gone, kept) = std::mem::take(&mut self.items)
                 .into_iter()
-                .partition(|item| seen.contains(&of(item)) && !is_here(item));
+                .partition(|item| seen.contains(name_of(item, key)) && !is_here(item));
             self.items = kept;
             self.gone.extend::<Vec<_>>(gone);
         }
-        let place = |item: &Value| names.iter().position(|name| *name == of(item)).unwrap_or(names.len());
-        self.items.sort_by_key(place);
-        self.seen = Some(names);
+        self.items.sort_by_key(|item| places.get(name_of(item, key)).copied().unwrap_or(names.len()));
+        self.seen = Some(names.into_iter().collect());
         self.whole = true;
+        self.place();
+    }
+
+    /// Finds out where each item stands.
+    fn place(&mut self) {
+        let names = self.items.iter().map(|item| name_of(item, self.key).to_owned());
+        self.places = names.enumerate().map(|(at, name)| (name, at)).collect();
     }
 
     /// Takes out items that are so; gives back what they are called.
     pub(super) fn take_out(&mut self, is_so: impl Fn(&Value) -> bool) -> Vec<String> {
         let mut names = Vec::new();
         for items in [&mut self.items, &mut self.gone] {
-            let name = |item: &Value| item.get(self.key).and_then(Value::as_str).unwrap_or_default().to_owned();
-            names.extend(items.extract_if(.., |item| is_so(item)).map(|item| name(&item)));
+            names.extend(items.extract_if(.., |item| is_so(item)).map(|item| name_of(&item, self.key).to_owned()));
         }
+        self.place();
         names
     }
 
@@ -152,7 +167,7 @@ impl Listed {
     pub(super) fn otherwise(&self) -> Vec<String> {
         let mut words = Vec::new();
         for item in &self.items {
-            let name = item.get(self.key).and_then(Value::as_str).unwrap_or_default();
+            let name = name_of(item, self.key);
             let heard = self.heard.get(name).into_iter().flatten().filter(|(_, was)| *was != item);
             words.extend(heard.map(|(revision, _)| format!("how {name} was listed in {revision}")));
         }
@@ -161,17 +176,17 @@ impl Listed {
 
     /// The item of this name.
     pub fn find(&self, name: &str) -> Option<&Value> {
-        find(&self.items, self.key, name)
+        self.items.get(*self.places.get(name)?)
     }
 
     /// The item of this name that is not in it any more.
     pub fn find_gone(&self, name: &str) -> Option<&Value> {
-        find(&self.gone, self.key, name)
+        self.gone.iter().find(|item| name_of(item, self.key) == name)
     }
 }
 
-fn find<'a>(items: &'a [Value], key: &str, name: &str) -> Option<&'a Value> {
-    items.iter().find(|item| item.get(key).and_then(Value::as_str) == Some(name))
+fn name_of<'a>(item: &'a Value, key: &str) -> &'a str {
+    item.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A recording as a mock file: one rule a distinct request, all recorded answers of it in order, the default last.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rehearsal_core::answer::{Hello, UriTemplate, as_heard};
 use rehearsal_core::message::{ErrorReply, Method};
@@ -22,7 +22,13 @@ use super::rule_name::RuleNames;
 /// Writes the mock that answers like the recording; `source` is what to call the recording.
 pub fn generate_mock(learned: &Learned, source: &str) -> Generated {
     let (learned, too_deep) = within_levels(learned);
-    let mut writer = Writer { learned: &learned, left_out: [learned.left_out.clone(), too_deep].concat() };
+    let mut requests: HashMap<_, HashMap<_, Vec<_>>> = HashMap::new();
+    for request in &learned.requests {
+        let subject = request.subject().unwrap_or_default();
+        requests.entry(request.method.as_str()).or_default().entry(subject).or_default().push(request);
+    }
+    let left_out = [learned.left_out.clone(), too_deep].concat();
+    let mut writer = Writer { learned: &learned, requests, left_out };
     let source = source.replace(char::is_control, "?");
     let comment = format!(
         "Answers like {source}. Edit it: rules are tried in order, and the first that fits answers.\n\
@@ -34,10 +40,12 @@ pub fn generate_mock(learned: &Learned, source: &str) -> Generated {
 
 struct Writer<'a> {
     learned: &'a Learned,
+    /// The requests by their method and what they are about.
+    requests: HashMap<&'a str, HashMap<&'a str, Vec<&'a Request>>>,
     left_out: Vec<String>,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
     fn draft(&mut self, comment: String) -> Draft {
         let mut server = self.learned.server.clone();
         server.insert("name".to_owned(), self.learned.name().into());
@@ -95,9 +103,7 @@ impl Writer<'_> {
             let Some(name) = listed.get("name").and_then(Value::as_str) else { continue };
             // Recorded answers come at once; nobody has to wait for a task.
             let at_once = listed.pointer("/execution/taskSupport").is_some_and(|support| support == "required");
-            let requests = learned.requests_of(&Method::TOOLS_CALL).filter(|it| it.subject() == Some(name));
-            let requests: Vec<_> =
-                requests.map(|request| (request, Some(request.arguments().cloned().unwrap_or_default()))).collect();
+            let requests = self.with_arguments(&Method::TOOLS_CALL, name);
             let nothing = format!("nothing was recorded for these arguments of {name}");
             let answers = self.answers(&listed, &requests, ErrorReply::new(code::INVALID_PARAMS, nothing));
             let heard = learned.tools.heard(name);
@@ -114,8 +120,8 @@ impl Writer<'_> {
         let mut resources = Vec::new();
         for Shown { listed, hidden } in all(&learned.resources, unlisted) {
             let Some(uri) = listed.get("uri").and_then(Value::as_str) else { continue };
-            let requests = learned.requests_of(&Method::RESOURCES_READ).filter(|it| it.subject() == Some(uri));
-            let requests: Vec<_> = requests.map(|request| (request, None)).collect();
+            let requests: Vec<_> =
+                self.about(&Method::RESOURCES_READ, uri).iter().map(|request| (*request, None)).collect();
             let nothing = ErrorReply::new(code::RESOURCE_NOT_FOUND, format!("nothing was recorded for {uri}"));
             let answers = self.answers(&listed, &requests, nothing);
             let heard = learned.resources.heard(uri);
@@ -177,15 +183,22 @@ impl Writer<'_> {
                 (!values.is_empty()).then(|| (argument.to_owned(), values))
             });
             let complete = complete.collect();
-            let requests = learned.requests_of(&Method::PROMPTS_GET).filter(|it| it.subject() == Some(name));
-            let requests: Vec<_> =
-                requests.map(|request| (request, Some(request.arguments().cloned().unwrap_or_default()))).collect();
+            let requests = self.with_arguments(&Method::PROMPTS_GET, name);
             let nothing = format!("nothing was recorded for these arguments of {name}");
             let answers = self.answers(&listed, &requests, ErrorReply::new(code::INVALID_PARAMS, nothing));
             let heard = learned.prompts.heard(name);
             prompts.push(Offer { hidden, heard, complete, ..Offer::new(listed, answers) });
         }
         prompts
+    }
+
+    fn about(&self, method: &Method, subject: &str) -> &[&'a Request] {
+        self.requests.get(method.as_str()).and_then(|all| all.get(subject)).map_or(&[], Vec::as_slice)
+    }
+
+    fn with_arguments(&self, method: &Method, subject: &str) -> Vec<(&'a Request, Option<Map<String, Value>>)> {
+        let arguments = |request: &Request| Some(request.arguments().cloned().unwrap_or_default());
+        self.about(method, subject).iter().map(|request| (*request, arguments(request))).collect()
     }
 
     /// What was refused whatever was asked for.

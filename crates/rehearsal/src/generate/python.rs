@@ -1,5 +1,7 @@
 //! A recording as one Python file on the official package `mcp`.
 
+use std::collections::HashSet;
+
 use minijinja::context;
 use rehearsal_core::json::{RawJson, long};
 use rehearsal_core::message::ErrorReply;
@@ -99,14 +101,11 @@ pub(super) fn with_unlisted(
     method: &str,
     item: impl Fn(&str) -> Value,
 ) -> Vec<Value> {
-    let mut all = listed.items.clone();
-    for name in learned.requests_of(&method.into()).filter_map(Request::subject).filter(|_| !listed.was_asked) {
-        let item = item(name);
-        if !all.contains(&item) {
-            all.push(item);
-        }
-    }
-    all
+    let method = method.into();
+    let asked = learned.requests_of(&method).filter_map(Request::subject).filter(|_| !listed.was_asked);
+    let mut seen = HashSet::new();
+    let unlisted = asked.filter(|name| listed.find(name).is_none() && seen.insert(*name));
+    listed.items.iter().cloned().chain(unlisted.map(item)).collect()
 }
 
 /// A name that a module may have.
