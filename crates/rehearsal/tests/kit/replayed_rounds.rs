@@ -132,3 +132,88 @@ async fn a_question_without_params_is_asked_without_them() {
         assert_eq!(heard["result"]["inputRequests"], json!({name: expected}));
     }
 }
+
+/// A question about the roots, with this state, and the way back with it.
+const ROOTS: [&str; 2] = [
+    r#"{"id":ID,"method":"tools/call","params":{"name":"look",META}}"#,
+    r#"{"id":ID,"result":{"resultType":"input_required",STATE"inputRequests":{"roots":{"method":"roots/list"}}}}"#,
+];
+const BACK: [&str; 2] = [
+    r#"{"id":ID,"method":"tools/call","params":{"name":"look",STATE"inputResponses":{"roots":{"roots":[]}},META}}"#,
+    r#"{"id":ID,"result":{"resultType":"complete","content":[{"type":"text","text":"TEXT"}]}}"#,
+];
+
+/// What is said, with the ids and the texts that make the difference.
+fn transcript(said: &[(char, &str, u32)], state: &str) -> String {
+    let texts = ["", "", "", "A", "B"];
+    let line = |(mark, what, id): &(char, &str, u32)| {
+        let what = what.replace("ID", &id.to_string()).replace("STATE", state);
+        format!("{mark} {}\n", what.replace("TEXT", texts.get(*id as usize).unwrap_or(&"")))
+    };
+    said.iter().map(line).collect()
+}
+
+/// What a client hears that makes the same call again and again, and answers whatever it is asked.
+async fn heard(replay: &Replay, calls: usize) -> Vec<String> {
+    let answers = Answers::new().roots([("file:///a", "a")]).elicitation_accept(json!({}));
+    let client = client(replay).protocol(Protocol::Modern).answering(|_| answers).connect().await.unwrap();
+    let mut heard = Vec::new();
+    for _ in 0..calls {
+        let response = client.call_tool("look", json!({})).await.unwrap();
+        let text = response.result()["content"][0]["text"].as_str().map(str::to_owned);
+        heard.push(text.or_else(|| response.error().map(|error| error.message.clone())).unwrap());
+    }
+    heard
+}
+
+#[tokio::test]
+async fn two_clients_that_are_asked_the_same_at_once_go_on_each_with_its_own() {
+    let at_once = [('>', ROOTS[0], 1), ('>', ROOTS[0], 2), ('<', ROOTS[1], 1), ('<', ROOTS[1], 2)];
+    let in_turn = [('>', ROOTS[0], 1), ('<', ROOTS[1], 1), ('>', ROOTS[0], 2), ('<', ROOTS[1], 2)];
+    let back = [('>', BACK[0], 3), ('>', BACK[0], 4), ('<', BACK[1], 3), ('<', BACK[1], 4)];
+    for asked in [at_once, in_turn] {
+        for state in ["", r#""requestState":"asked once","#] {
+            let recorded = transcript(&[asked, back].concat(), state);
+            let replay = replay(&[session("a", &recorded)], Options::default());
+            assert_eq!(heard(&replay, 2).await, ["A", "B"], "{state}");
+            assert_eq!(replay.ledger().unwrap().unused, 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_began_anew_goes_on_with_what_it_began_last() {
+    let recorded = [
+        ('>', ROOTS[0], 1),
+        ('<', ROOTS[1], 1),
+        ('>', ROOTS[0], 2),
+        ('<', ROOTS[1], 2),
+        ('>', BACK[0], 3),
+        ('<', BACK[1], 3),
+    ];
+    let replay = replay(&[session("a", &transcript(&recorded, ""))], Options::default());
+    let [first, second] = &heard(&replay, 2).await[..] else { panic!("two answers") };
+    assert!(first.contains("ends with a question"), "{first}");
+    assert_eq!(second, "A");
+}
+
+#[tokio::test]
+async fn an_answer_goes_on_with_the_round_that_asked_for_it() {
+    let named = |what: &str| what.replace("roots\":{", "more\":{");
+    let (asks_more, answers_more) = (named(ROOTS[1]), BACK[0].replace(r#""roots":{"roots""#, r#""more":{"roots""#));
+    let recorded = [
+        ('>', ROOTS[0], 1),
+        ('<', ROOTS[1], 1),
+        ('>', ROOTS[0], 2),
+        ('<', ROOTS[1], 2),
+        // The first is asked more, and answers that before the second comes back.
+        ('>', BACK[0], 5),
+        ('<', &asks_more, 5),
+        ('>', &answers_more, 3),
+        ('<', BACK[1], 3),
+        ('>', BACK[0], 4),
+        ('<', BACK[1], 4),
+    ];
+    let replay = replay(&[session("a", &transcript(&recorded, ""))], Options::default());
+    assert_eq!(heard(&replay, 2).await, ["A", "B"]);
+}

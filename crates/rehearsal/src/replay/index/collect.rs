@@ -6,6 +6,7 @@ use rehearsal_core::message::Method;
 use rehearsal_core::protocol::{Revision, meta};
 use rehearsal_core::trace::{Call, Likeness, RequestKey, Span, Start, Ties, Woven};
 
+use super::chains::Chains;
 use super::digest::{Answered, Asked, Digest, Digests, Kept};
 use super::key::method_key;
 use super::layout::{Exchange, Facts, Flags, NONE, NOWHERE, ThingRecord};
@@ -42,8 +43,8 @@ struct Session {
     free: BTreeMap<(u64, u64), ThingRecord>,
     /// What was said before anything was answered, until something is asked.
     early: Vec<ThingRecord>,
-    /// Rounds that wait for the next, by what is asked and the state that comes back.
-    rounds: HashMap<(RequestKey, Option<String>), u32>,
+    /// Rounds that wait for the next.
+    chains: Chains,
     /// Of each exchange in hand, what else the server said.
     things: HashMap<u32, Vec<ThingRecord>>,
     taken: u64,
@@ -120,7 +121,8 @@ impl Session {
         if asked.answered == Answered::Never {
             flags.add(Flags::UNANSWERED);
         }
-        if self.goes_on(all, asked, number) {
+        let from = asked.rounds.as_ref().and_then(|rounds| rounds.from);
+        if from.is_some_and(|thread| self.chains.goes_on(asked.key, thread, number, place)) {
             flags.add(Flags::ROUND);
         } else if asked.is_about_itself || is_refused {
             flags.add(Flags::PROTOCOL);
@@ -133,8 +135,8 @@ impl Session {
         let session = u32::try_from(all.sessions.len().saturating_sub(1)).unwrap_or(NONE);
         let (span, next, after) = (call.span, NONE, NOWHERE);
         all.exchanges.push(Exchange { span, session, things: 0, thing_count: 0, next, after, revision, flags });
-        if let Some(state) = asked.rounds.as_ref().and_then(|rounds| rounds.to.clone()) {
-            self.rounds.insert((asked.key, state), number);
+        if let Some(thread) = asked.rounds.as_ref().and_then(|rounds| rounds.to) {
+            self.chains.wait(asked.key, thread, number, call.tie.settled());
         }
         // It was said to a client that had not asked for anything, and is said as soon as another may hear it: after the
         // handshake, or with the first answer.
@@ -178,6 +180,9 @@ impl Session {
         }
         let left: Vec<u32> = self.things.keys().copied().collect();
         left.into_iter().for_each(|number| self.close(all, number));
+        for (number, next) in self.chains.finish() {
+            all.exchanges[number as usize].next = next;
+        }
         if let Some(facts) = all.sessions.last_mut() {
             facts.unsaid = self.early.len() as u64;
         }
@@ -246,16 +251,6 @@ impl Session {
         things.sort_by_key(|thing| thing.seq);
         all.keys.extend(things.iter().filter_map(|thing| thing.changes).map(|list| (list.key().0, number)));
         all.things.extend(things.into_iter().map(|thing| (number, thing)));
-    }
-
-    /// Whether this is the next round of an exchange that waits for it.
-    fn goes_on(&mut self, all: &mut Collection, asked: &Asked, number: u32) -> bool {
-        let from = asked.rounds.as_ref().and_then(|rounds| rounds.from.clone());
-        let before = from.and_then(|state| self.rounds.remove(&(asked.key, state)));
-        if let Some(before) = before {
-            all.exchanges[before as usize].next = number;
-        }
-        before.is_some()
     }
 }
 

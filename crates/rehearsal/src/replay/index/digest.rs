@@ -6,8 +6,9 @@ use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Message, Method, Reply};
 use rehearsal_core::protocol::{Revision, code, meta};
 use rehearsal_core::trace::{Call, Entry, Fate, Likeness, RequestKey, Span, Tie, Ties, Weave, What, Woven, subject};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::chains::Thread;
 use super::key::about_key;
 use super::layout::{NOWHERE, ThingRecord};
 use super::list::List;
@@ -70,13 +71,13 @@ pub(super) enum Answered {
     Elsewhere,
 }
 
-/// How a request goes on with an exchange, or its answer leaves it open. A state may be missing.
+/// How a request goes on with an exchange, or its answer leaves it open.
 #[derive(Debug)]
 pub(super) struct Rounds {
-    /// The state that it brings back.
-    pub(super) from: Option<Option<String>>,
-    /// The state that the next round brings back.
-    pub(super) to: Option<Option<String>>,
+    /// What it brings back.
+    pub(super) from: Option<Thread>,
+    /// What the next round brings back.
+    pub(super) to: Option<Thread>,
 }
 
 impl Digest {
@@ -172,12 +173,23 @@ impl Asked {
 impl Rounds {
     fn of(call: &Call, params: Option<&Value>) -> Option<Rounds> {
         let param = |key: &str| params.and_then(|params| params.get(key));
-        let state = param("requestState");
-        let goes_on = state.is_some() || param("inputResponses").is_some();
-        let from = goes_on.then(|| state.map(ToString::to_string));
-        let is_open = Fate::of(call) == Fate::InputRequired;
-        let to = is_open.then(|| answered(call, "requestState").map(|state| state.to_string()));
-        (goes_on || is_open).then_some(Rounds { from, to })
+        let (state, answers) = (param("requestState"), param("inputResponses"));
+        let (goes_on, is_open) = (state.is_some() || answers.is_some(), Fate::of(call) == Fate::InputRequired);
+        if !goes_on && !is_open {
+            return None;
+        }
+        let client = RequestKey::of(&json!(claims(params).and_then(|claims| claims.get(meta::CLIENT_INFO))));
+        let thread = |state: Option<&Value>, named: Option<&Value>| {
+            let named = named.and_then(Value::as_object).into_iter().flatten();
+            let mut names: Vec<&String> = named.map(|(name, _)| name).collect();
+            names.sort_unstable();
+            Thread { state: RequestKey::of(&json!(state)), names: RequestKey::of(&json!(names)), client }
+        };
+        let asked = |key: &str| answered(call, key);
+        Some(Rounds {
+            from: goes_on.then(|| thread(state, answers)),
+            to: is_open.then(|| thread(asked("requestState").as_ref(), asked("inputRequests").as_ref())),
+        })
     }
 }
 

@@ -9,6 +9,7 @@
 //! trace is another than it was, or when damage is seen before anything was answered.
 
 mod build;
+mod chains;
 mod collect;
 mod digest;
 mod key;
