@@ -3,7 +3,7 @@
 //! ```text
 //! recorded:  > a   > b   < b: answer   < a: answer       b overtook a
 //! replayed:  > a         waits until b is asked, about as long as then
-//!                  > b   waits for its answer, no longer than it once took
+//!                  > b   waits for its answer while b goes on, and a little longer
 //!                        < b: answer   < a: answer
 //! ```
 
@@ -54,16 +54,17 @@ pub(super) struct Playing<'a> {
     goes_on: bool,
     /// When it began.
     since: Instant,
-    /// How long it was waited for what did not come.
+    /// How long it was waited in vain: while nothing moved that comes before.
     waited: Duration,
 }
 
 /// How what is to be said next stands to the rest.
+#[derive(Clone, Debug, PartialEq)]
 enum Standing {
     /// It is next.
     Next,
-    /// Something that was asked comes first.
-    Behind,
+    /// Something that was asked comes first; what of it is being said, by request.
+    Behind(Vec<(u64, u64)>),
     /// Something comes first that nobody has asked yet.
     Early(Overtaker),
 }
@@ -95,7 +96,8 @@ impl Playing<'_> {
     }
 
     /// Returns when everything was said that comes before, or it has been waited for long enough: until it is asked about as
-    /// long as it once took to be asked, and in all the turns of an exchange together no longer than it once took until then.
+    /// long as it once took to be asked, and then while it goes on. In all the turns of an exchange together it is waited in vain
+    /// no longer than it once took until then, or the little that machines are late.
     pub(super) async fn take_turn(&mut self, turn: Turn) {
         if self.is_second {
             return;
@@ -105,18 +107,26 @@ impl Playing<'_> {
             score.playing.insert(self.request, turn.place);
         }
         self.turns.changed.send_modify(|count| *count += 1);
-        let (began, patience) = (Instant::now(), turn.patience.clamp(LEAST, MOST));
-        let answered = began + patience.saturating_sub(self.waited);
+        let (mut moved, patience) = (Instant::now(), turn.patience.clamp(LEAST, MOST));
+        let mut before = self.stands(turn);
         loop {
-            let until = match self.stands(turn) {
+            let after = |patience: Duration| moved + patience.saturating_sub(self.waited);
+            let until = match &before {
                 Standing::Next => return,
-                Standing::Behind => answered,
-                Standing::Early(other) => answered.min(self.since + other.later.saturating_add(LATE).min(UNASKED)),
+                // Others take a breath between what they say, however fast everything is to be.
+                Standing::Behind(_) => after(patience.max(LATE)),
+                Standing::Early(other) => {
+                    after(patience).min(self.since + other.later.saturating_add(LATE).min(UNASKED))
+                }
             };
             if tokio::time::timeout_at(until, changed.changed()).await.is_err() {
                 // What came too late this time is not waited for.
-                self.waited += began.elapsed();
+                self.waited += moved.elapsed();
                 return;
+            }
+            let now = self.stands(turn);
+            if now != before {
+                (before, moved) = (now, Instant::now());
             }
         }
     }
@@ -124,12 +134,15 @@ impl Playing<'_> {
     fn stands(&self, turn: Turn) -> Standing {
         let sessions = self.turns.sessions();
         let Some(score) = sessions.get(&self.session) else { return Standing::Next };
-        let is_first = score.playing.iter().all(|(request, place)| *request == self.request || *place > turn.place);
-        let is_asked = |place: u64| score.playing.contains_key(&place) || score.away.contains(&place);
-        match turn.after.filter(|other| !score.ended.contains(&other.place)) {
-            None if is_first => Standing::Next,
-            Some(other) if is_first && !is_asked(other.place) => Standing::Early(other),
-            None | Some(_) => Standing::Behind,
+        let overtaker = turn.after.filter(|other| !score.ended.contains(&other.place));
+        let is_awaited = |request: u64| overtaker.is_some_and(|other| other.place == request);
+        let comes_first = |(request, place): &(u64, u64)| *place <= turn.place || is_awaited(*request);
+        let others = score.playing.iter().map(|(request, place)| (*request, *place));
+        let first: Vec<_> = others.filter(|it| it.0 != self.request && comes_first(it)).collect();
+        match overtaker {
+            None if first.is_empty() => Standing::Next,
+            Some(other) if first.is_empty() && !score.away.contains(&other.place) => Standing::Early(other),
+            None | Some(_) => Standing::Behind(first),
         }
     }
 }
@@ -219,6 +232,22 @@ mod tests {
         let mut slow = turns.enter(turn(0, 5, Some(1)));
         let before = Instant::now();
         slow.take_turn(turn(0, 5, Some(1))).await;
+        assert_eq!(before.elapsed().as_secs(), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_goes_on_is_waited_for_longer_than_it_once_took() {
+        let turns = Turns::default();
+        let mut quick = turns.enter(turn(1, 2, None));
+        let mut slow = turns.enter(turn(0, 9, Some(1)));
+        let waiting = slow.take_turn(turn(0, 9, Some(1)));
+        tokio::pin!(waiting);
+        for place in 3..6 {
+            assert!(tokio::time::timeout(Duration::from_secs(2), &mut waiting).await.is_err());
+            quick.take_turn(turn(1, place, None)).await;
+        }
+        let before = Instant::now();
+        waiting.await;
         assert_eq!(before.elapsed().as_secs(), 3);
     }
 

@@ -54,3 +54,25 @@ async fn a_client_that_makes_both_calls_hears_them_in_their_order() {
     tokio::time::sleep(Duration::from_millis(900)).await;
     peer.play(&BOTH[1..].join("\n")).await;
 }
+
+/// Within a few milliseconds: each of three tells how far it is and is answered, and at last the one that was asked first.
+const TELLING: &str = r#"
+> {"id":1,"method":"tools/call","params":{"name":"slow"}}
+> {"id":2,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":2}}}
+> {"id":3,"method":"tools/call","params":{"name":"b","_meta":{"progressToken":3}}}
+> {"id":4,"method":"tools/call","params":{"name":"c","_meta":{"progressToken":4}}}
+< {"method":"notifications/progress","params":{"progressToken":2,"progress":1}}
+< {"id":2,"result":{"content":[]}}
+< {"method":"notifications/progress","params":{"progressToken":3,"progress":1}}
+< {"id":3,"result":{"content":[]}}
+< {"method":"notifications/progress","params":{"progressToken":4,"progress":1}}
+< {"id":4,"result":{"content":[]}}
+< {"id":1,"result":{"content":[]}}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn what_was_overtaken_waits_while_those_before_it_go_on() {
+    let whole = [HANDSHAKE, TELLING].concat();
+    let replay = replay(&[session("a", &whole)], Options::default());
+    Peer::of(&replay).play(&whole).await;
+}
