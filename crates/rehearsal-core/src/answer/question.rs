@@ -83,6 +83,15 @@ impl Question {
         RawJson::from_value(&result)
     }
 
+    /// A recorded result that sends a client away, with those of its questions that are asked again, and another state.
+    pub(super) fn again(mut recorded: Map<String, Value>, questions: &[Question], state: String) -> RawJson {
+        if let Some(requests) = recorded.get_mut("inputRequests").and_then(Value::as_object_mut) {
+            requests.retain(|name, _| questions.iter().any(|question| question.name == *name));
+        }
+        recorded.insert("requestState".to_owned(), state.into());
+        RawJson::from_value(&Value::Object(recorded))
+    }
+
     /// A question that somebody else once asked in a version, for this client; `Err` says why it cannot be asked.
     pub fn adapted(mut self, terms: &Terms, from: Option<Revision>) -> Result<Question, String> {
         let is_same = from == Some(terms.revision);

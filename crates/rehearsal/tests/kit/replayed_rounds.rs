@@ -217,3 +217,24 @@ async fn an_answer_goes_on_with_the_round_that_asked_for_it() {
     let replay = replay(&[session("a", &transcript(&recorded, ""))], Options::default());
     assert_eq!(heard(&replay, 2).await, ["A", "B"]);
 }
+
+#[tokio::test]
+async fn what_sends_a_client_away_has_what_was_recorded_and_nothing_else() {
+    let call = r#"{"id":1,"method":"tools/call","params":{"name":"look",META}}"#;
+    for more in ["", r#","_meta":{"a/b":1.0},"note":"n""#] {
+        let result = format!(
+            r#"{{"resultType":"input_required","inputRequests":{{"roots":{{"method":"roots/list"}}}},"requestState":"1"{more}}}"#
+        );
+        let recorded = format!("> {call}\n< {{\"id\":1,\"result\":{result}}}");
+        let replay = replay(&[session("a", &recorded)], Options::default());
+        let mut peer = Peer::of(&replay);
+        peer.play(&format!("> {call}")).await;
+        let mut heard: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
+        let mut expected: Value = serde_json::from_str(&result).unwrap();
+        assert!(heard["result"]["requestState"].is_string());
+        // The state is ours.
+        expected["requestState"] = heard["result"]["requestState"].take();
+        heard["result"]["requestState"] = expected["requestState"].clone();
+        assert_eq!(heard["result"], expected);
+    }
+}

@@ -181,6 +181,7 @@ impl RecordedPlay {
                 | Step::Turn(_)
                 | Step::CloseStream
                 | Step::Ask(_)
+                | Step::SendAway(..)
                 | Step::Hear(_)
                 | Step::Withdraw(_)
                 | Step::Reply(_)
@@ -214,7 +215,8 @@ impl RecordedPlay {
                     Some(Act::CloseStream { retry: None })
                 }
                 Step::CloseStream => None,
-                Step::Ask(questions) => self.ask(at, questions, world),
+                Step::Ask(questions) => self.ask(at, None, questions, world),
+                Step::SendAway(round, questions) => self.ask(at, Some(round), questions, world),
                 Step::Hear(name) if self.asked.terms.era() == Era::Legacy => Some(Act::Hear(name)),
                 Step::Withdraw(name) if self.asked.terms.era() == Era::Legacy => Some(Act::Withdraw(name)),
                 Step::Hear(_) | Step::Withdraw(_) => None,
@@ -245,6 +247,7 @@ impl RecordedPlay {
                 Step::Ask(questions) if self.asked.terms.era() == Era::Legacy => self.possible(questions),
                 Step::CloseStream
                 | Step::Ask(_)
+                | Step::SendAway(..)
                 | Step::Hear(_)
                 | Step::Withdraw(_)
                 | Step::Turn(_)
@@ -370,7 +373,7 @@ impl RecordedPlay {
     }
 
     /// Asks what was asked; since 2026-07-28 by sending the client away until it knows.
-    fn ask(&mut self, at: usize, questions: Vec<Question>, world: &World<'_>) -> Option<Act> {
+    fn ask(&mut self, at: usize, round: Option<usize>, questions: Vec<Question>, world: &World<'_>) -> Option<Act> {
         let had_any = !questions.is_empty();
         let questions = self.askable(questions);
         if self.asked.terms.era() == Era::Legacy {
@@ -389,7 +392,7 @@ impl RecordedPlay {
         if missing.is_empty() && (had_any || is_back) {
             return None;
         }
-        Some(Act::Reply(self.round(at, &missing, world)))
+        Some(Act::Reply(self.round(at, round, &missing, world)))
     }
 
     /// Sends the client elsewhere: since 2026-07-28 by a question, after which it comes back to the next recording.
@@ -402,18 +405,23 @@ impl RecordedPlay {
             return self.reply(round);
         }
         let missing: Vec<_> = questions.into_iter().filter(|it| !self.offered.contains_key(&it.name)).collect();
-        if missing.is_empty() { self.ended() } else { self.round(at, &missing, world) }
+        if missing.is_empty() { self.ended() } else { self.round(at, None, &missing, world) }
     }
 
     fn resumed_at(&self, world: &World<'_>) -> Option<usize> {
         RecordedPlay::resumed(&self.asked, self.key, world).ok().flatten().map(|(_, step)| step)
     }
 
-    fn round(&self, step: usize, questions: &[Question], world: &World<'_>) -> Answer {
+    /// Sends the client away; as it was once sent away, where that was in its version.
+    fn round(&self, step: usize, round: Option<usize>, questions: &[Question], world: &World<'_>) -> Answer {
         let exchange = self.rounds.first().map_or(u32::MAX, |round| round.number);
         let state = json!({"exchange": exchange, "step": step});
         let state = world.seal.close(&state, &self.key.to_string(), world.now_ms);
-        self.answer(Reply::Result(Question::input_required(questions, state, &self.asked, &self.info)))
+        let recorded = round.and_then(|round| self.rounds.get(round)?.sent_away(self.asked.terms.revision));
+        self.answer(Reply::Result(match recorded {
+            Some(recorded) => Question::again(recorded, questions, state),
+            None => Question::input_required(questions, state, &self.asked, &self.info),
+        }))
     }
 
     fn reply(&self, round: usize) -> Answer {

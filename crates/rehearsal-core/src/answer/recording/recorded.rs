@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::answer::{Change, EndOfListening, Overtaker, Question};
 use crate::exchange::Side;
@@ -118,6 +118,15 @@ impl Recorded {
     /// Whether the client has to answer something before it goes on, in 2026-07-28.
     pub fn is_round(&self) -> bool {
         Fate::of(&self.call) == Fate::InputRequired
+    }
+
+    /// The result that sent the client away, where that was in this version.
+    pub(super) fn sent_away(&self, revision: Revision) -> Option<Map<String, Value>> {
+        let Reply::Result(result) = self.reply().filter(|_| self.revision == Some(revision))? else { return None };
+        match result.exact().ok()? {
+            Value::Object(result) => Some(result),
+            _ => None,
+        }
     }
 
     /// Where the client has to go before it asks again, where that is the answer; since 2026-07-28 that is a question.

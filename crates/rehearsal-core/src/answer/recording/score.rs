@@ -31,6 +31,8 @@ pub(super) enum Step {
     CloseStream,
     /// The server asked.
     Ask(Vec<Question>),
+    /// The server asked by sending the client away; which round.
+    SendAway(usize, Vec<Question>),
     /// The server had the answer to a question before it went on; its name.
     Hear(String),
     /// The server wanted no answer to a question any more; its name.
@@ -51,7 +53,9 @@ impl Step {
     /// Whether the client may hear an answer now, or be sent away with a question.
     pub(super) fn ends(&self) -> bool {
         match self {
-            Step::Ask(_) | Step::Reply(_) | Step::Visit(..) | Step::Ends | Step::Unanswered(_) => true,
+            Step::Ask(_) | Step::SendAway(..) | Step::Reply(_) | Step::Visit(..) | Step::Ends | Step::Unanswered(_) => {
+                true
+            }
             Step::Wait(_)
             | Step::Turn(_)
             | Step::Notify { .. }
@@ -211,7 +215,7 @@ impl Writing {
             }),
             Some(questions) => {
                 let heard: Vec<_> = questions.iter().map(|question| Step::Hear(question.name.clone())).collect();
-                self.steps.push(Step::Ask(questions));
+                self.steps.push(Step::SendAway(number, questions));
                 self.steps.extend(heard);
                 if !goes_on {
                     self.steps.push(Step::Ends);
