@@ -60,6 +60,7 @@ impl Shared {
             && let Some(first) = self.first_alike(&asked)?
         {
             let key = self.options.likeness.key(&asked.method, Some(&asked.params));
+            self.progress().note(first);
             return self.play(first, asked, key, world, 0);
         }
         let answer = why.refusal(&asked.method, &asked.params);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rehearsal::Client;
 use rehearsal::client::ClientBuilder;
 use rehearsal::core::protocol::Revision;
-use rehearsal::replay::{Options, Repeat, Replay, Sessions};
+use rehearsal::replay::{Options, Repeat, Replay, Sessions, Unknown};
 use rehearsal::store::Input;
 use rehearsal::wire::memory;
 use serde_json::{Value, json};
@@ -168,4 +168,19 @@ async fn what_2026_has_no_method_for_is_refused_to_its_clients_though_it_was_rec
     assert!(modern.request("acme/own", json!({})).await.unwrap().success());
     let legacy = client(&replay).legacy(Revision::V2025_11_25).connect().await.unwrap();
     assert!(legacy.request("resources/subscribe", json!({"uri": "a:b"})).await.unwrap().success());
+}
+
+#[tokio::test]
+async fn what_is_given_in_place_of_what_was_not_recorded_is_not_unused() {
+    let echo = |text: &str| {
+        let (params, result) = (json!({"name": "echo", "arguments": {"text": text}}), json!({"content": []}));
+        ("tools/call", params, result)
+    };
+    let options = Options { unknown: Unknown::First, ..Options::default() };
+    let replay = replay(&[session("a", &[handshake(), echo("a"), echo("b")])], options);
+    let client = client(&replay).connect().await.unwrap();
+    assert!(client.call_tool("echo", json!({"text": "c"})).await.unwrap().success());
+    let ledger = replay.ledger().unwrap();
+    assert_eq!((ledger.matched, ledger.unmatched, ledger.unused), (0, 1, 1));
+    assert_eq!(ledger.unused_recordings[0].recording.as_deref(), Some("session a, call 3"));
 }
