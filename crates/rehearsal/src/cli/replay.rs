@@ -198,8 +198,11 @@ impl Replay {
     /// Whether the ledger can be written, which is better known before anybody has asked anything.
     fn can_write_ledger(&self) -> Result<(), ReplayFailure> {
         let Some(path) = &self.ledger else { return Ok(()) };
-        let opened = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        opened.map(drop).map_err(|cause| ReplayFailure::Ledger { path: path.clone(), cause })
+        let failed = |cause| ReplayFailure::Ledger { path: path.clone(), cause };
+        let is_new = path.symlink_metadata().is_err();
+        std::fs::OpenOptions::new().append(true).create(true).open(path).map_err(failed)?;
+        // Nobody finds an empty one where nothing comes of it.
+        if is_new { std::fs::remove_file(path).map_err(failed) } else { Ok(()) }
     }
 
     async fn serve(

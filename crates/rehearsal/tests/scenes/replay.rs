@@ -218,6 +218,12 @@ fn a_real_server_that_does_not_answer_is_told_and_so_is_a_ledger_that_cannot_be_
     error: cannot write the ledger to no/such/ledger.json: No such file or directory (os error 2)
     hint: --ledger takes a file in a folder that is there: ledger.json
     ");
+    // Nothing is left of one where nobody was served.
+    rehearse!(stage, "rehearse replay none.jsonl --ledger ledger.json < /dev/null 2> said; echo $?; test ! -e ledger.json", @"
+    exit: 0
+    ----- stdout -----
+    2
+    ");
 }
 
 #[test]
