@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::begin::invalid;
+use super::offer::Listed;
 use super::{Asked, Mock};
 use crate::message::ErrorReply;
 
@@ -20,8 +21,11 @@ pub(super) fn complete(mock: &Mock, asked: &Asked) -> Result<Value, ErrorReply> 
         Some("ref/prompt") => {
             let prompt = reference["name"].as_str().and_then(|name| mock.prompts_by_name.get(name));
             let prompt = &mock.prompts[*prompt.ok_or_else(nothing)?];
-            let argument = prompt.arguments.iter().find(|argument| argument.name == name).ok_or_else(nothing)?;
-            &argument.complete
+            match prompt.arguments.iter().find(|argument| argument.name == name) {
+                Some(argument) => &argument.complete,
+                None if lists_argument(&prompt.listed, name) => &[],
+                None => return Err(nothing()),
+            }
         }
         Some("ref/resource") => {
             let uri = reference["uri"].as_str().ok_or_else(nothing)?;
@@ -38,4 +42,11 @@ pub(super) fn complete(mock: &Mock, asked: &Asked) -> Result<Value, ErrorReply> 
     let fitting: Vec<_> = values.iter().filter(|value| value.to_lowercase().starts_with(&typed)).collect();
     let (total, shown) = (fitting.len(), &fitting[..fitting.len().min(LIMIT)]);
     Ok(json!({"completion": {"values": shown, "total": total, "hasMore": total > LIMIT}}))
+}
+
+/// Whether a prompt that is listed as it is has this argument.
+fn lists_argument(listed: &Listed, name: &str) -> bool {
+    let Listed::Exactly(listed) = listed else { return false };
+    let arguments = listed.get("arguments").and_then(Value::as_array);
+    arguments.is_some_and(|arguments| arguments.iter().any(|argument| argument["name"] == name))
 }

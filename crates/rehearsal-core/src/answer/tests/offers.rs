@@ -21,6 +21,7 @@ prompts:
     description: Says hello
     arguments: [{ name: who, required: true, complete: [Ada, Alan, Grace] }]
     messages: [{ role: user, content: { type: text, text: "Hello {{ arguments.who }}" } }]
+  - { name: exact, listed: { name: exact, arguments: [{ name: who }] }, messages: [] }
 "#,
     );
     let read = |stage: &mut Stage, uri: &str| stage.result("resources/read", json!({"uri": uri}))["contents"].clone();
@@ -47,6 +48,9 @@ prompts:
     let prompt = json!({"type": "ref/prompt", "name": "greet"});
     let values = json!({"values": ["Ada", "Alan"], "total": 2, "hasMore": false});
     assert_eq!(complete(&mut stage, prompt, "who", "a"), values);
+    let nothing = json!({"values": [], "total": 0, "hasMore": false});
+    let exact = json!({"type": "ref/prompt", "name": "exact"});
+    assert_eq!(complete(&mut stage, exact, "who", "a"), nothing);
     let template = json!({"type": "ref/resource", "uri": "t://{id}/data"});
     assert_eq!(complete(&mut stage, template, "id", "t")["values"], json!(["two"]));
 }

@@ -113,7 +113,7 @@ tools:
     let refused = without.ask("tools/call", params.clone(), &answers);
     assert!(refused.last().unwrap().contains("did not declare the capability elicitation"), "{refused:?}");
     let round = Stage::new(text).result("tools/call", params);
-    assert_eq!(round["inputRequests"]["own"], json!({"method": "vendor/ask", "params": {}}));
+    assert_eq!(round["inputRequests"]["own"], json!({"method": "vendor/ask"}));
     assert_eq!(round["inputRequests"]["which"]["params"]["mode"], "form");
 }
 
