@@ -461,6 +461,15 @@ mod tests {
     }
 
     #[test]
+    fn of_two_requests_with_one_token_progress_finds_that_of_its_channel() {
+        let mut talk = Talk::default();
+        talk.on(1, Side::Client, &call_with_token("1", "7"));
+        talk.on(2, Side::Client, &call_with_token("2", "7"));
+        assert_eq!(attached(talk.on(1, Side::Server, &progress("7"))), RequestId::Number(1));
+        assert_eq!(attached(talk.on(2, Side::Server, &progress("7"))), RequestId::Number(2));
+    }
+
+    #[test]
     fn a_log_message_goes_to_the_only_open_request() {
         let mut talk = Talk::default();
         assert_eq!(loose(talk.server(LOG)), Loose::Notification, "nothing is open");

@@ -95,6 +95,8 @@ pub(super) enum Bond {
     None,
     /// Unless another one was open too.
     Possible,
+    /// It has its token or its id, unless another one has that too and the stream that it came on.
+    Named,
     Sure,
 }
 
@@ -169,9 +171,15 @@ impl Tie {
             true => same && !self.has_channel(),
             false => self.channel == call.answered_on,
         };
+        // Several clients may count from 1, each on streams of its own.
+        let named = |ours: Option<Mark>, other| match (ours.is_some() && ours == other, same) {
+            (true, true) => Bond::Sure,
+            (true, false) => Bond::Named,
+            (false, _) => Bond::None,
+        };
         match self.kind {
-            Kind::Progress { token: other } => sure(token.is_some() && token == other),
-            Kind::Cancelled { id: other } => sure(id.is_some() && id == other),
+            Kind::Progress { token: other } => named(token, other),
+            Kind::Cancelled { id: other } => named(id, other),
             Kind::Question | Kind::Log if shared && !listens => Bond::Possible,
             Kind::Question | Kind::Log | Kind::Told | Kind::Http { .. } => sure(same && self.has_channel()),
             Kind::Request { .. } | Kind::Free => Bond::None,

@@ -337,6 +337,36 @@ mod tests {
     }
 
     #[test]
+    fn of_two_calls_with_one_token_progress_belongs_to_that_of_its_channel() {
+        let talk = [
+            (Client, 1, CALL),
+            (Client, 2, CALL),
+            (Server, 2, PROGRESS),
+            (Server, 1, PROGRESS),
+            (Server, 2, PROGRESS),
+            (Server, 1, RESULT),
+            (Server, 2, PROGRESS),
+            (Server, 2, RESULT),
+        ];
+        assert_eq!(shape(&talk), "0[3] 1[2 4 6]");
+        // Neither was answered.
+        assert_eq!(shape(&talk[..5]), "0[3] 1[2 4]");
+    }
+
+    #[test]
+    fn progress_on_another_channel_is_known_by_its_token() {
+        let talk = [
+            (Client, 1, CALL),
+            (Client, 2, SECOND),
+            (Server, 3, PROGRESS),
+            (Server, 2, PROGRESS),
+            (Server, 2, SECOND_RESULT),
+            (Server, 1, RESULT),
+        ];
+        assert_eq!(shape(&talk), "0[2 3] 1");
+    }
+
+    #[test]
     fn the_head_of_a_post_is_inside_the_call_that_it_brought() {
         let head = |from, status: Option<u16>| What::Http {
             from,

@@ -57,6 +57,8 @@ enum Owner {
     Perhaps(Place, i64),
     /// It says so.
     Surely(Place),
+    /// It says so, but not on its stream.
+    Named(Place),
     /// It happened while several were open for which as much speaks.
     Anybody(i64),
 }
@@ -90,10 +92,15 @@ impl<T> Weave<T> {
         let mut owner = Owner::Nobody;
         for waiting in &self.unanswered {
             let Some(call) = self.window.get_mut(waiting) else { continue };
-            if *waiting < place && matches!(tie.bond(&call.tie), Bond::Sure) {
-                call.claims.push(place);
-                owner = Owner::Surely(*waiting);
+            if *waiting > place {
+                continue;
             }
+            owner = match (tie.bond(&call.tie), owner) {
+                (Bond::None | Bond::Possible, _) | (Bond::Named, Owner::Surely(_)) => continue,
+                (Bond::Named, _) => Owner::Named(*waiting),
+                (Bond::Sure, _) => Owner::Surely(*waiting),
+            };
+            call.claims.push(place);
         }
         owner
     }
@@ -111,6 +118,8 @@ impl<T> Weave<T> {
             item.owner = match (item.tie.bond(call), item.owner) {
                 (Bond::None, _) | (_, Owner::Surely(_)) => continue,
                 (Bond::Sure, _) => Owner::Surely(place),
+                (Bond::Named | Bond::Possible, Owner::Named(_)) => continue,
+                (Bond::Named, _) => Owner::Named(place),
                 // Nobody knows how long it was open.
                 (Bond::Possible, _) if call.end.is_none() => continue,
                 (Bond::Possible, Owner::Nobody) => Owner::Perhaps(place, item.tie.speaks_for(call)),
@@ -140,13 +149,13 @@ impl<T> Weave<T> {
         let place = match item.owner {
             // What comes before the call that it belongs to waits for it.
             Owner::Surely(call) if call > *first && self.window.contains_key(&call) => call,
-            Owner::Surely(_) | Owner::Perhaps(..) | Owner::Nobody | Owner::Anybody(_) => *first,
+            Owner::Surely(_) | Owner::Named(_) | Owner::Perhaps(..) | Owner::Nobody | Owner::Anybody(_) => *first,
         };
         let Item { thing, claims, .. } = self.remove(&place)?;
         let mut inside = Vec::new();
         for at in claims {
             let is_its_own = self.window.get(&at).is_some_and(|item| match item.owner {
-                Owner::Surely(call) | Owner::Perhaps(call, _) => call == place,
+                Owner::Surely(call) | Owner::Named(call) | Owner::Perhaps(call, _) => call == place,
                 Owner::Nobody | Owner::Anybody(_) => false,
             });
             if is_its_own {

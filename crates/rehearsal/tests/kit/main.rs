@@ -13,6 +13,7 @@ mod recorder;
 mod replayed_clients;
 mod replayed_damage;
 mod replayed_ends;
+mod replayed_in_flight;
 mod replayed_lists;
 mod replayed_openings;
 mod replayed_rounds;
