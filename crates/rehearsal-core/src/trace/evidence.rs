@@ -8,57 +8,90 @@
 //! < {"content": [{"text": "Roses are red"}]}    are in the result
 //! ```
 
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
 
 use serde_json::Value;
 
-use super::Call;
+use super::tie::Mark;
+use super::{Call, subject};
 use crate::exchange::Side;
 use crate::message::{Message, Reply};
 
 /// How many different words of a message count.
 const WORDS: usize = 256;
-/// How long a word must be to tell something.
+/// How many short ones.
+const SHORT: usize = 64;
+/// How long a word must be to tell something by itself.
 const LETTERS: usize = 3;
 /// What says how something is written, and nothing about it.
 const FORM: [&str; 6] = ["type", "role", "mimeType", "_meta", "resultType", "action"];
 
-/// The words of a request and of its answer, each as a number.
+/// The words of a request and of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Evidence {
-    asked: Vec<u64>,
-    answered: Vec<u64>,
+    /// The tool, prompt or resource that is used, where this is such a request: only those ask back.
+    pub(super) tool: Option<Mark>,
+    asked: Words,
+    answered: Words,
+}
+
+/// Words, each as a number, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Words {
+    long: Vec<u64>,
+    short: Vec<u64>,
+}
+
+/// How many words are in both of two; short ones count where the others do not decide.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Shared {
+    long: usize,
+    short: usize,
 }
 
 impl Evidence {
     pub(super) fn of(call: &Call) -> Evidence {
-        let mut asked = Words::default();
+        let mut asked = Reading::default();
         if let Some(method) = call.request.message.method().filter(|_| call.asker == Side::Server) {
             asked.text(method.as_str());
         }
         asked.params(&call.request.message);
-        let mut answered = Words::default();
+        let mut answered = Reading::default();
         let answer = call.response.as_ref().and_then(|answer| answer.message.as_response());
         if let Some(Reply::Result(result)) = answer.map(|answer| &answer.reply)
             && let Ok(result) = result.value()
         {
             answered.value(&result);
         }
-        Evidence { asked: asked.sorted(), answered: answered.sorted() }
+        Evidence { tool: tool(call), asked: asked.words(), answered: answered.words() }
     }
 
-    /// How much speaks for a question to be that of a call.
-    pub(super) fn speaks_for(&self, call: &Evidence) -> i64 {
-        let shared = |ours: &[u64], theirs: &[u64]| ours.iter().filter(|it| theirs.binary_search(it).is_ok()).count();
-        let count = shared(&self.asked, &call.asked) + shared(&self.answered, &call.answered);
-        i64::try_from(count).unwrap_or(i64::MAX)
+    /// What of a question and its answer is in a call and its result.
+    pub(super) fn shared(&self, call: &Evidence) -> Shared {
+        let both = |ours: &[u64], theirs: &[u64]| ours.iter().filter(|it| theirs.binary_search(it).is_ok()).count();
+        Shared {
+            long: both(&self.asked.long, &call.asked.long) + both(&self.answered.long, &call.answered.long),
+            short: both(&self.asked.short, &call.asked.short) + both(&self.answered.short, &call.answered.short),
+        }
     }
 }
 
-#[derive(Default)]
-struct Words(Vec<u64>);
+fn tool(call: &Call) -> Option<Mark> {
+    let message = &call.request.message;
+    let method = message.method().filter(|_| call.asker == Side::Client)?.as_str();
+    let asks = matches!(method, "tools/call" | "prompts/get" | "resources/read" | "tasks/result");
+    asks.then(|| Mark::of(&format!("{method} {}", subject(message).unwrap_or_default())))
+}
 
-impl Words {
+/// Words on their way out of a message.
+#[derive(Default)]
+struct Reading {
+    long: HashSet<u64>,
+    short: HashSet<u64>,
+}
+
+impl Reading {
     fn params(&mut self, message: &Message) {
         if let Some(Ok(params)) = message.params().map(|params| params.value()) {
             self.value(&params);
@@ -66,7 +99,7 @@ impl Words {
     }
 
     fn value(&mut self, value: &Value) {
-        if self.0.len() >= WORDS {
+        if self.is_full() {
             return;
         }
         match value {
@@ -82,22 +115,43 @@ impl Words {
     }
 
     fn text(&mut self, text: &str) {
-        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() >= LETTERS);
-        for word in words {
-            if self.0.len() >= WORDS {
+        // `c1-q2` and `file:///a` tell more than their words.
+        for piece in text.split(|c: char| c.is_whitespace() || "\"'`,;()[]{}<>".contains(c)) {
+            if self.is_full() {
                 return;
             }
-            let mut hasher = DefaultHasher::new();
-            word.chars().flat_map(char::to_lowercase).for_each(|c| hasher.write_u32(c.into()));
-            let word = hasher.finish();
-            if !self.0.contains(&word) {
-                self.0.push(word);
+            if piece.chars().any(char::is_alphanumeric) && !piece.chars().all(char::is_alphanumeric) {
+                self.word(piece);
             }
+            piece
+                .split(|c: char| !c.is_alphanumeric())
+                .filter(|word| !word.is_empty())
+                .for_each(|word| self.word(word));
         }
     }
 
-    fn sorted(mut self) -> Vec<u64> {
-        self.0.sort_unstable();
-        self.0
+    fn word(&mut self, word: &str) {
+        let (words, most) = match word.chars().nth(LETTERS - 1) {
+            Some(_) => (&mut self.long, WORDS),
+            None => (&mut self.short, SHORT),
+        };
+        if words.len() < most {
+            let mut hasher = DefaultHasher::new();
+            word.chars().flat_map(char::to_lowercase).for_each(|c| hasher.write_u32(c.into()));
+            words.insert(hasher.finish());
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.long.len() >= WORDS
+    }
+
+    fn words(self) -> Words {
+        let sorted = |words: HashSet<u64>| {
+            let mut words: Vec<u64> = words.into_iter().collect();
+            words.sort_unstable();
+            words
+        };
+        Words { long: sorted(self.long), short: sorted(self.short) }
     }
 }

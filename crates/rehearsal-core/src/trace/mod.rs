@@ -7,6 +7,7 @@
 
 #[cfg(test)]
 pub(crate) mod arbitrary;
+mod asker;
 mod compare;
 mod detect;
 pub mod dialect;

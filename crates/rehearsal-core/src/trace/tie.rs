@@ -4,7 +4,8 @@ use std::hash::{DefaultHasher, Hasher};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use super::evidence::Evidence;
+use super::asker::Claim;
+use super::evidence::{Evidence, Shared};
 use super::{Call, Entry, What};
 use crate::exchange::{Channel, Side};
 use crate::message::{Message, Method};
@@ -78,12 +79,12 @@ enum Kind {
     Free,
 }
 
-/// The text of an id or a token, in a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mark(NonZeroU64);
+/// The text of an id, a token or a name, in a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Mark(NonZeroU64);
 
 impl Mark {
-    fn of(text: &str) -> Mark {
+    pub(super) fn of(text: &str) -> Mark {
         let mut hasher = DefaultHasher::new();
         hasher.write(text.as_bytes());
         Mark(NonZeroU64::new(hasher.finish()).unwrap_or(NonZeroU64::MAX))
@@ -147,8 +148,33 @@ impl Tie {
         self.end.unwrap_or(self.place).0
     }
 
+    /// Its place in the session, and in its batch; that of the question, for a call.
+    pub fn place(&self) -> (u64, u32) {
+        self.place
+    }
+
+    /// The place of its answer.
+    pub(super) fn end_or_never(&self) -> (u64, u32) {
+        self.end.unwrap_or((u64::MAX, 0))
+    }
+
     pub(super) fn is_request(&self) -> bool {
         matches!(self.kind, Kind::Request { .. })
+    }
+
+    /// Whether the server asked it.
+    pub(super) fn is_question(&self) -> bool {
+        self.kind == Kind::Question
+    }
+
+    /// Whether the server told it on the way to an answer.
+    pub(super) fn is_said(&self) -> bool {
+        matches!(self.kind, Kind::Progress { .. } | Kind::Log)
+    }
+
+    /// What a call uses that may ask back.
+    pub(super) fn tool(&self) -> Option<Mark> {
+        self.evidence.as_ref()?.tool
     }
 
     /// Whether it has a stream of its own, as over HTTP.
@@ -181,23 +207,24 @@ impl Tie {
             Kind::Progress { token: other } => named(token, other),
             Kind::Cancelled { id: other } => named(id, other),
             Kind::Question | Kind::Log if shared && !listens => Bond::Possible,
+            // The standing stream of HTTP may have questions of any call.
+            Kind::Question if !same && !listens => Bond::Possible,
             Kind::Question | Kind::Log | Kind::Told | Kind::Http { .. } => sure(same && self.has_channel()),
             Kind::Request { .. } | Kind::Free => Bond::None,
         }
     }
 
-    /// How much speaks for what may belong to several calls to belong to this one.
-    pub(super) fn speaks_for(&self, call: &Tie) -> i64 {
-        // Who asks waits for the answer.
-        if let (Some(answered), Some(ended)) = (self.end, call.end)
-            && answered > ended
-        {
-            return -1;
-        }
-        match (&self.evidence, &call.evidence) {
-            (Some(ours), Some(theirs)) => ours.speaks_for(theirs),
-            (_, _) => 0,
-        }
+    /// What speaks for that which may belong to several calls to belong to this one.
+    pub(super) fn claim(&self, call: &Tie) -> Claim {
+        let waited = match (self.end, call.end) {
+            (Some(answered), Some(ended)) => answered < ended,
+            (_, _) => true,
+        };
+        let shared = match (&self.evidence, &call.evidence) {
+            (Some(ours), Some(theirs)) => ours.shared(theirs),
+            (_, _) => Shared::default(),
+        };
+        Claim { waited, asks: call.tool().is_some() || !self.is_question(), shared }
     }
 }
 

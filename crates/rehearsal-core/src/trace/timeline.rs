@@ -162,7 +162,7 @@ where
             }
         }
         match self.weave.give() {
-            Some(Woven { thing: Inside::Call(call), inside }) => return Some(Ok(Moment::Call { call, inside })),
+            Some(Woven { thing: Inside::Call(call), inside, .. }) => return Some(Ok(Moment::Call { call, inside })),
             Some(Woven { thing: Inside::Entry(entry), .. }) => return Some(Ok(Moment::Entry(entry))),
             None => {}
         }
@@ -364,6 +364,79 @@ mod tests {
             (Server, 1, RESULT),
         ];
         assert_eq!(shape(&talk), "0[2 3] 1");
+    }
+
+    #[test]
+    fn a_question_belongs_to_a_call_that_waited_for_its_answer() {
+        let talk = [
+            (Client, 0, CALL),
+            (Client, 0, SECOND),
+            (Server, 0, ASK),
+            (Server, 0, SECOND_RESULT),
+            (Client, 0, RESULT),
+            (Server, 0, RESULT),
+        ];
+        assert_eq!(shape(&talk), "0[2] 1");
+    }
+
+    #[test]
+    fn a_question_belongs_to_the_call_that_has_its_words_however_short_they_are() {
+        let tool = r#""id":1,"method":"tools/call","params":{"name":"ask","arguments":{"question":"u0?"}}"#;
+        let other = r#""id":2,"method":"tools/call","params":{"name":"slow","arguments":{"n":3}}"#;
+        let ask = r#""id":9,"method":"elicitation/create","params":{"message":"u0?"}"#;
+        let answer = r#""id":9,"result":{"action":"accept","content":{"name":"Al"}}"#;
+        let about = [
+            (Client, 0, tool),
+            (Client, 0, other),
+            (Server, 0, ask),
+            (Client, 0, answer),
+            (Server, 0, RESULT),
+            (Server, 0, SECOND_RESULT),
+        ];
+        assert_eq!(shape(&about), "0[2] 1");
+        let result = r#""id":2,"result":{"content":[{"type":"text","text":"It is Al."}]}"#;
+        let answered = [
+            (Client, 0, CALL),
+            (Client, 0, other),
+            (Server, 0, r#""id":9,"method":"elicitation/create","params":{"message":"Who?"}"#),
+            (Client, 0, answer),
+            (Server, 0, RESULT),
+            (Server, 0, result),
+        ];
+        assert_eq!(shape(&answered), "0 1[2]");
+    }
+
+    #[test]
+    fn a_list_asks_nothing_while_a_tool_is_used() {
+        let list = r#""id":2,"method":"tools/list""#;
+        let listed = r#""id":2,"result":{"tools":[{"name":"sampling","description":"sampling createMessage"}]}"#;
+        let talk = [
+            (Client, 0, CALL),
+            (Client, 0, list),
+            (Server, 0, ASK),
+            (Client, 0, RESULT),
+            (Server, 0, RESULT),
+            (Server, 0, listed),
+        ];
+        assert_eq!(shape(&talk), "0[2] 1");
+    }
+
+    #[test]
+    fn a_question_on_the_standing_stream_belongs_to_a_call_in_flight() {
+        let roots = r#""id":2,"method":"tools/call","params":{"name":"roots"}"#;
+        let ask = r#""id":9,"method":"roots/list""#;
+        let answer = r#""id":9,"result":{"roots":[{"uri":"file:///a"}]}"#;
+        let talk = [
+            (Client, 4, CALL),
+            (Client, 5, roots),
+            (Server, 4, ASK),
+            (Server, 3, ask),
+            (Client, 6, answer),
+            (Client, 7, RESULT),
+            (Server, 4, RESULT),
+            (Server, 5, SECOND_RESULT),
+        ];
+        assert_eq!(shape(&talk), "0[2] 1[3]");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 
+use super::asker::{Askers, CANDIDATES, COMPARED, Claim};
 use super::tie::{Bond, Tie};
 
 /// How much is looked at to find the order.
@@ -29,6 +30,7 @@ pub struct Weave<T> {
     taken: u64,
     /// Calls without an answer: what belongs to them may come after them.
     unanswered: VecDeque<Place>,
+    askers: Askers,
 }
 
 /// Something, and what belongs to it, in order.
@@ -38,6 +40,9 @@ pub struct Woven<T> {
     pub thing: T,
     /// Nothing, unless it is a call.
     pub inside: Vec<T>,
+    /// Where a question stands alone because nobody can say which of several calls asked it: the place of the call that
+    /// likeliest did.
+    pub likely: Option<(u64, u32)>,
 }
 
 #[derive(Debug)]
@@ -48,24 +53,27 @@ struct Item<T> {
     owner: Owner,
     /// What may belong to it.
     claims: Vec<Place>,
+    /// How many calls were found to which it may belong.
+    compared: u16,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Owner {
     Nobody,
-    /// It happened while this one was open, for which so much speaks, and more than for others.
-    Perhaps(Place, i64),
+    /// It happened while this one was open, for which more speaks than for others.
+    Perhaps(Place, Claim),
     /// It says so.
     Surely(Place),
     /// It says so, but not on its stream.
     Named(Place),
     /// It happened while several were open for which as much speaks.
-    Anybody(i64),
+    Anybody(Vec<(u64, u32)>, Claim),
 }
 
 impl<T> Default for Weave<T> {
     fn default() -> Weave<T> {
-        Weave { window: BTreeMap::new(), bytes: 0, taken: 0, unanswered: VecDeque::new() }
+        let (window, unanswered, askers) = Default::default();
+        Weave { window, bytes: 0, taken: 0, unanswered, askers }
     }
 }
 
@@ -84,7 +92,7 @@ impl<T> Weave<T> {
             false => (self.unanswered_owner(place, &tie), Vec::new()),
         };
         self.bytes += bytes;
-        self.window.insert(place, Item { thing, tie, bytes, owner, claims });
+        self.window.insert(place, Item { thing, tie, bytes, owner, claims, compared: 0 });
     }
 
     /// What happened may belong to a call that was never answered.
@@ -95,7 +103,7 @@ impl<T> Weave<T> {
             if *waiting > place {
                 continue;
             }
-            owner = match (tie.bond(&call.tie), owner) {
+            owner = match (tie.bond(&call.tie), &owner) {
                 (Bond::None | Bond::Possible, _) | (Bond::Named, Owner::Surely(_)) => continue,
                 (Bond::Named, _) => Owner::Named(*waiting),
                 (Bond::Sure, _) => Owner::Surely(*waiting),
@@ -115,20 +123,18 @@ impl<T> Weave<T> {
             if *at < place && !item.tie.is_head_of(call) {
                 continue;
             }
-            item.owner = match (item.tie.bond(call), item.owner) {
+            item.owner = match (item.tie.bond(call), &mut item.owner) {
                 (Bond::None, _) | (_, Owner::Surely(_)) => continue,
                 (Bond::Sure, _) => Owner::Surely(place),
                 (Bond::Named | Bond::Possible, Owner::Named(_)) => continue,
                 (Bond::Named, _) => Owner::Named(place),
                 // Nobody knows how long it was open.
-                (Bond::Possible, _) if call.end.is_none() => continue,
-                (Bond::Possible, Owner::Nobody) => Owner::Perhaps(place, item.tie.speaks_for(call)),
-                (Bond::Possible, Owner::Perhaps(_, most) | Owner::Anybody(most)) => {
-                    let speaks = item.tie.speaks_for(call);
-                    match speaks.cmp(&most) {
-                        Ordering::Less => continue,
-                        Ordering::Equal => Owner::Anybody(most),
-                        Ordering::Greater => Owner::Perhaps(place, speaks),
+                (Bond::Possible, _) if call.end.is_none() || item.compared >= COMPARED => continue,
+                (Bond::Possible, owner) => {
+                    item.compared += 1;
+                    match owner.contested(place, &item.tie, call) {
+                        Some(owner) => owner,
+                        None => continue,
                     }
                 }
             };
@@ -149,25 +155,55 @@ impl<T> Weave<T> {
         let place = match item.owner {
             // What comes before the call that it belongs to waits for it.
             Owner::Surely(call) if call > *first && self.window.contains_key(&call) => call,
-            Owner::Surely(_) | Owner::Named(_) | Owner::Perhaps(..) | Owner::Nobody | Owner::Anybody(_) => *first,
+            Owner::Surely(_) | Owner::Named(_) | Owner::Perhaps(..) | Owner::Nobody | Owner::Anybody(..) => *first,
         };
-        let Item { thing, claims, .. } = self.remove(&place)?;
-        let mut inside = Vec::new();
+        let Item { thing, tie, claims, owner, .. } = self.remove(&place)?;
+        let (mut own, mut is_candidate) = (Vec::new(), false);
         for at in claims {
-            let is_its_own = self.window.get(&at).is_some_and(|item| match item.owner {
-                Owner::Surely(call) | Owner::Named(call) | Owner::Perhaps(call, _) => call == place,
-                Owner::Nobody | Owner::Anybody(_) => false,
-            });
-            if is_its_own {
-                inside.extend(self.remove(&at).map(|item| item.thing));
+            match self.window.get(&at).map(|item| (&item.owner, &item.tie)) {
+                Some((Owner::Surely(call) | Owner::Named(call) | Owner::Perhaps(call, _), _)) if *call == place => {
+                    own.extend(self.remove(&at));
+                }
+                Some((Owner::Anybody(..), tie)) => is_candidate |= tie.is_question(),
+                Some((Owner::Surely(_) | Owner::Named(_) | Owner::Perhaps(..) | Owner::Nobody, _)) | None => {}
             }
         }
-        Some(Woven { thing, inside })
+        if tie.is_request() {
+            self.askers.learn(&tie, own.iter().map(|item| &item.tie), is_candidate);
+        }
+        let likely = match owner {
+            Owner::Anybody(calls, _) if tie.is_question() => self.askers.guess(&tie, &calls),
+            Owner::Surely(_) | Owner::Named(_) | Owner::Perhaps(..) | Owner::Nobody | Owner::Anybody(..) => None,
+        };
+        Some(Woven { thing, inside: own.into_iter().map(|item| item.thing).collect(), likely })
     }
 
     fn remove(&mut self, place: &Place) -> Option<Item<T>> {
         let item = self.window.remove(place)?;
         self.bytes = self.bytes.saturating_sub(item.bytes);
         Some(item)
+    }
+}
+
+impl Owner {
+    /// Whose it is now that it may be another call's; `None` where more speaks for those before.
+    fn contested(&mut self, place: Place, thing: &Tie, call: &Tie) -> Option<Owner> {
+        let claim = thing.claim(call);
+        let (mut calls, most) = match self {
+            Owner::Perhaps((seq, item, _), most) => (vec![(*seq, *item)], *most),
+            Owner::Anybody(calls, most) if claim == *most => (std::mem::take(calls), *most),
+            Owner::Anybody(_, most) => (Vec::new(), *most),
+            Owner::Nobody | Owner::Surely(_) | Owner::Named(_) => return Some(Owner::Perhaps(place, claim)),
+        };
+        match claim.cmp(&most) {
+            Ordering::Less => None,
+            Ordering::Greater => Some(Owner::Perhaps(place, claim)),
+            Ordering::Equal => {
+                if calls.len() < CANDIDATES && thing.is_question() {
+                    calls.push((place.0, place.1));
+                }
+                Some(Owner::Anybody(calls, most))
+            }
+        }
     }
 }

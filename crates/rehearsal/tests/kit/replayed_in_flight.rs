@@ -1,7 +1,9 @@
 //! What was said and asked while several calls were in flight comes again with the call that it belongs to.
 
-use rehearsal::replay::Options;
+use rehearsal::replay::{Options, Replay};
+use serde_json::{Value, json};
 
+use crate::replays::client;
 use crate::transcript::{Peer, replay, session};
 
 #[tokio::test]
@@ -27,4 +29,86 @@ async fn progress_of_two_clients_with_one_token_comes_with_the_call_of_its_strea
 "#;
         peer.play(&talk.replace("WHAT", what)).await;
     }
+}
+
+const HANDSHAKE: &str = r#"
+> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{},"roots":{}},"clientInfo":{"name":"c","version":"1"}}}
+< {"id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
+> {"method":"notifications/initialized"}
+"#;
+
+/// What a client of 2026-07-28 is asked when it uses a tool.
+async fn asked(replay: &Replay, name: &str, arguments: Value) -> Vec<Value> {
+    let client = client(replay).modern().capabilities(json!({"elicitation": {}, "roots": {}})).connect().await.unwrap();
+    let mut params = json!({"name": name, "arguments": arguments});
+    let mut asked = Vec::new();
+    loop {
+        let mut result = client.request("tools/call", params.clone()).await.unwrap().into_result().unwrap();
+        if result["resultType"] != "input_required" {
+            return asked;
+        }
+        let questions = result["inputRequests"].as_object().unwrap();
+        asked.extend(questions.values().map(|question| match &question["params"]["message"] {
+            Value::Null => question["method"].clone(),
+            message => message.clone(),
+        }));
+        params["inputResponses"] = questions.keys().map(|key| (key.clone(), json!({"action": "cancel"}))).collect();
+        params["requestState"] = result["requestState"].take();
+    }
+}
+
+#[tokio::test]
+async fn a_question_comes_with_a_call_that_waited_for_its_answer() {
+    let talk = r#"
+> {"id":1,"method":"tools/call","params":{"name":"ask","arguments":{"question":"u0?"}}}
+> {"id":2,"method":"tools/call","params":{"name":"other","arguments":{}}}
+> {"id":3,"method":"tools/call","params":{"name":"slow","arguments":{"n":3}}}
+< {"id":7,"method":"elicitation/create","params":{"message":"u0?","requestedSchema":{"type":"object","properties":{}}}}
+< {"id":2,"result":{"content":[]}}
+> {"id":7,"result":{"action":"accept","content":{"name":"A:u0?"}}}
+< {"id":1,"result":{"content":[{"type":"text","text":"accept: A:u0?"}]}}
+< {"id":3,"result":{"content":[]}}
+"#;
+    let replay = replay(&[session("a", &[HANDSHAKE, talk].concat())], Options::default());
+    assert_eq!(asked(&replay, "other", json!({})).await, [] as [&str; 0]);
+    assert_eq!(asked(&replay, "slow", json!({"n": 3})).await, [] as [&str; 0]);
+    assert_eq!(asked(&replay, "ask", json!({"question": "u0?"})).await, ["u0?"]);
+}
+
+#[tokio::test]
+async fn a_question_on_the_standing_stream_comes_with_the_call_that_it_is_about() {
+    let talk = r#"
+> {"channel":4,"id":1,"method":"tools/call","params":{"name":"count","arguments":{}}}
+> {"channel":5,"id":2,"method":"tools/call","params":{"name":"roots","arguments":{}}}
+> {"channel":6,"id":3,"method":"tools/call","params":{"name":"slow","arguments":{}}}
+< {"channel":3,"id":7,"method":"roots/list"}
+< {"channel":4,"id":1,"result":{"content":[{"type":"text","text":"8"}]}}
+> {"channel":7,"id":7,"result":{"roots":[{"uri":"file:///u1"}]}}
+< {"channel":6,"id":3,"result":{"content":[]}}
+< {"channel":5,"id":2,"result":{"content":[{"type":"text","text":"file:///u1"}]}}
+"#;
+    let replay = replay(&[session("a", &[HANDSHAKE, talk].concat())], Options::default());
+    assert_eq!(asked(&replay, "count", json!({})).await, [] as [&str; 0]);
+    assert_eq!(asked(&replay, "slow", json!({})).await, [] as [&str; 0]);
+    assert_eq!(asked(&replay, "roots", json!({})).await, ["roots/list"]);
+}
+
+#[tokio::test]
+async fn the_second_question_of_a_call_comes_after_its_first() {
+    let talk = r#"
+> {"id":1,"method":"tools/call","params":{"name":"work","arguments":{"id":"c0"},"_meta":{"progressToken":"T0"}}}
+> {"id":2,"method":"tools/call","params":{"name":"work","arguments":{"id":"c1"},"_meta":{"progressToken":"T1"}}}
+< {"id":1,"method":"elicitation/create","params":{"message":"c1-q0","requestedSchema":{"type":"object","properties":{}}}}
+> {"id":1,"result":{"action":"accept","content":{"name":"N:c1-q0"}}}
+< {"method":"notifications/progress","params":{"progressToken":"T1","progress":1}}
+< {"id":2,"method":"elicitation/create","params":{"message":"c1-q2","requestedSchema":{"type":"object","properties":{}}}}
+> {"id":2,"result":{"action":"accept","content":{"name":"N:c1-q2"}}}
+< {"id":2,"result":{"content":[{"type":"text","text":"c1 done N:c1-q0 N:c1-q2"}]}}
+< {"id":1,"result":{"content":[{"type":"text","text":"c0 done"}]}}
+"#;
+    let talk = [HANDSHAKE, talk].concat();
+    let replay = replay(&[session("a", &talk)], Options::default());
+    Peer::of(&replay).play(&talk).await;
+    assert_eq!(asked(&replay, "work", json!({"id": "c0"})).await, [] as [&str; 0]);
+    assert_eq!(asked(&replay, "work", json!({"id": "c1"})).await, ["c1-q0", "c1-q2"]);
 }

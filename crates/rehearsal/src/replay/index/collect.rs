@@ -35,12 +35,12 @@ pub(super) struct Collection {
 #[derive(Debug, Default)]
 struct Session {
     revision: Option<Revision>,
-    /// Those in hand, with the place of their answer.
-    open: Vec<(u32, u64)>,
+    /// Those in hand.
+    open: Vec<InHand>,
     /// The one that was answered last, and the place of the answer.
     settled: Option<(u32, u64)>,
     /// What belongs to nobody, by its place, until it is known who was in hand.
-    free: BTreeMap<(u64, u64), ThingRecord>,
+    free: BTreeMap<(u64, u64), Left>,
     /// What was said before anything was answered, until something is asked.
     early: Vec<ThingRecord>,
     /// Rounds that wait for the next.
@@ -48,6 +48,23 @@ struct Session {
     /// Of each exchange in hand, what else the server said.
     things: HashMap<u32, Vec<ThingRecord>>,
     taken: u64,
+}
+
+/// What belongs to nobody.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    record: ThingRecord,
+    /// The place of the call that likeliest asked it.
+    likely: Option<(u64, u32)>,
+}
+
+/// An exchange that was not answered yet.
+#[derive(Clone, Copy, Debug)]
+struct InHand {
+    number: u32,
+    place: (u64, u32),
+    /// The place of its answer.
+    end: u64,
 }
 
 impl Collection {
@@ -79,12 +96,12 @@ impl Collection {
     /// The session is over, and this is what was in it.
     pub(super) fn finish(&mut self, digests: Digests) {
         let mut session = Session::default();
-        for Woven { thing, inside } in digests.in_order() {
+        for Woven { thing, inside, likely } in digests.in_order() {
             match &thing.what {
                 Kept::Asked(asked) => session.exchange(self, &thing, asked, inside),
                 // What belongs to no exchange.
                 Kept::Said { .. } | Kept::Head { .. } | Kept::Refused | Kept::Retry(_) | Kept::Closed => {
-                    thing.said().into_iter().for_each(|record| session.leave(record));
+                    thing.said().into_iter().for_each(|record| session.leave(record, likely));
                 }
             }
         }
@@ -149,17 +166,17 @@ impl Session {
             }
             match thing.closed_early(call, asked).filter(|_| has_stream).or_else(|| thing.said()) {
                 // What a subscriber is told belongs to whoever made it happen.
-                Some(record) if asked.listens => self.leave(record),
+                Some(record) if asked.listens => self.leave(record, None),
                 Some(record) => things.push(record),
                 None => {}
             }
         }
-        call.ended(asked).into_iter().for_each(|end| self.leave(end));
+        call.ended(asked).into_iter().for_each(|end| self.leave(end, None));
         self.things.entry(number).or_default().append(&mut things);
         if asked.answered != Answered::Never && !asked.listens {
             let end = call.tie.settled();
             self.overlap(all, number, place, end);
-            self.open.push((number, end));
+            self.open.push(InHand { number, place: call.tie.place(), end });
         } else if asked.listens {
             // What is told next is told because somebody listens.
             if let Some((before, _)) = self.settled.replace((number, place)) {
@@ -173,9 +190,9 @@ impl Session {
     /// The session is over.
     fn finish(mut self, all: &mut Collection) {
         // Subscriptions end with their session, so those that ended last ended because it did.
-        self.free.retain(|_, record| !record.is_end);
+        self.free.retain(|_, left| !left.record.is_end);
         self.settle(all, u64::MAX);
-        while let Some((number, _)) = self.open.pop() {
+        while let Some(InHand { number, .. }) = self.open.pop() {
             self.close(all, number);
         }
         let left: Vec<u32> = self.things.keys().copied().collect();
@@ -188,14 +205,14 @@ impl Session {
         }
     }
 
-    fn leave(&mut self, record: ThingRecord) {
+    fn leave(&mut self, record: ThingRecord, likely: Option<(u64, u32)>) {
         self.taken += 1;
-        self.free.insert((record.seq, self.taken), record);
+        self.free.insert((record.seq, self.taken), Left { record, likely });
     }
 
     /// Notes who overtook whom.
     fn overlap(&mut self, all: &mut Collection, number: u32, place: u64, end: u64) {
-        for (other, other_end) in &self.open {
+        for InHand { number: other, end: other_end, .. } in &self.open {
             for number in [number, *other] {
                 all.exchanges[number as usize].flags.add(Flags::OVERLAPS);
             }
@@ -210,16 +227,16 @@ impl Session {
 
     /// Everything before this place has happened.
     fn settle(&mut self, all: &mut Collection, place: u64) {
-        while let Some(((seq, _), record)) = self.free.first_key_value().map(|(key, record)| (*key, *record)) {
+        while let Some(((seq, _), left)) = self.free.first_key_value().map(|(key, left)| (*key, *left)) {
             if seq >= place {
                 break;
             }
             self.free.pop_first();
             self.settle_open(all, seq);
-            // Of several that may have asked, one that has not; of several that may have said it, the first that was answered.
-            let asks = |number: &u32| self.things.get(number).is_some_and(|all| all.iter().any(|it| it.is_call));
-            let rank = |(number, end): &&(u32, u64)| (record.is_call && asks(number), *end);
-            let next = self.open.iter().min_by_key(rank).map(|(number, _)| *number);
+            let Left { record, likely } = left;
+            // Of several that may have said it, the first that was answered.
+            let rank = |other: &&InHand| (likely != Some(other.place), other.end);
+            let next = self.open.iter().min_by_key(rank).map(|other| other.number);
             match (next, self.settled) {
                 (Some(number), _) => self.things.entry(number).or_default().push(record),
                 (None, Some((number, _))) => {
@@ -232,9 +249,9 @@ impl Session {
     }
 
     fn settle_open(&mut self, all: &mut Collection, place: u64) {
-        let (done, open): (Vec<_>, Vec<_>) = self.open.iter().partition(|(_, end)| *end < place);
+        let (done, open): (Vec<_>, Vec<_>) = self.open.iter().partition(|other| other.end < place);
         self.open = open;
-        for (number, end) in done {
+        for InHand { number, end, .. } in done {
             if self.settled.is_none_or(|(_, last)| last < end) {
                 if let Some((before, _)) = self.settled.replace((number, end)) {
                     self.close(all, before);
