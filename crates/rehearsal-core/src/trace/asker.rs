@@ -26,9 +26,7 @@ use super::tie::{Mark, Tie};
 type Place = (u64, u32);
 
 /// How many calls are looked at for each question: those that were answered first after it was.
-pub(super) const COMPARED: u16 = 256;
-/// How many of them are kept for which as much speaks.
-pub(super) const CANDIDATES: usize = 64;
+pub(super) const COMPARED: usize = 256;
 /// How many tools are remembered that ask.
 const TOOLS: usize = 1024;
 
@@ -38,6 +36,22 @@ pub(super) struct Claim {
     pub(super) waited: bool,
     pub(super) asks: bool,
     pub(super) shared: Shared,
+}
+
+/// Those of several calls for which most speaks to have asked something.
+pub(super) fn best<'a, P>(question: &Tie, calls: impl Iterator<Item = (P, &'a Tie)>) -> Vec<P> {
+    let (mut best, mut most) = (Vec::new(), None);
+    for (place, call) in calls {
+        let claim = Some(question.claim(call));
+        if claim > most {
+            best.clear();
+            most = claim;
+        }
+        if claim == most {
+            best.push(place);
+        }
+    }
+    best
 }
 
 /// What is known of the calls that may have asked what is not decided: lines 5 to 9.

@@ -1,9 +1,8 @@
 //! Things in the order in which they happened, each under what it belongs to, with bounded memory.
 
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 
-use super::asker::{Askers, CANDIDATES, COMPARED, Claim};
+use super::asker::{Askers, COMPARED, best};
 use super::tie::{Bond, Tie};
 
 /// How much is looked at to find the order.
@@ -53,21 +52,21 @@ struct Item<T> {
     owner: Owner,
     /// What may belong to it.
     claims: Vec<Place>,
-    /// How many calls were found to which it may belong.
-    compared: u16,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Owner {
     Nobody,
+    /// It happened while these were open; they are compared when the first of them is given, where that matters then.
+    Open(Vec<Place>),
     /// It happened while this one was open, for which more speaks than for others.
-    Perhaps(Place, Claim),
+    Perhaps(Place),
     /// It says so.
     Surely(Place),
     /// It says so, but not on its stream.
     Named(Place),
     /// It happened while several were open for which as much speaks.
-    Anybody(Vec<(u64, u32)>, Claim),
+    Anybody(Vec<Place>),
 }
 
 impl<T> Default for Weave<T> {
@@ -92,7 +91,7 @@ impl<T> Weave<T> {
             false => (self.unanswered_owner(place, &tie), Vec::new()),
         };
         self.bytes += bytes;
-        self.window.insert(place, Item { thing, tie, bytes, owner, claims, compared: 0 });
+        self.window.insert(place, Item { thing, tie, bytes, owner, claims });
     }
 
     /// What happened may belong to a call that was never answered.
@@ -129,14 +128,18 @@ impl<T> Weave<T> {
                 (Bond::Named | Bond::Possible, Owner::Named(_)) => continue,
                 (Bond::Named, _) => Owner::Named(place),
                 // Nobody knows how long it was open.
-                (Bond::Possible, _) if call.end.is_none() || item.compared >= COMPARED => continue,
-                (Bond::Possible, owner) => {
-                    item.compared += 1;
-                    match owner.contested(place, &item.tie, call) {
-                        Some(owner) => owner,
-                        None => continue,
+                (Bond::Possible, _) if call.end.is_none() => continue,
+                (Bond::Possible, Owner::Nobody) => Owner::Open(vec![place]),
+                (Bond::Possible, Owner::Open(calls)) => {
+                    // Of what is no question it matters only whether there are several.
+                    let most = if item.tie.is_question() { COMPARED } else { 2 };
+                    if calls.len() < most {
+                        calls.push(place);
+                        claims.push(*at);
                     }
+                    continue;
                 }
+                (Bond::Possible, Owner::Perhaps(_) | Owner::Anybody(_)) => continue,
             };
             claims.push(*at);
         }
@@ -155,55 +158,65 @@ impl<T> Weave<T> {
         let place = match item.owner {
             // What comes before the call that it belongs to waits for it.
             Owner::Surely(call) if call > *first && self.window.contains_key(&call) => call,
-            Owner::Surely(_) | Owner::Named(_) | Owner::Perhaps(..) | Owner::Nobody | Owner::Anybody(..) => *first,
+            Owner::Surely(_)
+            | Owner::Named(_)
+            | Owner::Perhaps(_)
+            | Owner::Nobody
+            | Owner::Open(_)
+            | Owner::Anybody(_) => *first,
         };
         let Item { thing, tie, claims, owner, .. } = self.remove(&place)?;
         let (mut own, mut is_candidate) = (Vec::new(), false);
         for at in claims {
+            self.compare(&at, place, &tie);
             match self.window.get(&at).map(|item| (&item.owner, &item.tie)) {
-                Some((Owner::Surely(call) | Owner::Named(call) | Owner::Perhaps(call, _), _)) if *call == place => {
+                Some((Owner::Surely(call) | Owner::Named(call) | Owner::Perhaps(call), _)) if *call == place => {
                     own.extend(self.remove(&at));
                 }
-                Some((Owner::Anybody(..), tie)) => is_candidate |= tie.is_question(),
-                Some((Owner::Surely(_) | Owner::Named(_) | Owner::Perhaps(..) | Owner::Nobody, _)) | None => {}
+                Some((Owner::Anybody(_), tie)) => is_candidate |= tie.is_question(),
+                Some((Owner::Surely(_) | Owner::Named(_) | Owner::Perhaps(_) | Owner::Nobody | Owner::Open(_), _))
+                | None => {}
             }
         }
         if tie.is_request() {
             self.askers.learn(&tie, own.iter().map(|item| &item.tie), is_candidate);
         }
         let likely = match owner {
-            Owner::Anybody(calls, _) if tie.is_question() => self.askers.guess(&tie, &calls),
-            Owner::Surely(_) | Owner::Named(_) | Owner::Perhaps(..) | Owner::Nobody | Owner::Anybody(..) => None,
+            Owner::Anybody(calls) if tie.is_question() => {
+                let calls: Vec<(u64, u32)> = calls.into_iter().map(|(seq, item, _)| (seq, item)).collect();
+                self.askers.guess(&tie, &calls)
+            }
+            Owner::Surely(_)
+            | Owner::Named(_)
+            | Owner::Perhaps(_)
+            | Owner::Nobody
+            | Owner::Open(_)
+            | Owner::Anybody(_) => None,
         };
         Some(Woven { thing, inside: own.into_iter().map(|item| item.thing).collect(), likely })
+    }
+
+    /// Finds out to which of the calls something belongs that were open, of which this one is being given.
+    fn compare(&mut self, at: &Place, given: Place, call: &Tie) {
+        let Some(item) = self.window.get(at) else { return };
+        let Owner::Open(calls) = &item.owner else { return };
+        let tie = |place: &Place| if *place == given { Some(call) } else { self.window.get(place).map(|it| &it.tie) };
+        let best = match calls[..] {
+            [only] => vec![only],
+            _ => best(&item.tie, calls.iter().filter_map(|place| Some((*place, tie(place)?)))),
+        };
+        let owner = match best[..] {
+            [only] => Owner::Perhaps(only),
+            _ => Owner::Anybody(best),
+        };
+        if let Some(item) = self.window.get_mut(at) {
+            item.owner = owner;
+        }
     }
 
     fn remove(&mut self, place: &Place) -> Option<Item<T>> {
         let item = self.window.remove(place)?;
         self.bytes = self.bytes.saturating_sub(item.bytes);
         Some(item)
-    }
-}
-
-impl Owner {
-    /// Whose it is now that it may be another call's; `None` where more speaks for those before.
-    fn contested(&mut self, place: Place, thing: &Tie, call: &Tie) -> Option<Owner> {
-        let claim = thing.claim(call);
-        let (mut calls, most) = match self {
-            Owner::Perhaps((seq, item, _), most) => (vec![(*seq, *item)], *most),
-            Owner::Anybody(calls, most) if claim == *most => (std::mem::take(calls), *most),
-            Owner::Anybody(_, most) => (Vec::new(), *most),
-            Owner::Nobody | Owner::Surely(_) | Owner::Named(_) => return Some(Owner::Perhaps(place, claim)),
-        };
-        match claim.cmp(&most) {
-            Ordering::Less => None,
-            Ordering::Greater => Some(Owner::Perhaps(place, claim)),
-            Ordering::Equal => {
-                if calls.len() < CANDIDATES && thing.is_question() {
-                    calls.push((place.0, place.1));
-                }
-                Some(Owner::Anybody(calls, most))
-            }
-        }
     }
 }
