@@ -20,6 +20,7 @@ mod faithful;
 pub mod fault;
 mod fill;
 mod finish;
+mod form;
 mod given;
 pub mod harness;
 mod introduce;

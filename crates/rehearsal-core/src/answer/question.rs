@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::content::{Fields, Workshop};
+use super::form::{forget_choices, has_choices};
 use super::given::meant;
 use super::scene::Wording;
 use super::shape::{ResultType, envelope};
@@ -81,15 +82,6 @@ impl Question {
         result["requestState"] = state.into();
         envelope(&mut result, ResultType::InputRequired, asked.method.as_str(), asked.terms.revision, info);
         RawJson::from_value(&result)
-    }
-
-    /// A recorded result that sends a client away, with those of its questions that are asked again, and another state.
-    pub(super) fn again(mut recorded: Map<String, Value>, questions: &[Question], state: String) -> RawJson {
-        if let Some(requests) = recorded.get_mut("inputRequests").and_then(Value::as_object_mut) {
-            requests.retain(|name, _| questions.iter().any(|question| question.name == *name));
-        }
-        recorded.insert("requestState".to_owned(), state.into());
-        RawJson::from_value(&Value::Object(recorded))
     }
 
     /// A question that somebody else once asked in a version, for this client; `Err` says why it cannot be asked.
@@ -298,26 +290,6 @@ impl QuestionDraft {
             Asks::Model => answer.get("content").is_some_and(|content| content.is_object() || content.is_array()),
             Asks::Roots => answer.get("roots").is_some_and(Value::is_array),
         }
-    }
-}
-
-/// Whether a form lets somebody choose several things, or among things with titles: nobody could before 2025-11-25.
-fn has_choices(schema: &Value) -> bool {
-    let fields = schema.get("properties").and_then(Value::as_object);
-    fields.is_some_and(|fields| fields.values().any(is_choice))
-}
-
-fn is_choice(field: &Value) -> bool {
-    field["type"] == "array" || field.get("oneOf").is_some()
-}
-
-/// A form without the fields that nobody had before 2025-11-25.
-fn forget_choices(schema: &mut Value) {
-    let Some(fields) = schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
-    let forgotten: Vec<String> = fields.iter().filter(|(_, it)| is_choice(it)).map(|(name, _)| name.clone()).collect();
-    fields.retain(|name, _| !forgotten.contains(name));
-    if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
-        required.retain(|name| !forgotten.iter().any(|it| name == it));
     }
 }
 

@@ -417,11 +417,10 @@ impl RecordedPlay {
         let exchange = self.rounds.first().map_or(u32::MAX, |round| round.number);
         let state = json!({"exchange": exchange, "step": step});
         let state = world.seal.close(&state, &self.key.to_string(), world.now_ms);
-        let recorded = round.and_then(|round| self.rounds.get(round)?.sent_away(self.asked.terms.revision));
-        self.answer(Reply::Result(match recorded {
-            Some(recorded) => Question::again(recorded, questions, state),
-            None => Question::input_required(questions, state, &self.asked, &self.info),
-        }))
+        let (recorded, revision) = (round.and_then(|round| self.rounds.get(round)), self.asked.terms.revision);
+        let again = recorded.and_then(|recorded| recorded.sends_away(revision, questions, &state));
+        let anew = || Question::input_required(questions, state, &self.asked, &self.info);
+        self.answer(Reply::Result(again.unwrap_or_else(anew)))
     }
 
     fn reply(&self, round: usize) -> Answer {
