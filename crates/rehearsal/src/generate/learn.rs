@@ -5,19 +5,19 @@
 //!                   ──► calls ──► rounds joined, volatile parts taken out ──► distinct requests, answers in order
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Body, ErrorReply, Method, Reply};
-use rehearsal_core::protocol::{Revision, code, meta};
-use rehearsal_core::shape::may_be_asked;
+use rehearsal_core::protocol::{Revision, meta};
 use rehearsal_core::trace::{Call, Inside, Likeness, Moment, RequestKey, What};
 use serde_json::Value;
 
 use super::fate::{Account, Fate, beside, ended};
 use super::learned::{Answered, Before, Learned, Question, Request, Said};
 use super::listed::Listed;
+use super::refusals::{self, Refusals};
 use super::result::{asked, asks, is_kept, is_task, without_envelope};
 
 /// How many bytes of answers are taken in. What is generated is for people to edit.
@@ -42,10 +42,7 @@ pub struct Learner {
     rounds: HashMap<(RequestKey, Option<String>), Vec<Round>>,
     /// The version that this session agreed on.
     agreed: Option<Revision>,
-    /// Methods that were answered by a result.
-    served: HashSet<Method>,
-    /// Requests that were refused whatever they asked for, with what.
-    refused: BTreeMap<String, Vec<ErrorReply>>,
+    refusals: Refusals,
     /// Results that may be kept, which nothing that is generated says of them, in words.
     uncached: BTreeSet<String>,
     bytes: usize,
@@ -138,7 +135,7 @@ impl Learner {
             }
         };
         if matches!(reply, Reply::Result(_)) {
-            self.served.insert(method.clone());
+            self.refusals.serve(method);
             self.learned.names_itself |= *method != Method::DISCOVER && named(&value).is_some();
         }
         if *method != Method::RESOURCES_READ && value.as_object().is_some_and(is_kept) {
@@ -208,23 +205,13 @@ impl Learner {
 
     /// A request that was refused before anybody looked at what it asks for.
     fn refused(&mut self, call: &Call, method: &Method, error: ErrorReply, inside: &[Inside]) -> Result<(), Fate> {
-        let left_out = Fate::left_out(format!("{method}, which was refused"));
         let params = call.request.message.params().and_then(|params| params.exact().ok());
-        let has_cursor = params.as_ref().is_some_and(|params| params.get("cursor").is_some());
-        let is_known = Method::KNOWN.contains(&method.as_str());
-        let is_unspoken = |spoken: Revision| is_known && !may_be_asked(method.as_str(), spoken);
-        let is_unspoken = self.revision(params.as_ref()).is_some_and(is_unspoken);
-        let is_handshake = *method == Method::INITIALIZE || *method == Method::DISCOVER;
-        match error.code {
-            // What a version does not have is refused by every server of it.
-            code::METHOD_NOT_FOUND if is_unspoken && !is_handshake => Err(Fate::Used),
-            _ if is_handshake || has_cursor || is_unspoken => Err(left_out),
-            _ => {
-                self.beside(inside, Some(method));
-                self.refused.entry(method.as_str().to_owned()).or_default().push(error);
-                Ok(())
-            }
+        if let Some(fate) = refusals::once(method, params.as_ref(), &error, self.revision(params.as_ref())) {
+            return Err(fate);
         }
+        self.beside(inside, Some(method));
+        self.refusals.take(method, error);
+        Ok(())
     }
 
     /// Takes note of the version that was agreed on: a server that is asked for one that it does not speak names its newest.
@@ -353,16 +340,7 @@ impl Learner {
         let spoken = self.learned.servers.keys().copied().filter(|revision| revision.has_handshake()).max();
         let newest = self.learned.newest_legacy.map(|newest| spoken.map_or(newest, |spoken| spoken.max(newest)));
         self.learned.newest_legacy = newest.filter(|newest| *newest < Revision::LATEST_LEGACY);
-        for (method, errors) in std::mem::take(&mut self.refused) {
-            let always = !self.served.contains(&Method::from(method.as_str()));
-            match &errors[..] {
-                [first, others @ ..] if always && others.iter().all(|other| other == first) => {
-                    self.account.enter(Fate::Used, errors.len());
-                    self.learned.refuses.insert(method, first.clone());
-                }
-                _ => self.account.enter(Fate::left_out(format!("{method}, which was refused")), errors.len()),
-            }
-        }
+        self.learned.refuses = std::mem::take(&mut self.refusals).always(&mut self.account);
         for round in std::mem::take(&mut self.rounds).into_values().flatten() {
             self.account.enter(Fate::left_out("a call whose rounds of questions never ended"), round.things);
         }

@@ -18,6 +18,7 @@ mod mock;
 mod mock_answer;
 mod python;
 mod recorded;
+mod refusals;
 mod result;
 mod rule_name;
 mod rust;
