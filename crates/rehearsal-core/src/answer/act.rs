@@ -67,19 +67,21 @@ pub struct Turn {
     pub request: u64,
     /// Its own place.
     pub place: u64,
-    /// A request that came meanwhile and must be answered before.
+    /// A request that came meanwhile and must be heard of before.
     pub after: Option<Overtaker>,
     /// How long it took once: no reason to wait longer for what may not come this time.
     pub patience: Duration,
 }
 
-/// A request that came after another and was answered before it.
+/// A request that came after another and was heard of before what was said next of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overtaker {
     /// Its place.
     pub place: u64,
     /// How long after the other it was asked: no reason to wait longer for it to be asked.
     pub later: Duration,
+    /// Whether it was answered by then, and had not only said something.
+    pub is_answered: bool,
 }
 
 /// Something that clients may want to know.

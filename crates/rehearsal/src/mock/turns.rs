@@ -116,7 +116,8 @@ impl Playing<'_> {
                 // Others take a breath between what they say, however fast everything is to be.
                 Standing::Behind(_) => after(patience.max(LATE)),
                 Standing::Early(other) => {
-                    after(patience).min(self.since + other.later.saturating_add(LATE).min(UNASKED))
+                    let late = if other.is_answered { LATE } else { LEAST };
+                    after(patience).min(self.since + other.later.saturating_add(late).min(UNASKED))
                 }
             };
             if tokio::time::timeout_at(until, changed.changed()).await.is_err() {
@@ -134,7 +135,9 @@ impl Playing<'_> {
     fn stands(&self, turn: Turn) -> Standing {
         let sessions = self.turns.sessions();
         let Some(score) = sessions.get(&self.session) else { return Standing::Next };
-        let overtaker = turn.after.filter(|other| !score.ended.contains(&other.place));
+        // Who only spoke before needs to be asked; what it says has its own place.
+        let has_spoken = |other: &Overtaker| !other.is_answered && score.playing.contains_key(&other.place);
+        let overtaker = turn.after.filter(|other| !score.ended.contains(&other.place) && !has_spoken(other));
         let is_awaited = |request: u64| overtaker.is_some_and(|other| other.place == request);
         let comes_first = |(request, place): &(u64, u64)| *place <= turn.place || is_awaited(*request);
         let others = score.playing.iter().map(|(request, place)| (*request, *place));
@@ -171,7 +174,7 @@ mod tests {
     use super::*;
 
     fn turn(request: u64, place: u64, after: Option<u64>) -> Turn {
-        let after = after.map(|place| Overtaker { place, later: Duration::from_millis(500) });
+        let after = after.map(|place| Overtaker { place, later: Duration::from_millis(500), is_answered: true });
         Turn { session: 0, request, place, after, patience: Duration::from_secs(3) }
     }
 
@@ -218,7 +221,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nobody_waits_longer_to_be_overtaken_than_clients_wait_for_an_answer() {
         let turns = Turns::default();
-        let after = Some(Overtaker { place: 1, later: Duration::from_secs(60) });
+        let after = Some(Overtaker { place: 1, later: Duration::from_secs(60), is_answered: true });
         let slow = Turn { after, patience: Duration::from_secs(90), ..turn(0, 5, None) };
         let before = Instant::now();
         turns.enter(slow).take_turn(slow).await;

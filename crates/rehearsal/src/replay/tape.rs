@@ -15,7 +15,7 @@ use rehearsal_core::message::Message;
 use rehearsal_core::trace::{Format, Inside, Span};
 
 use super::converted::converted;
-use super::index::{self, Existing, Facts, Group, Index, IndexError, damaged};
+use super::index::{self, After, Existing, Facts, Group, Index, IndexError, damaged};
 use super::options::Options;
 use crate::store::Recording;
 
@@ -74,11 +74,11 @@ impl Tape {
         let exchange = self.index.exchange(number)?;
         let call = exchange.span.call(self.text(exchange.span)?).ok_or_else(changed)?;
         let began = call.request.at;
-        let overtaker = |place: Option<u64>| match place {
+        let overtaker = |after: After| match after.get() {
             None => Ok::<_, io::Error>(None),
-            Some(place) => {
+            Some((place, is_answered)) => {
                 let asked = self.asked_at(exchange.session, place)?;
-                Ok(asked.map(|asked| Overtaker { place, later: asked.saturating_sub(began) }))
+                Ok(asked.map(|asked| Overtaker { place, later: asked.saturating_sub(began), is_answered }))
             }
         };
         let things = self.index.things(&exchange)?.into_iter().map(|thing| {
@@ -88,7 +88,7 @@ impl Tape {
                 false => thing.span.entry(text).map(Inside::Entry),
             };
             let place = if thing.is_late { Place::After } else { Place::Before };
-            Ok(Thing { what: what.ok_or_else(changed)?, place, after: overtaker(thing.after())? })
+            Ok(Thing { what: what.ok_or_else(changed)?, place, after: overtaker(thing.after)? })
         });
         let things = things.collect::<io::Result<Vec<_>>>()?;
         let facts = self.facts(exchange.session)?;

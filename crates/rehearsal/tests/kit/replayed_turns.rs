@@ -76,3 +76,30 @@ async fn what_was_overtaken_waits_while_those_before_it_go_on() {
     let replay = replay(&[session("a", &whole)], Options::default());
     Peer::of(&replay).play(&whole).await;
 }
+
+/// Nobody overtakes anybody, but the second speaks first, and the first again before the second is answered.
+const SPEAKING: [&str; 6] = [
+    r#"> {"id":1,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":1}}}"#,
+    r#"> {"id":2,"method":"tools/call","params":{"name":"b","_meta":{"progressToken":2}}}"#,
+    r#"< {"method":"notifications/progress","params":{"progressToken":2,"progress":1}}"#,
+    r#"< {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}"#,
+    r#"< {"id":1,"result":{"content":[]}}"#,
+    r#"< {"id":2,"result":{"content":[]}}"#,
+];
+
+#[tokio::test(start_paused = true)]
+async fn what_is_said_of_one_call_comes_after_what_was_said_of_others_before() {
+    let whole = [HANDSHAKE, &SPEAKING.join("\n")].concat();
+    let replay = replay(&[session("a", &whole)], Options::default());
+    let mut peer = Peer::of(&replay);
+    peer.play(HANDSHAKE).await;
+    peer.play(SPEAKING[0]).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    peer.play(&SPEAKING[1..].join("\n")).await;
+    // Who never makes the other call hardly waits.
+    let mut peer = Peer::of(&replay);
+    peer.play(HANDSHAKE).await;
+    let began = Instant::now();
+    peer.play(&[SPEAKING[0], SPEAKING[3], SPEAKING[4]].join("\n")).await;
+    assert!(began.elapsed() < Duration::from_millis(300), "{:?}", began.elapsed());
+}

@@ -9,7 +9,7 @@ use rehearsal_core::trace::{Call, Likeness, RequestKey, Span, Start, Ties, Woven
 use super::chains::Chains;
 use super::digest::{Answered, Asked, Digest, Digests, Kept};
 use super::key::method_key;
-use super::layout::{Exchange, Facts, Flags, NONE, NOWHERE, ThingRecord};
+use super::layout::{After, Exchange, Facts, Flags, NONE, ThingRecord};
 
 /// How many exchanges are kept under a key that only finds what is alike.
 const ALIKE: usize = 64;
@@ -150,7 +150,7 @@ impl Session {
         self.revision = asked.agreed.or(self.revision);
         let revision = asked.claimed.or(self.revision).map_or(u8::MAX, |revision| revision as u8);
         let session = u32::try_from(all.sessions.len().saturating_sub(1)).unwrap_or(NONE);
-        let (span, next, after) = (call.span, NONE, NOWHERE);
+        let (span, next, after) = (call.span, NONE, After::NOBODY);
         all.exchanges.push(Exchange { span, session, things: 0, thing_count: 0, next, after, revision, flags });
         if let Some(thread) = asked.rounds.as_ref().and_then(|rounds| rounds.to) {
             self.chains.wait(asked.key, thread, number, call.tie.settled());
@@ -210,17 +210,18 @@ impl Session {
         self.free.insert((record.seq, self.taken), Left { record, likely });
     }
 
-    /// Notes who overtook whom.
+    /// Notes who overtook whom: with something that was said of it, or with the answer.
     fn overlap(&mut self, all: &mut Collection, number: u32, place: u64, end: u64) {
+        let spoke = self.things.get(&number).into_iter().flatten().map(|thing| thing.seq).min().unwrap_or(end).min(end);
         for InHand { number: other, end: other_end, .. } in &self.open {
             for number in [number, *other] {
                 all.exchanges[number as usize].flags.add(Flags::OVERLAPS);
             }
-            if end < *other_end {
-                all.exchanges[*other as usize].after = place;
-                for thing in self.things.get_mut(other).into_iter().flatten().filter(|thing| thing.seq > end) {
-                    thing.after = place;
-                }
+            let heard: [(u64, fn(&mut After, u64)); 2] = [(spoke, After::spoke), (end, After::answered)];
+            for (heard, note) in heard.into_iter().filter(|(heard, _)| heard < other_end) {
+                note(&mut all.exchanges[*other as usize].after, place);
+                let things = self.things.get_mut(other).into_iter().flatten();
+                things.filter(|thing| thing.seq > heard).for_each(|thing| note(&mut thing.after, place));
             }
         }
     }

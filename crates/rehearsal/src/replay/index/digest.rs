@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::chains::Thread;
 use super::key::about_key;
-use super::layout::{NOWHERE, ThingRecord};
+use super::layout::{After, ThingRecord};
 use super::list::List;
 
 /// How many digests are kept together, and let go together.
@@ -140,7 +140,7 @@ impl Digest {
     }
 
     fn record(&self, is_call: bool) -> ThingRecord {
-        let (span, seq, after, changes) = (self.span, self.tie.seq(), NOWHERE, None);
+        let (span, seq, after, changes) = (self.span, self.tie.seq(), After::NOBODY, None);
         ThingRecord { span, seq, after, is_call, is_late: false, is_end: false, changes }
     }
 }

@@ -9,11 +9,9 @@ use super::list::List;
 use super::seal::{SEAL, seal, unseal};
 
 /// What the file begins with; the number is that of the layout.
-pub(super) const MAGIC: [u8; 16] = *b"rehearse index 9";
+pub(super) const MAGIC: [u8; 16] = *b"rehearse index A";
 /// No exchange, no request.
 pub(super) const NONE: u32 = u32::MAX;
-/// Likewise.
-pub(super) const NOWHERE: u64 = u64::MAX;
 
 /// How long each of them is, with its seal.
 pub(super) const HEAD: usize = 120 + SEAL;
@@ -170,6 +168,33 @@ impl Flags {
     }
 }
 
+/// The request that came later than another, and was heard of before what is said next of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::replay) struct After(u64);
+
+impl After {
+    pub(super) const NOBODY: After = After(u64::MAX);
+    /// Set where it had only said something.
+    const SPOKE: u64 = 1 << 63;
+
+    /// Something was said of the request at this place. One that was answered counts more.
+    pub(super) fn spoke(&mut self, place: u64) {
+        if self.0 & After::SPOKE != 0 {
+            self.0 = place | After::SPOKE;
+        }
+    }
+
+    /// The request at this place was answered.
+    pub(super) fn answered(&mut self, place: u64) {
+        self.0 = place;
+    }
+
+    /// Its place, and whether it was answered.
+    pub(in crate::replay) fn get(self) -> Option<(u64, bool)> {
+        (self != After::NOBODY).then_some((self.0 & !After::SPOKE, self.0 & After::SPOKE == 0))
+    }
+}
+
 /// Where an exchange is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::replay) struct Exchange {
@@ -179,8 +204,7 @@ pub(in crate::replay) struct Exchange {
     pub(super) thing_count: u32,
     /// The next round, or [`NONE`].
     pub(super) next: u32,
-    /// The place of the request that overtook it, or [`NOWHERE`].
-    pub(super) after: u64,
+    pub(super) after: After,
     pub(super) revision: u8,
     pub(in crate::replay) flags: Flags,
 }
@@ -191,9 +215,9 @@ impl Exchange {
         Some(self.next).filter(|next| *next != NONE)
     }
 
-    /// The place of a request that came later and was answered before.
-    pub(in crate::replay) fn after(&self) -> Option<u64> {
-        Some(self.after).filter(|after| *after != NOWHERE)
+    /// The request that came later and was heard of before it was answered.
+    pub(in crate::replay) fn after(&self) -> After {
+        self.after
     }
 
     /// The version that it was recorded in.
@@ -204,7 +228,7 @@ impl Exchange {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.span.offset.to_le_bytes());
         out.extend_from_slice(&self.things.to_le_bytes());
-        out.extend_from_slice(&self.after.to_le_bytes());
+        out.extend_from_slice(&self.after.0.to_le_bytes());
         for number in [self.span.length, self.session, self.thing_count, self.next] {
             out.extend_from_slice(&number.to_le_bytes());
         }
@@ -213,7 +237,7 @@ impl Exchange {
 
     pub(super) fn read(bytes: &[u8]) -> Exchange {
         let mut from = Bytes(bytes);
-        let (offset, things, after) = (from.u64(), from.u64(), from.u64());
+        let (offset, things, after) = (from.u64(), from.u64(), After(from.u64()));
         let [length, session, thing_count, next] = [from.u32(), from.u32(), from.u32(), from.u32()];
         let [format, revision, flags] = from.array();
         let span = Span { offset, length, format };
@@ -228,7 +252,7 @@ pub(in crate::replay) struct ThingRecord {
     /// Its place in the session.
     pub(in crate::replay) seq: u64,
     /// Likewise [`Exchange::after`].
-    pub(in crate::replay) after: u64,
+    pub(in crate::replay) after: After,
     pub(in crate::replay) is_call: bool,
     /// Whether it comes after the answer.
     pub(in crate::replay) is_late: bool,
@@ -239,15 +263,10 @@ pub(in crate::replay) struct ThingRecord {
 }
 
 impl ThingRecord {
-    /// Likewise [`Exchange::after`].
-    pub(in crate::replay) fn after(&self) -> Option<u64> {
-        Some(self.after).filter(|after| *after != NOWHERE)
-    }
-
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.span.offset.to_le_bytes());
         out.extend_from_slice(&self.seq.to_le_bytes());
-        out.extend_from_slice(&self.after.to_le_bytes());
+        out.extend_from_slice(&self.after.0.to_le_bytes());
         out.extend_from_slice(&self.span.length.to_le_bytes());
         out.extend_from_slice(&[self.span.format, self.is_call.into(), self.is_late.into(), self.is_end.into()]);
         out.push(List::write(self.changes));
@@ -255,7 +274,7 @@ impl ThingRecord {
 
     pub(super) fn read(bytes: &[u8]) -> ThingRecord {
         let mut from = Bytes(bytes);
-        let (offset, seq, after, length) = (from.u64(), from.u64(), from.u64(), from.u32());
+        let (offset, seq, after, length) = (from.u64(), from.u64(), After(from.u64()), from.u32());
         let [format, is_call, is_late, is_end, changes] = from.array();
         let span = Span { offset, length, format };
         let [is_call, is_late, is_end] = [is_call != 0, is_late != 0, is_end != 0];
