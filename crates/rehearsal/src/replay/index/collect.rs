@@ -217,8 +217,8 @@ impl Session {
             for number in [number, *other] {
                 all.exchanges[number as usize].flags.add(Flags::OVERLAPS);
             }
-            let heard: [(u64, fn(&mut After, u64)); 2] = [(spoke, After::spoke), (end, After::answered)];
-            for (heard, note) in heard.into_iter().filter(|(heard, _)| heard < other_end) {
+            let notes: [fn(&mut After, u64); 2] = [After::spoke, After::answered];
+            for (heard, note) in [spoke, end].into_iter().zip(notes).filter(|(heard, _)| heard < other_end) {
                 note(&mut all.exchanges[*other as usize].after, place);
                 let things = self.things.get_mut(other).into_iter().flatten();
                 things.filter(|thing| thing.seq > heard).for_each(|thing| note(&mut thing.after, place));
