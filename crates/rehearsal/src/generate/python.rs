@@ -1,17 +1,14 @@
 //! A recording as one Python file on the official package `mcp`.
 
-use std::collections::HashSet;
-
 use minijinja::context;
 use rehearsal_core::json::{RawJson, long};
 use rehearsal_core::message::ErrorReply;
 use rehearsal_core::protocol::Era;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::generated::{Generated, TemplateError};
-use super::learned::{Learned, Request};
-use super::listed::Listed;
-use super::recorded::{Recorded, held, notes, plain_words, rendered};
+use super::learned::Learned;
+use super::recorded::{Lists, Recorded, held, notes, plain_words, rendered};
 
 const TEMPLATE: &str = include_str!("templates/server.py.jinja");
 
@@ -28,19 +25,8 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
     let list = |items: &[Value]| literal(&Value::from(items.to_vec()));
     let declared = |era| learned.capabilities.of(era).map(|declared| literal(&declared.clone().into()));
     let text = |key: &str| learned.server.get(key).and_then(Value::as_str).map(|text| literal(&text.into()));
-    let tools = with_unlisted(
-        &learned.tools,
-        learned,
-        "tools/call",
-        |name| json!({"name": name, "inputSchema": {"type": "object"}}),
-    );
-    let prompts = with_unlisted(&learned.prompts, learned, "prompts/get", |name| json!({"name": name}));
+    let Lists { tools, resources, prompts } = Lists::of(learned);
     let templates = &learned.resource_templates.items;
-    let resources = match templates.is_empty() {
-        true => with_unlisted(&learned.resources, learned, "resources/read", |uri| json!({"uri": uri, "name": uri})),
-        // They may be what a template stands for.
-        false => learned.resources.items.clone(),
-    };
     let asked_for_resources = ["resources/read", "resources/subscribe", "resources/unsubscribe"];
     // Its integers have any length, its floats have not.
     let is_integer = |digits: &str| !digits.contains(['.', 'e', 'E']);
@@ -92,20 +78,6 @@ fn has_null(error: &ErrorReply) -> bool {
 fn file_name(learned: &Learned) -> String {
     let name = module_name(learned.name());
     if name.ends_with("server") { format!("{name}.py") } else { format!("{name}_server.py") }
-}
-
-/// What was listed; where nobody ever asked for the list, what was asked for.
-pub(super) fn with_unlisted(
-    listed: &Listed,
-    learned: &Learned,
-    method: &str,
-    item: impl Fn(&str) -> Value,
-) -> Vec<Value> {
-    let method = method.into();
-    let asked = learned.requests_of(&method).filter_map(Request::subject).filter(|_| !listed.was_asked);
-    let mut seen = HashSet::new();
-    let unlisted = asked.filter(|name| listed.find(name).is_none() && seen.insert(*name));
-    listed.items.iter().cloned().chain(unlisted.map(item)).collect()
 }
 
 /// A name that a module may have.
@@ -231,6 +203,7 @@ pub(super) fn is_unseen(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn values_are_written_as_python_writes_them() {

@@ -1,5 +1,7 @@
 //! What was recorded, as the data of a program.
 
+use std::collections::HashSet;
+
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use rehearsal_core::json::{DEFAULT_EXCERPT, excerpt, has_long, long, rounded};
 use rehearsal_core::message::{ErrorReply, Method};
@@ -8,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::generated::TemplateError;
 use super::learn::not_always;
-use super::learned::{Answered, Before, Learned, Question, Said};
+use super::learned::{Answered, Before, Learned, Question, Request, Said};
 use super::listed::Listed;
 use super::python::is_unseen;
 
@@ -75,6 +77,40 @@ impl Recorded {
         let all = self.capabilities.iter().flat_map(Map::values).filter_map(Value::as_object);
         all.flatten().any(|(key, value)| ["listChanged", "subscribe"].contains(&key.as_str()) && *value == true)
     }
+}
+
+/// What a program lists.
+pub(super) struct Lists {
+    pub(super) tools: Vec<Value>,
+    pub(super) resources: Vec<Value>,
+    pub(super) prompts: Vec<Value>,
+}
+
+impl Lists {
+    pub(super) fn of(learned: &Learned) -> Lists {
+        let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+        let resources = match learned.resource_templates.items.is_empty() {
+            true => {
+                with_unlisted(&learned.resources, learned, "resources/read", |uri| json!({"uri": uri, "name": uri}))
+            }
+            // They may be what a template stands for.
+            false => learned.resources.items.clone(),
+        };
+        Lists {
+            tools: with_unlisted(&learned.tools, learned, "tools/call", tool),
+            resources,
+            prompts: with_unlisted(&learned.prompts, learned, "prompts/get", |name| json!({"name": name})),
+        }
+    }
+}
+
+/// What was listed; where nobody ever asked for the list, what was asked for.
+fn with_unlisted(listed: &Listed, learned: &Learned, method: &str, item: impl Fn(&str) -> Value) -> Vec<Value> {
+    let method = method.into();
+    let asked = learned.requests_of(&method).filter_map(Request::subject).filter(|_| !listed.was_asked);
+    let mut seen = HashSet::new();
+    let unlisted = asked.filter(|name| listed.find(name).is_none() && seen.insert(*name));
+    listed.items.iter().cloned().chain(unlisted.map(item)).collect()
 }
 
 /// What the declared capabilities promise that no program made of a recording does, in words.

@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::generated::{Generated, TemplateError};
 use super::learned::Learned;
-use super::python::{module_name, subscribes, with_unlisted};
-use super::recorded::{Recorded, held, notes, plain_words, rendered};
+use super::python::{module_name, subscribes};
+use super::recorded::{Lists, Recorded, held, notes, plain_words, rendered};
 
 const BEFORE: &str = include_str!("templates/before.rs.jinja");
 const CARGO: &str = include_str!("templates/Cargo.toml.jinja");
@@ -21,19 +21,8 @@ const RECORDED: &str = include_str!("templates/recorded.rs.jinja");
 /// Writes the project that answers like the recording; `source` is what to call the recording.
 pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, TemplateError> {
     let recorded = Recorded::of(learned);
-    let tools = with_unlisted(
-        &learned.tools,
-        learned,
-        "tools/call",
-        |name| json!({"name": name, "inputSchema": {"type": "object"}}),
-    );
-    let prompts = with_unlisted(&learned.prompts, learned, "prompts/get", |name| json!({"name": name}));
+    let Lists { tools, resources, prompts } = Lists::of(learned);
     let templates = &learned.resource_templates.items;
-    let resources = match templates.is_empty() {
-        true => with_unlisted(&learned.resources, learned, "resources/read", |uri| json!({"uri": uri, "name": uri})),
-        // They may be what a template stands for.
-        false => learned.resources.items.clone(),
-    };
     let mut capabilities = learned.capabilities.of(Era::Legacy).cloned().unwrap_or_default();
     let stateless = learned.capabilities.of(Era::Modern).filter(|_| !learned.capabilities.differing().is_empty());
     let asked_for_resources = ["resources/read", "resources/subscribe", "resources/unsubscribe"];

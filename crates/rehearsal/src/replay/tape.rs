@@ -101,7 +101,7 @@ impl Tape {
             things,
             revision: exchange.revision(),
             overlaps: exchange.flags.overlaps(),
-            after: overtaker(exchange.after())?,
+            after: overtaker(exchange.after)?,
             hears: exchange.flags.hears(),
         });
         if exchange.span.length <= KEPT_LENGTH {

@@ -63,8 +63,7 @@ impl Opening {
         };
         let said_in = revision.map(|revision| (revision, capabilities.clone()));
         declare_tasks(&mut capabilities);
-        let params = call.request.message.as_request().and_then(|request| request.params.as_ref()?.value().ok());
-        let wanted = params.and_then(|params| Some(params.get("protocolVersion")?.as_str()?.to_owned()));
+        let wanted = call.request.message.params().and_then(|params| params.field("protocolVersion")?.text());
         let info = info.unwrap_or_else(unnamed).into();
         Some(Opening { info, capabilities, more: said, discovered, said_in, wanted })
     }
@@ -100,10 +99,9 @@ impl Opening {
 
     /// `initialize`: settles the version, and remembers what the client can do.
     pub fn initialize(&self, asked: &Asked, memory: &mut Memory) -> Result<Reply, ErrorReply> {
-        let spoken = match self.settled(asked) {
-            Some(settled) => shake_hands(asked, memory, &[settled])?,
-            None => shake_hands(asked, memory, &Revision::ALL)?,
-        };
+        let settled = self.settled(asked);
+        let revisions = settled.as_ref().map_or(&Revision::ALL[..], std::slice::from_ref);
+        let spoken = shake_hands(asked, memory, revisions)?;
         let mut result = json!({
             "protocolVersion": spoken.as_str(),
             "capabilities": shape::capabilities(&self.capabilities, spoken),

@@ -204,7 +204,8 @@ pub(in crate::replay) struct Exchange {
     pub(super) thing_count: u32,
     /// The next round, or [`NONE`].
     pub(super) next: u32,
-    pub(super) after: After,
+    /// The request that came later and was heard of before it was answered.
+    pub(in crate::replay) after: After,
     pub(super) revision: u8,
     pub(in crate::replay) flags: Flags,
 }
@@ -213,11 +214,6 @@ impl Exchange {
     /// The next round.
     pub(in crate::replay) fn next_round(&self) -> Option<u32> {
         Some(self.next).filter(|next| *next != NONE)
-    }
-
-    /// The request that came later and was heard of before it was answered.
-    pub(in crate::replay) fn after(&self) -> After {
-        self.after
     }
 
     /// The version that it was recorded in.
