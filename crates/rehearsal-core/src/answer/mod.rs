@@ -33,6 +33,7 @@ mod provenance;
 mod question;
 mod recording;
 mod refusal;
+mod rise;
 mod round;
 mod rule;
 mod scene;
@@ -62,6 +63,7 @@ pub use recording::{
     Opening, Pace, Place, Recorded, RecordedPlay, RecordedTask, Silence, Thing, Unmatched, adapted,
     adapted_notification, ended_as, task_outcome, wanted_task,
 };
+pub use rise::Rise;
 pub use scene::TaskTerms;
 pub use seal::Seal;
 pub use state::State;

@@ -13,6 +13,7 @@ use super::act::{Act, Change, World};
 use super::asked::Facts;
 use super::provenance::{Answer, Provenance};
 use super::refusal;
+use super::rise::Rise;
 use super::scene::{self, Outcome, Scene, Step, TaskTerms};
 use super::state::State;
 use super::target::Target;
@@ -46,6 +47,10 @@ pub struct Play {
     pub(super) remarks: Vec<String>,
     /// What goes wrong with the answer, whatever its rule says.
     pub(super) fault: Option<FaultKind>,
+    /// How often the client would have been sent away since 2026-07-28.
+    round: usize,
+    /// How far all the rounds are, where they are one call.
+    rise: Rise,
 }
 
 /// Where in a scene a play is.
@@ -86,6 +91,8 @@ impl Play {
             in_task: false,
             remarks,
             fault: None,
+            round: 0,
+            rise: Rise::default(),
         }
     }
 
@@ -244,11 +251,17 @@ impl Play {
                 params.map(|params| Some(Act::Notify { method: method.as_str().into(), params }))
             }
             Step::Changed(changed) => self.changed(changed, state).map(|change| Some(Act::Tell(change))),
-            Step::Ask(questions) => self.ask(at, questions, state, world),
+            Step::Ask(questions) => {
+                self.round += 1;
+                self.ask(at, questions, state, world)
+            }
             Step::Again if self.asked.terms.era() == Era::Modern && !self.in_task => {
                 Ok(Some(self.input_required(&[], at + 1, world)))
             }
-            Step::Again => Ok(None),
+            Step::Again => {
+                self.round += 1;
+                Ok(None)
+            }
             Step::Set(fields) => fields
                 .iter()
                 .try_for_each(|(key, draft)| {
@@ -278,7 +291,7 @@ impl Play {
     }
 
     fn progress(
-        &self,
+        &mut self,
         progress: f64,
         total: Option<f64>,
         message: Option<&Draft>,
@@ -292,7 +305,10 @@ impl Play {
         if let Some(message) = message.filter(|_| self.asked.terms.revision >= Revision::V2025_03_26) {
             params["message"] = self.render(message, state)?;
         }
-        Ok(Some(Act::Notify { method: Method::PROGRESS, params }))
+        // Since 2026-07-28 each round is a request of its own.
+        let is_one_call = self.asked.terms.era() == Era::Legacy;
+        let said = if is_one_call { self.rise.lift(self.round, params) } else { Some(params) };
+        Ok(said.map(|params| Act::Notify { method: Method::PROGRESS, params }))
     }
 
     fn changed(&self, changed: &scene::Changed, state: &State) -> Result<Change, String> {

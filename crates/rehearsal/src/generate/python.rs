@@ -54,6 +54,7 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
         tells_changes => recorded.tells_changes(),
         completes => recorded.has("completions", &["completion/complete"]),
         speaks => recorded.speaks,
+        rises => recorded.rises,
         logs => learned.takes_levels || recorded.has("logging", &[]),
         responses => literal(&responses),
         notes => notes("#", &left_out),

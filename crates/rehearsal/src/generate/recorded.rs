@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use rehearsal_core::answer::Rise;
 use rehearsal_core::json::{DEFAULT_EXCERPT, excerpt, has_long, long, rounded};
 use rehearsal_core::message::{ErrorReply, Method};
+use rehearsal_core::protocol::Era;
 use rehearsal_core::protocol::meta::TASKS_EXTENSION;
 use serde_json::{Map, Value, json};
 
@@ -24,13 +26,15 @@ pub(super) struct Recorded {
     pub(super) capabilities: Option<Map<String, Value>>,
     /// Whether something comes before some answer.
     pub(super) speaks: bool,
+    /// Whether something is said otherwise where several rounds are one call.
+    pub(super) rises: bool,
     /// What is not in it, in words.
     pub(super) left_out: Vec<String>,
 }
 
 impl Recorded {
     pub(super) fn of(learned: &Learned) -> Recorded {
-        let (mut responses, mut speaks) = (Map::new(), false);
+        let (mut responses, mut speaks, mut rises) = (Map::new(), false, false);
         let mut left_out = learned.left_out.clone();
         for request in &learned.requests {
             for method in request.answers.iter().flat_map(|answer| &answer.before).flat_map(unaskable) {
@@ -45,6 +49,7 @@ impl Recorded {
                 object.insert("arguments".to_owned(), json!({}));
             }
             let mut answers: Vec<Value> = request.answers.iter().map(response).collect();
+            rises |= answers.iter().any(rises_in_one_call);
             speaks |= request.answers.iter().any(|answer| !answer.before.is_empty());
             // The last is given again, so what repeats it at the end need not be there.
             while answers.len() > 1 && answers[answers.len() - 1] == answers[answers.len() - 2] {
@@ -63,7 +68,7 @@ impl Recorded {
             learned.newest_legacy.map(|newest| format!("that {newest} is the newest version with a handshake"));
         left_out.extend(newest);
         let refuses = learned.refuses.iter().map(|(method, error)| (method.clone(), json_error(error))).collect();
-        Recorded { responses, refuses, capabilities: learned.capabilities.all(), speaks, left_out }
+        Recorded { responses, refuses, capabilities: learned.capabilities.all(), speaks, rises, left_out }
     }
 
     /// Whether the server declares something, or was asked for it and answered.
@@ -135,7 +140,7 @@ fn is_askable(method: &Method) -> bool {
 
 fn response(answer: &Answered) -> Value {
     let mut response = Map::new();
-    let before: Vec<Value> = answer.before.iter().filter_map(step).collect();
+    let before = steps(answer);
     if !before.is_empty() {
         response.insert("before".to_owned(), before.into());
     }
@@ -152,6 +157,37 @@ fn json_error(ErrorReply { code, message, data, .. }: &ErrorReply) -> Value {
         error["data"] = data;
     }
     error
+}
+
+/// What a step says where several rounds are one call.
+const IN_ONE_CALL: &str = "inOneCall";
+
+/// What comes before an answer. Progress that begins anew with a round, which is a call since 2026-07-28, also has what is said
+/// where all rounds are one call: null for nothing.
+fn steps(answer: &Answered) -> Vec<Value> {
+    let (mut rise, mut round) = (Rise::default(), 0);
+    let is_modern = answer.revision.is_none_or(|revision| revision.era() == Era::Modern);
+    let mut steps = Vec::new();
+    for before in &answer.before {
+        let Some(mut step) = step(before) else { continue };
+        match before {
+            Before::Told { method, params } if *method == Method::PROGRESS => {
+                let lifted = rise.lift(round, params.clone());
+                if lifted.as_ref() != Some(params) {
+                    step["notify"][IN_ONE_CALL] = lifted.unwrap_or_default();
+                }
+            }
+            Before::Asked(_) | Before::SentAway if is_modern => round += 1,
+            Before::Told { .. } | Before::Asked(_) | Before::SentAway => {}
+        }
+        steps.push(step);
+    }
+    steps
+}
+
+fn rises_in_one_call(response: &Value) -> bool {
+    let steps = response["before"].as_array();
+    steps.into_iter().flatten().any(|step| step["notify"].get(IN_ONE_CALL).is_some())
 }
 
 /// `{"notify": …}`, `{"ask": {name: …}}` or `"sendAway"`.

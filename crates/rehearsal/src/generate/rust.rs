@@ -66,6 +66,7 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
         subscribes => recorded.responses.contains_key("resources/subscribe") || subscribes(learned),
         logs => learned.takes_levels || recorded.has("logging", &[]),
         tells_changes => recorded.tells_changes(),
+        rises => recorded.rises,
         notes => notes("//!", &left_out),
     };
     let mut files = vec![("src/recorded.json".to_owned(), format!("{data:#}\n"))];

@@ -407,7 +407,7 @@ fn a_recording_becomes_a_python_file() {
                     if is_stateless:
                         return self._send_away({}, response, number + 1)
                 elif "notify" in step:
-                    await self._notify(context, is_stateless, **step["notify"])
+                    await self._notify(context, is_stateless, step["notify"])
                     if number + 1 == len(steps) or "notify" not in steps[number + 1]:
                         # Some clients hear the answer first where both come at once.
                         await asyncio.sleep(0.05)
@@ -438,8 +438,9 @@ fn a_recording_becomes_a_python_file() {
             return typed(types.InputRequiredResult, result)
 
         async def _notify(
-            self, context: Any, is_stateless: bool, method: str, params: dict[str, Any]
+            self, context: Any, is_stateless: bool, told: dict[str, Any]
         ) -> None:
+            method, params = told["method"], told["params"]
             if method == "notifications/progress":
                 await context.session.report_progress(
                     params["progress"], params.get("total"), params.get("message")

@@ -10,7 +10,6 @@ mod adapt;
 mod opening;
 mod play;
 mod recorded;
-mod rise;
 mod score;
 mod task;
 #[cfg(test)]

@@ -6,9 +6,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::recorded::{Place, Recorded, Thing};
-use super::rise::Rise;
 use super::unmatched::Silence;
-use crate::answer::{Change, EndOfListening, Overtaker, Question, Turn};
+use crate::answer::{Change, EndOfListening, Overtaker, Question, Rise, Turn};
 use crate::exchange::Side;
 use crate::message::{Message, Method};
 use crate::protocol::Era;

@@ -9,9 +9,9 @@ use std::cmp::Ordering;
 
 use serde_json::{Number, Value};
 
-/// The progress of several recorded requests, said to a client that makes one: for one token it has to rise.
+/// The progress of several requests, said to a client that makes one: for one token it has to rise.
 #[derive(Debug, Default)]
-pub(super) struct Rise {
+pub struct Rise {
     /// The request that is told of: which round, and its token.
     request: Option<(usize, Option<Value>)>,
     /// Whether it is the first that tells how far it is.
@@ -24,8 +24,8 @@ pub(super) struct Rise {
 
 impl Rise {
     /// What is said of how far a round is: what those before it reached is added, where it begins anew. `None` where that does not
-    /// rise. The first is said as it was recorded, whatever its server made of it.
-    pub(super) fn lift(&mut self, round: usize, mut params: Value) -> Option<Value> {
+    /// rise. The first is said as it is, whatever its server made of it.
+    pub fn lift(&mut self, round: usize, mut params: Value) -> Option<Value> {
         let Some(Value::Number(said)) = params.get("progress").cloned() else { return Some(params) };
         let request = Some((round, params.get("progressToken").cloned()));
         if self.request != request {
