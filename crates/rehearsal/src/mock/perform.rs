@@ -25,7 +25,7 @@ pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
         // What the server did not wait for when it was recorded.
         Some(_) => posed.into_values().for_each(|asked| session.forget(&asked.id)),
     }
-    let answer = match end {
+    let mut answer = match end {
         None => None,
         Some(End::Answered(answer)) => Some(answer),
         Some(End::Detached(terms)) => match play {
@@ -47,7 +47,7 @@ pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
     {
         playing.is_to_go_on();
     }
-    if let (Performance::Recording(play), Some(answer)) = (&play, &answer) {
+    if let (Performance::Recording(play), Some(answer)) = (&play, &mut answer) {
         server.source().answered(play, answer);
     }
     call.settle(answer).await;

@@ -32,7 +32,7 @@ pub(crate) trait Answers: Debug + Send + Sync {
     fn begin(&self, asked: Asked, memory: &mut Memory, world: &World<'_>) -> Begun;
 
     /// What was [played](Begun::Plays) from a recording is answered like this now.
-    fn answered(&self, play: &RecordedPlay, answer: &Answer);
+    fn answered(&self, play: &RecordedPlay, answer: &mut Answer);
 
     /// A conversation is over: what is remembered of it can be forgotten.
     fn ended(&self, conversation: u64);
@@ -163,7 +163,7 @@ impl Source {
     }
 
     /// What was played from a recording is answered like this now.
-    pub(super) fn answered(&self, play: &RecordedPlay, answer: &Answer) {
+    pub(super) fn answered(&self, play: &RecordedPlay, answer: &mut Answer) {
         match self {
             Source::Mock(_) => {}
             Source::Other(other) => other.answered(play, answer),

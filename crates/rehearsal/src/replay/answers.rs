@@ -76,8 +76,13 @@ impl Answers for Shared {
         })
     }
 
-    fn answered(&self, play: &RecordedPlay, answer: &Answer) {
+    fn answered(&self, play: &RecordedPlay, answer: &mut Answer) {
         let asked = play.asked();
+        if let Some(sent) = play.sent_away()
+            && self.away.put(self.client(asked), sent)
+        {
+            answer.reply = Reply::Result(sent.result.clone());
+        }
         if answer.provenance == Provenance::Nobody {
             let mut ledger = self.ledger();
             if play.is_unanswered() {
@@ -210,7 +215,9 @@ impl Shared {
         }
         let view = self.options.likeness.view(&asked.method, Some(&asked.params));
         let key = RequestKey::of(&view);
-        match RecordedPlay::resumed(&asked, key, world) {
+        let back = RecordedPlay::resumed(&asked, key, world)
+            .map(|back| back.or_else(|| self.away.take(self.client(&asked), key, &asked)));
+        match back {
             Ok(None) => {}
             Ok(Some((number, step))) => {
                 // Whoever was elsewhere asks again, and hears what was recorded next.

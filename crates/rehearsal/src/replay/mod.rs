@@ -9,6 +9,7 @@
 //! Of the trace nothing is in memory but what is being played.
 
 mod answers;
+mod away;
 mod beside;
 mod converted;
 mod ends;

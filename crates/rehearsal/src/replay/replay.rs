@@ -13,6 +13,7 @@ use rehearsal_core::trace::subject;
 use rehearsal_wire::http::server::{Answers as HttpAnswers, Options as HttpOptions};
 use serde_json::Value;
 
+use super::away::Away;
 use super::forward::Upstream;
 use super::index::{Existing, Facts, IndexError, method_key};
 use super::ledger::{LISTED, Ledger, LedgerLine};
@@ -47,6 +48,8 @@ pub(super) struct Shared {
     pub(super) has_tasks: bool,
     pub(super) progress: Mutex<Progress>,
     pub(super) ledger: Mutex<Ledger>,
+    /// Who comes back without state.
+    pub(super) away: Away,
     /// Why nothing can be answered any more, once that is known.
     pub(super) unreadable: OnceLock<String>,
     pub(super) upstream: Option<Arc<Upstream>>,
@@ -153,6 +156,7 @@ impl Replay {
             has_tasks,
             progress: Mutex::default(),
             ledger: Mutex::default(),
+            away: Away::default(),
             unreadable: OnceLock::new(),
             upstream: upstream.map(Arc::new),
         })))

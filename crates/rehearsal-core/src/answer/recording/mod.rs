@@ -10,6 +10,7 @@ mod adapt;
 mod opening;
 mod play;
 mod recorded;
+mod rounds;
 mod score;
 mod task;
 #[cfg(test)]
@@ -20,5 +21,6 @@ pub use adapt::{adapted, adapted_notification};
 pub use opening::Opening;
 pub use play::{Pace, RecordedPlay};
 pub use recorded::{Place, Recorded, Thing};
+pub use rounds::SentAway;
 pub use task::{RecordedTask, ended_as, task_outcome, wanted_task};
 pub use unmatched::{Silence, Unmatched};

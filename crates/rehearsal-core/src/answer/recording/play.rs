@@ -5,10 +5,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::adapt::{adapted, adapted_notification};
 use super::recorded::{Recorded, Thing};
+use super::rounds::SentAway;
 use super::score::{Step, missed, score};
 use super::task::wanted_task;
 use super::unmatched::{Silence, Unmatched};
@@ -53,23 +54,24 @@ const GIVEN_UP: Duration = Duration::from_secs(120);
 /// One request on its way to an answer that was recorded.
 #[derive(Debug)]
 pub struct RecordedPlay {
-    rounds: Vec<Arc<Recorded>>,
-    asked: Asked,
-    key: RequestKey,
-    info: Arc<Value>,
-    pace: Pace,
-    steps: Vec<Step>,
-    after: std::vec::IntoIter<Step>,
+    pub(super) rounds: Vec<Arc<Recorded>>,
+    pub(super) asked: Asked,
+    pub(super) key: RequestKey,
+    pub(super) info: Arc<Value>,
+    pub(super) pace: Pace,
+    pub(super) steps: Vec<Step>,
+    pub(super) after: std::vec::IntoIter<Step>,
     /// What comes before all of them; it is told once, however often the client comes back.
-    missed: std::vec::IntoIter<Step>,
+    pub(super) missed: std::vec::IntoIter<Step>,
     /// The resources that the recorded client had subscribed to.
-    subscribed: BTreeSet<String>,
-    next: usize,
+    pub(super) subscribed: BTreeSet<String>,
+    pub(super) next: usize,
     /// Answers that came with the request or since.
-    offered: Map<String, Value>,
+    pub(super) offered: Map<String, Value>,
     /// Whether the last thing that was said is a notification.
-    told: bool,
-    remarks: Vec<String>,
+    pub(super) told: bool,
+    pub(super) remarks: Vec<String>,
+    pub(super) away: Option<SentAway>,
 }
 
 impl RecordedPlay {
@@ -98,6 +100,7 @@ impl RecordedPlay {
             offered,
             told: false,
             remarks: Vec::new(),
+            away: None,
         }
     }
 
@@ -120,22 +123,6 @@ impl RecordedPlay {
     pub fn having_subscribed(mut self, uris: BTreeSet<String>) -> RecordedPlay {
         self.subscribed = uris;
         self
-    }
-
-    /// The exchange and the step that a client comes back to, where it comes back.
-    pub fn resumed(asked: &Asked, key: RequestKey, world: &World<'_>) -> Result<Option<(u32, usize)>, ErrorReply> {
-        let given = match asked.params.get("requestState") {
-            Some(given) if asked.terms.era() == Era::Modern => given,
-            Some(_) | None => return Ok(None),
-        };
-        let invalid = |why: String| ErrorReply::new(code::INVALID_PARAMS, why);
-        let given = given.as_str().ok_or_else(|| invalid("requestState must be a string".to_owned()))?;
-        let state = world.seal.open(given, &key.to_string(), world.now_ms);
-        let state = state.map_err(|broken| invalid(broken.to_string()))?;
-        // It is signed, so it is what we wrote.
-        let number = |key: &str| state[key].as_u64().unwrap_or_default();
-        let exchange = u32::try_from(number("exchange")).unwrap_or(u32::MAX);
-        Ok(Some((exchange, usize::try_from(number("step")).unwrap_or(usize::MAX))))
     }
 
     /// The whole play at once, where it is nothing but an answer.
@@ -268,7 +255,7 @@ impl RecordedPlay {
         !self.after.as_slice().is_empty()
     }
 
-    fn place(&self) -> Arc<str> {
+    pub(super) fn place(&self) -> Arc<str> {
         self.rounds.first().map_or_else(|| "an empty recording".into(), |round| Arc::clone(&round.place))
     }
 
@@ -301,7 +288,7 @@ impl RecordedPlay {
     }
 
     /// The version that it was recorded in, where that is known.
-    fn from(&self) -> Option<Revision> {
+    pub(super) fn from(&self) -> Option<Revision> {
         self.rounds.first().and_then(|round| round.revision)
     }
 
@@ -352,78 +339,7 @@ impl RecordedPlay {
         (!questions.is_empty()).then_some(Act::Pose(questions))
     }
 
-    fn askable(&mut self, questions: Vec<Question>) -> Vec<Question> {
-        let mut askable = Vec::new();
-        let (is_modern, from) = (self.asked.terms.era() == Era::Modern, self.from());
-        let asks = [Method::TOOLS_CALL, Method::PROMPTS_GET, Method::RESOURCES_READ].contains(&self.asked.method);
-        for question in questions.into_iter().filter(|question| !(is_modern && question.method == Method::PING)) {
-            let can_be_asked = match is_modern && !asks {
-                true => Err(format!("{} asks nothing since {}", self.asked.method, Revision::V2026_07_28)),
-                false => question.adapted(&self.asked.terms, from),
-            };
-            match can_be_asked {
-                Ok(question) => askable.push(question),
-                Err(why) => {
-                    let place = self.place();
-                    self.remarks.push(format!("{place}: {why}; it goes on as recorded"));
-                }
-            }
-        }
-        askable
-    }
-
-    /// Asks what was asked; since 2026-07-28 by sending the client away until it knows.
-    fn ask(&mut self, at: usize, round: Option<usize>, questions: Vec<Question>, world: &World<'_>) -> Option<Act> {
-        let had_any = !questions.is_empty();
-        let questions = self.askable(questions);
-        if self.asked.terms.era() == Era::Legacy {
-            return (!questions.is_empty()).then_some(Act::Pose(questions));
-        }
-        // Who is sent away has to answer, so nobody is for what nobody waited for.
-        let is_heard =
-            |name: &str| self.steps.iter().skip(at).any(|it| matches!(it, Step::Hear(heard) if heard == name));
-        let questions: Vec<_> = questions.into_iter().filter(|it| is_heard(&it.name)).collect();
-        if had_any && questions.is_empty() {
-            return None;
-        }
-        // State alone asks for nothing: whoever comes back has done all that was wanted.
-        let is_back = self.asked.params.get("requestState").is_some() && self.resumed_at(world) == Some(at);
-        let missing: Vec<_> = questions.into_iter().filter(|it| !self.offered.contains_key(&it.name)).collect();
-        if missing.is_empty() && (had_any || is_back) {
-            return None;
-        }
-        Some(Act::Reply(self.round(at, round, &missing, world)))
-    }
-
-    /// Sends the client elsewhere: since 2026-07-28 by a question, after which it comes back to the next recording.
-    fn visit(&mut self, at: usize, round: usize, questions: Vec<Question>, world: &World<'_>) -> Answer {
-        let questions = match self.asked.terms.era() {
-            Era::Modern => self.askable(questions),
-            Era::Legacy => Vec::new(),
-        };
-        if questions.is_empty() {
-            return self.reply(round);
-        }
-        let missing: Vec<_> = questions.into_iter().filter(|it| !self.offered.contains_key(&it.name)).collect();
-        if missing.is_empty() { self.ended() } else { self.round(at, None, &missing, world) }
-    }
-
-    fn resumed_at(&self, world: &World<'_>) -> Option<usize> {
-        RecordedPlay::resumed(&self.asked, self.key, world).ok().flatten().map(|(_, step)| step)
-    }
-
-    /// Sends the client away; as it was once sent away, where that was in its version.
-    fn round(&self, step: usize, round: Option<usize>, questions: &[Question], world: &World<'_>) -> Answer {
-        let exchange = self.rounds.first().map_or(u32::MAX, |round| round.number);
-        let state = json!({"exchange": exchange, "step": step});
-        let state = world.seal.close(&state, &self.key.to_string(), world.now_ms);
-        let (recorded, revision) = (round.and_then(|round| self.rounds.get(round)), self.asked.terms.revision);
-        let again = recorded.and_then(|recorded| recorded.sends_away(revision, questions, &state));
-        let anew = || Question::input_required(questions, state, &self.asked, &self.info);
-        self.answer(Reply::Result(again.unwrap_or_else(anew)))
-    }
-
-    fn reply(&self, round: usize) -> Answer {
+    pub(super) fn reply(&self, round: usize) -> Answer {
         let Some(recorded) = self.rounds.get(round) else { return self.error("the recording ends here") };
         match recorded.reply() {
             Some(reply) => {
@@ -435,7 +351,7 @@ impl RecordedPlay {
     }
 
     /// Nobody knows what the server would have said.
-    fn ended(&self) -> Answer {
+    pub(super) fn ended(&self) -> Answer {
         self.refused(&|place| Unmatched::Ended { place })
     }
 
@@ -454,7 +370,7 @@ impl RecordedPlay {
         self.answer(Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, format!("{}: {why}", self.place()))))
     }
 
-    fn answer(&self, reply: Reply) -> Answer {
+    pub(super) fn answer(&self, reply: Reply) -> Answer {
         let provenance = Provenance::Recording { place: self.place() };
         Answer { remarks: self.remarks.clone(), provenance, ..Answer::protocol(reply) }
     }
