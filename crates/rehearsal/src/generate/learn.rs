@@ -18,7 +18,7 @@ use super::fate::{Account, Fate, beside, ended};
 use super::learned::{Answered, Before, Learned, Question, Request, Said};
 use super::listed::Listed;
 use super::refusals::{self, Refusals};
-use super::result::{asked, asks, is_kept, is_task, without_envelope};
+use super::result::{asked, asks, is_task, unlike, without_envelope};
 
 /// How many bytes of answers are taken in. What is generated is for people to edit.
 const LIMIT: usize = 64 << 20;
@@ -43,8 +43,8 @@ pub struct Learner {
     /// The version that this session agreed on.
     agreed: Option<Revision>,
     refusals: Refusals,
-    /// Results that may be kept, which nothing that is generated says of them, in words.
-    uncached: BTreeSet<String>,
+    /// What results said or did not say of themselves, unlike those of anything that is generated, in words.
+    unlike: BTreeSet<String>,
     bytes: usize,
     /// Of every recorded thing.
     account: Account,
@@ -138,8 +138,9 @@ impl Learner {
             self.refusals.serve(method);
             self.learned.names_itself |= *method != Method::DISCOVER && named(&value).is_some();
         }
-        if *method != Method::RESOURCES_READ && value.as_object().is_some_and(is_kept) {
-            self.uncached.insert(format!("`ttlMs` and `cacheScope` of {method}"));
+        if let Some(result) = value.as_object() {
+            let params = call.request.message.params().and_then(|params| params.exact().ok());
+            self.unlike.extend(unlike(result, method, self.revision(params.as_ref())));
         }
         match (method.as_str(), reply) {
             (
@@ -329,7 +330,7 @@ impl Learner {
         self.close();
         let lists: Vec<_> = self.learned.lists().iter().flat_map(|listed| listed.left_out()).collect();
         lists.into_iter().for_each(|words| self.more.enter(Fate::LeftOut(words), 1));
-        std::mem::take(&mut self.uncached).into_iter().for_each(|words| self.more.enter(Fate::LeftOut(words), 1));
+        std::mem::take(&mut self.unlike).into_iter().for_each(|words| self.more.enter(Fate::LeftOut(words), 1));
         self.learned.left_out = self.account.words();
         self.learned.left_out.extend(self.more.words());
         self.learned

@@ -1,7 +1,7 @@
 //! What kind of result was recorded.
 
 use rehearsal_core::message::Method;
-use rehearsal_core::protocol::meta;
+use rehearsal_core::protocol::{Revision, meta};
 use serde_json::{Map, Value};
 
 use super::learned::Question;
@@ -22,8 +22,21 @@ pub(super) fn without_envelope(mut result: Map<String, Value>, method: &Method) 
     result
 }
 
+/// What a result says of itself or does not, unlike those of anything that is generated, in words.
+pub(super) fn unlike(result: &Map<String, Value>, method: &Method, revision: Option<Revision>) -> Vec<String> {
+    let is_read = *method == Method::RESOURCES_READ;
+    let is_cached = (is_read || method.as_str().ends_with("/list")) && !asks(result) && !is_task(result);
+    let own = if is_cached { &["resultType", "ttlMs", "cacheScope"][..] } else { &["resultType"] };
+    let own = own.iter().filter(|key| revision == Some(Revision::V2026_07_28) && !result.contains_key(**key));
+    let mut words: Vec<_> = own.map(|key| format!("that {method} does not say `{key}`")).collect();
+    if !is_read && is_kept(result) {
+        words.push(format!("`ttlMs` and `cacheScope` of {method}"));
+    }
+    words
+}
+
 /// Whether a result may be kept for a while, or for others: since 2026-07-28 every list and everything that is read says so.
-pub(super) fn is_kept(result: &Map<String, Value>) -> bool {
+fn is_kept(result: &Map<String, Value>) -> bool {
     result.get("ttlMs").is_some_and(|ttl| *ttl != 0) || result.get("cacheScope").is_some_and(|scope| scope != "private")
 }
 

@@ -867,6 +867,21 @@ fn rounds_that_were_in_hand_together_are_answered_in_the_order_of_asking() {
 }
 
 #[test]
+fn what_a_result_does_not_say_of_itself_is_told() {
+    let tools =
+        json!({"resultType": "complete", "ttlMs": 0, "tools": [{"name": "t", "inputSchema": {"type": "object"}}]});
+    let calls = [("tools/list", json!({}), tools), ("tools/call", json!({"name": "t"}), json!({"content": []}))];
+    let stage = Stage::new().file("old.journal", &stateless(&calls));
+    rehearse!(stage, "rehearse generate old.journal --as mock -o new.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    left out: that tools/call does not say `resultType`
+    left out: that tools/list does not say `cacheScope`
+    wrote new.mock.yaml
+    ");
+}
+
+#[test]
 fn how_long_something_may_be_kept_is_said_of_what_is_read_and_told_of_lists() {
     let kept = |mut result: Value| {
         (result["resultType"], result["ttlMs"], result["cacheScope"]) =
