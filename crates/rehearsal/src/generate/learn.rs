@@ -131,6 +131,8 @@ impl Learner {
             Reply::Error(error) => {
                 let data = error.data.as_ref().map(RawJson::exact).transpose();
                 data.map_err(|_| left_out("whose error has too many levels"))?;
+                let unsayable = error.others().map(|(key, _)| format!("`{key}` of an error of {method}"));
+                self.unlike.extend(unsayable);
                 Value::Null
             }
         };
