@@ -116,6 +116,13 @@ impl Mock {
             let provenance = Provenance::Script { target: asked.method.as_str().into(), rule: "refuses".into() };
             return Ok(Begun::Answered(Answer { provenance, ..Answer::protocol(reply) }));
         }
+        let asked = match self.requests_by_method.get(asked.method.as_str()) {
+            None => asked,
+            Some(at) => match self.request(*at, asked, memory, state, world) {
+                Ok(begun) => return Ok(begun),
+                Err(asked) => *asked,
+            },
+        };
         let result = match (asked.terms.era(), asked.method.as_str()) {
             (_, "tools/call") => return self.call_tool(asked, state, world),
             (_, "prompts/get") => return self.get_prompt(asked, state, world),
@@ -291,7 +298,7 @@ impl Mock {
             Some(_) | None => None,
         };
         let cast = Cast { mock: Arc::clone(self), asked: Arc::new(asked), target, arguments, remarks };
-        let mut play = match given {
+        let play = match given {
             Some(given) => Play::resume(cast, &given, world)?,
             None => {
                 let call = state.call(target.number(self));
@@ -308,20 +315,7 @@ impl Mock {
                 Play::new(cast, position, call)
             }
         };
-        Ok(match play.next(state, world) {
-            Act::Reply(answer) => Begun::Answered(answer),
-            act @ (Act::Wait(_)
-            | Act::Notify { .. }
-            | Act::Tell(_)
-            | Act::EndListening(_)
-            | Act::Ask(_)
-            | Act::Pose(_)
-            | Act::Hear(_)
-            | Act::Withdraw(_)
-            | Act::CloseStream { .. }
-            | Act::Detach(_)
-            | Act::Turn(_)) => Begun::Plays(Performance::Script(Box::new(play)), act),
-        })
+        Ok(entered(play, state, world))
     }
 
     /// No rule fits.
@@ -370,6 +364,24 @@ impl Mock {
             }
             _ => AboutTask::Cancel(id),
         })
+    }
+}
+
+/// A play that begins, and is over where it is nothing but an answer.
+pub(super) fn entered(mut play: Play, state: &mut State, world: &World<'_>) -> Begun {
+    match play.next(state, world) {
+        Act::Reply(answer) => Begun::Answered(answer),
+        act @ (Act::Wait(_)
+        | Act::Notify { .. }
+        | Act::Tell(_)
+        | Act::EndListening(_)
+        | Act::Ask(_)
+        | Act::Pose(_)
+        | Act::Hear(_)
+        | Act::Withdraw(_)
+        | Act::CloseStream { .. }
+        | Act::Detach(_)
+        | Act::Turn(_)) => Begun::Plays(Performance::Script(Box::new(play)), act),
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) fn filled(mock: &Mock, target: Target, asked: &Asked) -> Option<RawJs
         Target::Resource(_) | Target::ResourceTemplate(_) => {
             json!({"contents": [{"uri": asked.params.get("uri")?, "text": made_up}]})
         }
+        Target::Request(_) => return None,
     };
     result["_meta"] = json!({PROVENANCE: "schema"});
     let (method, revision) = (asked.method.as_str(), asked.terms.revision);

@@ -111,7 +111,7 @@ impl Play {
                 shape::envelope(&mut result, ResultType::Complete, method, revision, &self.mock.info);
                 Reply::Result(RawJson::from_value(&result))
             }
-            Target::Prompt(_) | Target::Resource(_) | Target::ResourceTemplate(_) => {
+            Target::Prompt(_) | Target::Resource(_) | Target::ResourceTemplate(_) | Target::Request(_) => {
                 Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, why))
             }
         };

@@ -13,11 +13,12 @@ use super::harness::Harness;
 use super::introduce::{Introduced, introduced};
 use super::listing::Listing;
 use super::offer::{Numbers, Prompt, Resource, ResourceTemplate, Tool, unique};
+use super::request::Request;
 use super::rule::Rules;
 use super::scene::{Scene, Step};
 use super::template::Templates;
 use crate::matcher::Schema;
-use crate::message::ErrorReply;
+use crate::message::{ErrorReply, Method};
 use crate::protocol::{Revision, meta};
 use crate::script::mock::{FaultKind, Implementation, MockFile, Otherwise};
 use crate::script::{InOrder, Located, Problem, ScriptError};
@@ -54,6 +55,8 @@ pub struct Mock {
     pub(super) resource_templates: Vec<ResourceTemplate>,
     pub(super) prompts: Vec<Prompt>,
     pub(super) prompts_by_name: HashMap<String, usize>,
+    pub(super) requests: Vec<Request>,
+    pub(super) requests_by_method: HashMap<String, usize>,
     pub(super) listing: Listing,
     pub(super) targets: usize,
     pub(super) rules: usize,
@@ -80,7 +83,7 @@ impl Mock {
         let mut numbers = Numbers::default();
         let (mut tools, mut resources, mut resource_templates, mut prompts) = (vec![], vec![], vec![], vec![]);
         let mut known: [HashMap<String, String>; 4] = Default::default();
-        let mut faults = Vec::new();
+        let (mut requests, mut faults) = (Vec::new(), Vec::new());
         for Source { file, mock } in sources {
             let mut problems = Vec::new();
             let [tool_names, uris, patterns, prompt_names] = &mut known;
@@ -112,6 +115,7 @@ impl Mock {
             resource_templates
                 .extend(patterns.filter_map(|it| ResourceTemplate::compile(it, validate, &mut numbers, &mut shop)));
             prompts.extend(mock.prompts.iter().map(|it| Prompt::compile(it, validate, &mut numbers, &mut shop)));
+            requests.extend(mock.requests.iter().map(|it| Request::compile(it, &mut numbers, &mut shop)));
             faults.push(numbers.faults(&mock.faults, &mut shop));
             if !problems.is_empty() {
                 problems.sort_by_key(|problem| problem.at);
@@ -146,7 +150,9 @@ impl Mock {
             tools,
             resources,
             resource_templates,
+            requests_by_method: positions(requests.iter().map(|request| &request.method)),
             prompts,
+            requests,
             listing,
             targets: numbers.targets,
             rules: numbers.rules,
@@ -266,7 +272,8 @@ impl Mock {
         let tools = self.tools.iter().map(|it| &it.rules);
         let resources = self.resources.iter().map(|it| &it.rules);
         let templates = self.resource_templates.iter().map(|it| &it.rules);
-        tools.chain(resources).chain(templates).chain(self.prompts.iter().map(|it| &it.rules))
+        let offered = tools.chain(resources).chain(templates).chain(self.prompts.iter().map(|it| &it.rules));
+        offered.chain(self.requests.iter().map(|it| &it.rules))
     }
 
     /// Whether state that names a rule by its number still means the same rule.
@@ -356,7 +363,8 @@ fn capabilities(mock: &Mock, sources: &[Source<'_>]) -> Map<String, Value> {
         declare("logging", json!({}));
     }
     let prompts = mock.prompts.iter().any(|it| it.arguments.iter().any(|argument| !argument.complete.is_empty()));
-    if prompts || mock.resource_templates.iter().any(|it| !it.complete.is_empty()) {
+    let answered = mock.requests.iter().any(|it| Method::COMPLETE == it.method.as_str());
+    if prompts || answered || mock.resource_templates.iter().any(|it| !it.complete.is_empty()) {
         declare("completions", json!({}));
     }
     if mock.has_tasks {

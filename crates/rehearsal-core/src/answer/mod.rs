@@ -33,6 +33,7 @@ mod provenance;
 mod question;
 mod recording;
 mod refusal;
+mod request;
 mod rise;
 mod round;
 mod rule;

@@ -128,7 +128,7 @@ impl Numbers {
         Faults::compile(written, &mut self.faults, shop.problems)
     }
 
-    fn target(&mut self) -> usize {
+    pub(super) fn target(&mut self) -> usize {
         self.targets += 1;
         self.targets - 1
     }
@@ -139,7 +139,7 @@ impl Numbers {
     }
 }
 
-fn rules(
+pub(super) fn rules(
     written: &[AnswerRule],
     owner: &Owner<'_>,
     fixed: Option<Draft>,

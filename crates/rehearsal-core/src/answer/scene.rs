@@ -110,6 +110,7 @@ pub(super) enum Kind {
     Tool,
     Prompt,
     Resource,
+    Request,
 }
 
 /// What is known about whatever a rule belongs to.
@@ -262,6 +263,7 @@ fn compile_outcome(rule: &AnswerRule, owner: &Owner<'_>, shop: &mut Workshop<'_>
                 fields.draft("contents", Draft::list(vec![contents]));
             }
         }
+        Kind::Request => {}
     }
     if let Some(meta) = &rule.meta {
         let at = rule.name.as_ref().map_or(Span::START, |name| name.at);
@@ -278,6 +280,7 @@ fn compile_outcome(rule: &AnswerRule, owner: &Owner<'_>, shop: &mut Workshop<'_>
         Kind::Tool => json!({"content": []}),
         Kind::Prompt => json!({"messages": []}),
         Kind::Resource => json!({"contents": []}),
+        Kind::Request => json!({}),
     };
     Some(Outcome::result(owner.otherwise.clone().unwrap_or(Draft::Fixed(empty)), Wording::OfItsVersion))
 }

@@ -44,6 +44,7 @@ pub(super) fn answered(kind: Kind, wording: Wording, result: &mut Value, revisio
         (Wording::OfItsVersion, Kind::Tool) => called(result, revision),
         (Wording::OfItsVersion, Kind::Prompt) => phrased(result, revision),
         (Wording::OfItsVersion, Kind::Resource) => read(result, revision),
+        (Wording::OfItsVersion, Kind::Request) => {}
     }
 }
 

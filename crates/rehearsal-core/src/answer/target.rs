@@ -16,6 +16,7 @@ pub(super) enum Target {
     Resource(usize),
     ResourceTemplate(usize),
     Prompt(usize),
+    Request(usize),
 }
 
 impl Target {
@@ -25,6 +26,7 @@ impl Target {
             Target::Resource(at) => &mock.resources[at].rules,
             Target::ResourceTemplate(at) => &mock.resource_templates[at].rules,
             Target::Prompt(at) => &mock.prompts[at].rules,
+            Target::Request(at) => &mock.requests[at].rules,
         }
     }
 
@@ -35,6 +37,7 @@ impl Target {
             Target::Resource(at) => mock.resources[at].number,
             Target::ResourceTemplate(at) => mock.resource_templates[at].number,
             Target::Prompt(at) => mock.prompts[at].number,
+            Target::Request(at) => mock.requests[at].number,
         }
     }
 
@@ -45,6 +48,7 @@ impl Target {
             Target::Resource(at) => mock.resources[at].validate,
             Target::ResourceTemplate(at) => mock.resource_templates[at].validate,
             Target::Prompt(at) => mock.prompts[at].validate,
+            Target::Request(_) => Validate::Off,
         }
     }
 
@@ -54,6 +58,7 @@ impl Target {
             Target::Tool(_) => Kind::Tool,
             Target::Resource(_) | Target::ResourceTemplate(_) => Kind::Resource,
             Target::Prompt(_) => Kind::Prompt,
+            Target::Request(_) => Kind::Request,
         }
     }
 
@@ -64,6 +69,7 @@ impl Target {
             Target::Resource(at) => &mock.resources[at].label,
             Target::ResourceTemplate(at) => &mock.resource_templates[at].label,
             Target::Prompt(at) => &mock.prompts[at].label,
+            Target::Request(at) => &mock.requests[at].label,
         })
     }
 

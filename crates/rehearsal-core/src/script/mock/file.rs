@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{FaultRule, Icon, Introduced, Prompt, Refusal, Resource, ResourceTemplate, Tool};
+use super::{FaultRule, Icon, Introduced, Prompt, Refusal, Request, Resource, ResourceTemplate, Tool};
 use crate::script::{InOrder, Located};
 
 /// A mock file: what the server is called, what it offers and how it answers.
@@ -47,6 +47,9 @@ pub struct MockFile {
     /// What can be asked to be phrased.
     #[serde(default)]
     pub prompts: Vec<InOrder<Prompt>>,
+    /// How requests of other methods are answered.
+    #[serde(default)]
+    pub requests: Vec<Request>,
     /// What goes wrong, whatever is asked.
     #[serde(default)]
     pub faults: Vec<FaultRule>,

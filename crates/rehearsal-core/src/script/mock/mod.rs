@@ -27,6 +27,7 @@ mod names;
 mod otherwise;
 mod parse;
 mod refusal;
+mod request;
 mod step;
 pub mod write;
 
@@ -40,4 +41,5 @@ pub use listed::{Argument, Contents, Prompt, Resource, ResourceTemplate, TaskSup
 pub use otherwise::Otherwise;
 pub use parse::parse;
 pub use refusal::Refusal;
+pub use request::Request;
 pub use step::{Again, Ask, Changed, Elicitation, ElicitationMode, LogLevel, Progress, Sampling, Step, TaskAnswer};

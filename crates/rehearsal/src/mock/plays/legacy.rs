@@ -138,3 +138,35 @@ async fn a_task_asks_whoever_waits_for_its_result() {
     )
     .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_method_of_its_own_is_answered_by_rules_and_what_fits_none_by_the_server() {
+    const REQUESTS: &str = r#"
+prompts: [{ name: p, arguments: [{ name: city, complete: [Oslo] }], messages: [] }]
+requests:
+  - method: own/sum
+    answers:
+      - { when: { a: 1 }, result: { sum: "{{ arguments.a + 1 }}" } }
+      - { when: { a: 2 }, times: 1, error: { code: -1, message: "no {{ call }}" } }
+  - method: completion/complete
+    answers:
+      - { when: { argument: { value: O } }, result: { completion: { values: [Oslo], hasMore: true } } }
+"#;
+    play_after_handshake(
+        "2025-11-25",
+        REQUESTS,
+        r#"
+        > {"jsonrpc":"2.0","id":1,"method":"own/sum","params":{"a":1,"_meta":{"x":1}}}
+        < {"jsonrpc":"2.0","id":1,"result":{"sum":2}}
+        > {"jsonrpc":"2.0","id":2,"method":"own/sum","params":{"a":2}}
+        < {"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"no 2"}}
+        > {"jsonrpc":"2.0","id":3,"method":"own/sum","params":{"a":2}}
+        < {"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"there is no method own/sum in 2025-11-25"}}
+        > {"jsonrpc":"2.0","id":4,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"city","value":"O"}}}
+        < {"jsonrpc":"2.0","id":4,"result":{"completion":{"values":["Oslo"],"hasMore":true}}}
+        > {"jsonrpc":"2.0","id":5,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"city","value":"Os"}}}
+        < {"jsonrpc":"2.0","id":5,"result":{"completion":{"values":["Oslo"],"total":1,"hasMore":false}}}
+    "#,
+    )
+    .await;
+}

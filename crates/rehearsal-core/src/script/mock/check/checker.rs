@@ -9,7 +9,7 @@ use crate::matcher::MatcherError;
 use crate::protocol::Revision;
 use crate::script::mock::names::{has_scheme, is_tool_name, variables};
 use crate::script::mock::{
-    AnswerRule, Ask, ElicitationMode, FaultKind, FaultRule, MockFile, Otherwise, Prompt, Resource, Step, Tool,
+    AnswerRule, Ask, ElicitationMode, FaultKind, FaultRule, MockFile, Otherwise, Prompt, Request, Resource, Step, Tool,
 };
 use crate::script::{Located, Meaning, Meant, Problem, Span, When};
 use crate::shape::misspelt;
@@ -103,6 +103,14 @@ impl Checker {
             self.one_source(template.uri_template.at, &sources, "`text`, `blob` or `answers`");
             self.base64(template.blob.as_ref());
             self.answers(&template.answers, Kind::Resource);
+        }
+        self.unique("method", mock.requests.iter().map(|request| &request.method));
+        for request in &mock.requests {
+            if let Some(why) = Request::objection(&request.method) {
+                let message = format!("`{}` is not answered here", request.method.value);
+                self.advise(request.method.at, message, why);
+            }
+            self.answers(&request.answers, Kind::Request);
         }
         mock.faults.iter().for_each(|fault| self.fault(fault));
     }
@@ -416,6 +424,7 @@ pub(super) enum Kind {
     Tool,
     Prompt,
     Resource,
+    Request,
 }
 
 impl Kind {
@@ -424,6 +433,7 @@ impl Kind {
             Kind::Tool => "the answer of a tool",
             Kind::Prompt => "the answer of a prompt",
             Kind::Resource => "the answer of a resource",
+            Kind::Request => "the answer of another method",
         }
     }
 
@@ -432,6 +442,7 @@ impl Kind {
             Kind::Tool => &["text", "content", "structured_content", "result", "error"],
             Kind::Prompt => &["messages", "text", "result", "error"],
             Kind::Resource => &["contents", "text", "result", "error"],
+            Kind::Request => &["result", "error"],
         }
     }
 

@@ -42,6 +42,8 @@ pub struct Draft {
     pub resource_templates: Vec<Offer>,
     /// What can be asked to be phrased.
     pub prompts: Vec<Offer>,
+    /// How requests of other methods are answered, by method.
+    pub requests: Vec<(String, Vec<DraftAnswer>)>,
 }
 
 /// What a server says about itself in one version; `None` for what follows from the rest of the file.
@@ -119,6 +121,7 @@ pub(super) enum Kind {
     Resource,
     ResourceTemplate,
     Prompt,
+    Request,
 }
 
 impl Kind {
@@ -128,6 +131,7 @@ impl Kind {
             Kind::Tool | Kind::Prompt => "name",
             Kind::Resource => "uri",
             Kind::ResourceTemplate => "uriTemplate",
+            Kind::Request => "method",
         }
     }
 
@@ -137,6 +141,7 @@ impl Kind {
             Kind::Tool | Kind::Prompt => "name",
             Kind::Resource => "uri",
             Kind::ResourceTemplate => "uri_template",
+            Kind::Request => "method",
         }
     }
 }
@@ -219,6 +224,14 @@ impl Draft {
             let element = |offer: &Offer| Element { comment: offer.comment.clone(), node: offered(offer, kind) };
             keys.push(Key::new(name, Node::List(offers.iter().map(element).collect())));
         }
+        if !self.requests.is_empty() {
+            let request = |(method, answers): &(String, Vec<DraftAnswer>)| {
+                let answers = answers.iter().map(|it| answer(it, Kind::Request, &Value::Null)).collect();
+                let keys = vec![Key::new("method", method.as_str()), Key::new("answers", Node::List(answers))];
+                Element { comment: String::new(), node: Node::Keys(keys) }
+            };
+            keys.push(Key::new("requests", Node::List(self.requests.iter().map(request).collect())));
+        }
         if let Some(first) = keys.first_mut() {
             first.comment = [self.comment.as_str(), first.comment.as_str()].join("\n").trim_end().to_owned();
         }
@@ -254,7 +267,7 @@ fn offered(offer: &Offer, kind: Kind) -> Node {
         [only] if only.is_bare() && kind != Kind::Tool => {
             let words = says(&only.says, kind, &known);
             let own = match kind {
-                Kind::Tool => &[][..],
+                Kind::Tool | Kind::Request => &[][..],
                 Kind::Resource | Kind::ResourceTemplate => &["text", "blob"],
                 Kind::Prompt => &["messages"],
             };

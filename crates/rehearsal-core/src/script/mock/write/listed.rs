@@ -23,6 +23,7 @@ enum Takes {
 /// The keys of an element of a list: on the wire, in a file.
 fn keys(kind: Kind) -> &'static [(&'static str, &'static str, Takes)] {
     match kind {
+        Kind::Request => &[],
         Kind::Tool => &[
             ("name", "name", Takes::Text),
             ("title", "title", Takes::Text),
@@ -111,6 +112,8 @@ pub(super) fn in_words(element: &Value, kind: Kind) -> Option<Map<String, Value>
         Kind::Resource => said.contains_key("name") && has_scheme(said.get("uri")?.as_str()?),
         Kind::ResourceTemplate => said.contains_key("name"),
         Kind::Prompt => true,
+        // Nobody lists them.
+        Kind::Request => false,
     };
     (fits && said.contains_key(kind.name_in_file())).then_some(said)
 }

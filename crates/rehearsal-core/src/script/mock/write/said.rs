@@ -15,6 +15,7 @@ pub(super) fn result(result: &Value, kind: Kind, listed: &Value) -> Map<String, 
         Kind::Tool => called(&bare),
         Kind::Prompt => phrased(&bare, listed),
         Kind::Resource | Kind::ResourceTemplate => read(&bare, listed),
+        Kind::Request => None,
     };
     said.unwrap_or_else(|| {
         let whole = if bare.is_object() { bare } else { json!({}) };
