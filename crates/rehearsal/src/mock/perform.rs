@@ -77,6 +77,7 @@ async fn until_answer<'a>(
 ) -> Option<End> {
     let server = &call.session.server;
     loop {
+        let is_turn = matches!(act, Act::Turn(_));
         match act {
             Act::Wait(delay) => match call.pause(within(delay)).await {
                 Ok(()) => {}
@@ -124,6 +125,9 @@ async fn until_answer<'a>(
                 }
             }
             Act::Reply(answer) => return Some(End::Answered(answer)),
+        }
+        if let (Some(playing), Performance::Recording(recorded), false) = (&mut *playing, &play, is_turn) {
+            playing.goes_on_at(recorded.next_place().unwrap_or(u64::MAX));
         }
         act = play.next(&mut server.state(), &server.world());
     }

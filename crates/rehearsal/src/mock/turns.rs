@@ -95,6 +95,17 @@ impl Playing<'_> {
         self.goes_on = true;
     }
 
+    /// What comes next may have its turn: this one waits, for a while or for its client.
+    pub(super) fn goes_on_at(&mut self, place: u64) {
+        let mut sessions = self.turns.sessions();
+        let next = sessions.get_mut(&self.session).and_then(|score| score.playing.get_mut(&self.request));
+        if let Some(next) = next.filter(|next| !self.is_second && **next != place) {
+            *next = place;
+            drop(sessions);
+            self.turns.changed.send_modify(|count| *count += 1);
+        }
+    }
+
     /// Returns when everything was said that comes before, or it has been waited for long enough: until it is asked about as
     /// long as it once took to be asked, and then while it goes on. In all the turns of an exchange together it is waited in vain
     /// no longer than it once took until then, or the little that machines are late.

@@ -112,3 +112,46 @@ async fn the_second_question_of_a_call_comes_after_its_first() {
     assert_eq!(asked(&replay, "work", json!({"id": "c0"})).await, [] as [&str; 0]);
     assert_eq!(asked(&replay, "work", json!({"id": "c1"})).await, ["c1-q0", "c1-q2"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_for_a_call_whose_client_thinks_about_a_question() {
+    let talk = r#"
+> {"id":1,"method":"tools/call","params":{"name":"ask","arguments":{"n":1}}}
+> {"id":2,"method":"tools/call","params":{"name":"ask","arguments":{"n":2}}}
+< {"id":7,"method":"elicitation/create","params":{"message":"1?","requestedSchema":{"type":"object","properties":{}}}}
+< {"id":8,"method":"elicitation/create","params":{"message":"2?","requestedSchema":{"type":"object","properties":{}}}}
+> {"id":3,"method":"tools/call","params":{"name":"echo","arguments":{"n":3}}}
+< {"id":3,"result":{"content":[{"type":"text","text":"3"}]}}
+> {"id":4,"method":"tools/call","params":{"name":"echo","arguments":{"n":4}}}
+< {"id":4,"result":{"content":[{"type":"text","text":"4"}]}}
+> {"id":8,"result":{"action":"accept","content":{}}}
+< {"id":2,"result":{"content":[{"type":"text","text":"2"}]}}
+> {"id":7,"result":{"action":"accept","content":{}}}
+< {"id":1,"result":{"content":[{"type":"text","text":"1"}]}}
+"#;
+    let talk = [HANDSHAKE, talk].concat();
+    let replay = replay(&[session("a", &talk)], Options::default());
+    // The ids of questions are the replay's own.
+    let again = talk.replace(r#""id":7,"#, r#""id":1,"#).replace(r#""id":8,"#, r#""id":2,"#);
+    let began = tokio::time::Instant::now();
+    Peer::of(&replay).play(&again).await;
+    assert!(began.elapsed() < std::time::Duration::from_millis(100), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn log_messages_of_calls_in_flight_come_in_their_order_whosever_they_are() {
+    let log = |word: &str| {
+        format!("< {{\"method\":\"notifications/message\",\"params\":{{\"level\":\"info\",\"data\":\"{word}\"}}}}\n")
+    };
+    let call = |id: u32| {
+        format!(
+            "> {{\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"t\",\"arguments\":{{\"n\":{id}}}}}}}\n"
+        )
+    };
+    let answer = |id: u32| format!("< {{\"id\":{id},\"result\":{{\"content\":[]}}}}\n");
+    let calls: String = (1..=4).map(call).collect();
+    let said = [log("a"), log("b"), answer(3), log("c"), log("d"), log("e"), answer(2), log("f"), answer(4), log("g")];
+    let talk = [HANDSHAKE, &calls, &said.concat(), &answer(1)].concat();
+    let replay = replay(&[session("a", &talk)], Options::default());
+    Peer::of(&replay).play(&talk).await;
+}

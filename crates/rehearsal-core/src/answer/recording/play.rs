@@ -139,6 +139,14 @@ impl RecordedPlay {
         self.rounds.first().map(|round| (round.number, round.session))
     }
 
+    /// The place of what it says next, where order matters; what its client says first has its own time.
+    pub fn next_place(&self) -> Option<u64> {
+        self.steps.iter().skip(self.next).find_map(|step| match step {
+            Step::Turn(turn) => Some(turn.place),
+            _ => None,
+        })
+    }
+
     /// Whether nobody had answered it when it was recorded.
     pub fn is_unanswered(&self) -> bool {
         self.rounds.last().is_some_and(|round| round.call.response.is_none())

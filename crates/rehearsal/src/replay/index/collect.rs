@@ -65,6 +65,10 @@ struct InHand {
     place: (u64, u32),
     /// The place of its answer.
     end: u64,
+    /// Where it was heard of first.
+    spoke: u64,
+    /// Who was asked later and answered so far.
+    after: After,
 }
 
 impl Collection {
@@ -175,8 +179,14 @@ impl Session {
         self.things.entry(number).or_default().append(&mut things);
         if asked.answered != Answered::Never && !asked.listens {
             let end = call.tie.settled();
-            self.overlap(all, number, place, end);
-            self.open.push(InHand { number, place: call.tie.place(), end });
+            let said = self.things.get(&number).into_iter().flatten().map(|thing| thing.seq);
+            let spoke = said.min().unwrap_or(end).min(end);
+            self.overlap(all, place, spoke, end);
+            let others = self.open.iter().map(|other| other.number).chain([number]);
+            if !self.open.is_empty() {
+                others.for_each(|number| all.exchanges[number as usize].flags.add(Flags::OVERLAPS));
+            }
+            self.open.push(InHand { number, place: call.tie.place(), end, spoke, after: After::NOBODY });
         } else if asked.listens {
             // What is told next is told because somebody listens.
             if let Some((before, _)) = self.settled.replace((number, place)) {
@@ -211,19 +221,30 @@ impl Session {
     }
 
     /// Notes who overtook whom: with something that was said of it, or with the answer.
-    fn overlap(&mut self, all: &mut Collection, number: u32, place: u64, end: u64) {
-        let spoke = self.things.get(&number).into_iter().flatten().map(|thing| thing.seq).min().unwrap_or(end).min(end);
-        for InHand { number: other, end: other_end, .. } in &self.open {
-            for number in [number, *other] {
-                all.exchanges[number as usize].flags.add(Flags::OVERLAPS);
-            }
-            let notes: [fn(&mut After, u64); 2] = [After::spoke, After::answered];
-            for (heard, note) in [spoke, end].into_iter().zip(notes).filter(|(heard, _)| heard < other_end) {
-                note(&mut all.exchanges[*other as usize].after, place);
-                let things = self.things.get_mut(other).into_iter().flatten();
-                things.filter(|thing| thing.seq > heard).for_each(|thing| note(&mut thing.after, place));
-            }
+    fn overlap(&mut self, all: &mut Collection, place: u64, spoke: u64, end: u64) {
+        self.note(all, place, spoke, After::spoke);
+        self.note(all, place, end, After::answered);
+    }
+
+    /// Notes for what is said later of those asked before a request that this was heard of it.
+    fn note(&mut self, all: &mut Collection, place: u64, heard: u64, note: fn(&mut After, u64)) {
+        for other in self.open.iter().filter(|other| other.place.0 < place && heard < other.end) {
+            note(&mut all.exchanges[other.number as usize].after, place);
+            let things = self.things.get_mut(&other.number).into_iter().flatten();
+            things.filter(|thing| thing.seq > heard).for_each(|thing| note(&mut thing.after, place));
         }
+    }
+
+    /// Gives something that belongs to nobody to one of those in hand.
+    fn give(&mut self, all: &mut Collection, to: InHand, mut record: ThingRecord) {
+        record.after = to.after;
+        let later = self.open.iter().filter(|other| other.number > to.number && other.spoke < record.seq);
+        later.for_each(|other| record.after.spoke(other.place.0));
+        if record.seq < to.spoke {
+            self.note(all, to.place.0, record.seq, After::spoke);
+            self.open.iter_mut().filter(|other| other.number == to.number).for_each(|it| it.spoke = record.seq);
+        }
+        self.things.entry(to.number).or_default().push(record);
     }
 
     /// Everything before this place has happened.
@@ -237,9 +258,8 @@ impl Session {
             let Left { record, likely } = left;
             // Of several that may have said it, the first that was answered.
             let rank = |other: &&InHand| (likely != Some(other.place), other.end);
-            let next = self.open.iter().min_by_key(rank).map(|other| other.number);
-            match (next, self.settled) {
-                (Some(number), _) => self.things.entry(number).or_default().push(record),
+            match (self.open.iter().min_by_key(rank).copied(), self.settled) {
+                (Some(next), _) => self.give(all, next, record),
                 (None, Some((number, _))) => {
                     self.things.entry(number).or_default().push(ThingRecord { is_late: true, ..record });
                 }
@@ -252,7 +272,9 @@ impl Session {
     fn settle_open(&mut self, all: &mut Collection, place: u64) {
         let (done, open): (Vec<_>, Vec<_>) = self.open.iter().partition(|other| other.end < place);
         self.open = open;
-        for InHand { number, end, .. } in done {
+        for InHand { number, place, end, .. } in done {
+            let earlier = self.open.iter_mut().filter(|other| other.number < number);
+            earlier.for_each(|other| other.after.answered(place.0));
             if self.settled.is_none_or(|(_, last)| last < end) {
                 if let Some((before, _)) = self.settled.replace((number, end)) {
                     self.close(all, before);

@@ -9,7 +9,7 @@ use super::list::List;
 use super::seal::{SEAL, seal, unseal};
 
 /// What the file begins with; the number is that of the layout.
-pub(super) const MAGIC: [u8; 16] = *b"rehearse index A";
+pub(super) const MAGIC: [u8; 16] = *b"rehearse index B";
 /// No exchange, no request.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -177,16 +177,20 @@ impl After {
     /// Set where it had only said something.
     const SPOKE: u64 = 1 << 63;
 
-    /// Something was said of the request at this place. One that was answered counts more.
+    /// Something was said of the request at this place. One that was answered counts more; of several the one that was asked last.
     pub(super) fn spoke(&mut self, place: u64) {
-        if self.0 & After::SPOKE != 0 {
-            self.0 = place | After::SPOKE;
+        match self.get() {
+            Some((other, is_answered)) if is_answered || other > place => {}
+            Some(_) | None => self.0 = place | After::SPOKE,
         }
     }
 
     /// The request at this place was answered.
     pub(super) fn answered(&mut self, place: u64) {
-        self.0 = place;
+        match self.get() {
+            Some((other, true)) if other > place => {}
+            Some(_) | None => self.0 = place,
+        }
     }
 
     /// Its place, and whether it was answered.
