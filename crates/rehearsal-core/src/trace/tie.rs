@@ -70,7 +70,9 @@ enum Kind {
     },
     Log,
     /// Any other notification.
-    Told,
+    Told {
+        by: Side,
+    },
     /// HTTP around messages; its first is the head of a POST.
     Http {
         is_head: bool,
@@ -206,10 +208,10 @@ impl Tie {
         match self.kind {
             Kind::Progress { token: other } => named(token, other),
             Kind::Cancelled { id: other } => named(id, other),
-            Kind::Question | Kind::Log if shared && !listens => Bond::Possible,
+            Kind::Question | Kind::Log | Kind::Told { by: Side::Server } if shared && !listens => Bond::Possible,
             // The standing stream of HTTP may have questions of any call.
             Kind::Question if !same && !listens => Bond::Possible,
-            Kind::Question | Kind::Log | Kind::Told | Kind::Http { .. } => sure(same && self.has_channel()),
+            Kind::Question | Kind::Log | Kind::Told { .. } | Kind::Http { .. } => sure(same && self.has_channel()),
             Kind::Request { .. } | Kind::Free => Bond::None,
         }
     }
@@ -235,7 +237,7 @@ fn kind(from: Side, message: &Message) -> Kind {
         }
         (Some("notifications/cancelled"), Side::Client) => Kind::Cancelled { id: param(message, &["requestId"]) },
         (Some("notifications/message"), Side::Server) => Kind::Log,
-        (Some(_), _) => Kind::Told,
+        (Some(_), by) => Kind::Told { by },
         (None, _) => Kind::Free,
     }
 }

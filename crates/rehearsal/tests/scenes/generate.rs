@@ -603,10 +603,8 @@ fn whatever_is_not_in_what_is_generated_is_told() {
     left out: a line on stderr
     left out: busy/own, which is no question about tools, prompts or resources
     left out: logging/setLevel, which was refused
-    left out: notifications/busy/own, told outside of any call, or while several were in flight
     left out: notifications/message, told outside of any call, or while several were in flight
-    left out: notifications/resources/updated, told outside of any call, or while several were in flight
-    left out: notifications/tools/list_changed, told outside of any call, or while several were in flight
+    left out: notifications/tools/list_changed, told during ping
     left out: sampling/createMessage, asked outside of any call, or while several were in flight
     left out: tools/call, which does not say of what
     left out: tools/call, without an answer that could be understood
@@ -625,10 +623,8 @@ fn whatever_is_not_in_what_is_generated_is_told() {
     left out: a line on stderr
     left out: busy/own, which is no question about tools, prompts or resources
     left out: logging/setLevel, which was refused
-    left out: notifications/busy/own, told outside of any call, or while several were in flight
     left out: notifications/message, told outside of any call, or while several were in flight
-    left out: notifications/resources/updated, told outside of any call, or while several were in flight
-    left out: notifications/tools/list_changed, told outside of any call, or while several were in flight
+    left out: notifications/tools/list_changed, told during ping
     left out: sampling/createMessage, asked outside of any call, or while several were in flight
     left out: tools/call, which does not say of what
     left out: tools/call, without an answer that could be understood
@@ -644,10 +640,8 @@ fn whatever_is_not_in_what_is_generated_is_told() {
     left out: a line on stderr
     left out: busy/own, which is no question about tools, prompts or resources
     left out: logging/setLevel, which was refused
-    left out: notifications/busy/own, told outside of any call, or while several were in flight
     left out: notifications/message, told outside of any call, or while several were in flight
-    left out: notifications/resources/updated, told outside of any call, or while several were in flight
-    left out: notifications/tools/list_changed, told outside of any call, or while several were in flight
+    left out: notifications/tools/list_changed, told during ping
     left out: sampling/createMessage, asked outside of any call, or while several were in flight
     left out: tools/call, which does not say of what
     left out: tools/call, without an answer that could be understood
