@@ -1,6 +1,6 @@
 //! What a recording says about its server: who it is, what it offers, and what it answers to what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rehearsal_core::message::{ErrorReply, Method};
 use rehearsal_core::protocol::Revision;
@@ -135,6 +135,15 @@ impl Learned {
     /// Its lists.
     pub(super) fn lists(&mut self) -> [&mut Listed; 4] {
         [&mut self.tools, &mut self.resources, &mut self.resource_templates, &mut self.prompts]
+    }
+
+    /// How many items a page of every list has, where all of them agree on that; `None` where nothing comes in pages.
+    pub(super) fn page_size(&self) -> Option<usize> {
+        let lists = [&self.tools, &self.resources, &self.resource_templates, &self.prompts];
+        let sizes: BTreeSet<_> = lists.iter().flat_map(|listed| listed.pages()).copied().collect();
+        let [size] = sizes.into_iter().collect::<Vec<_>>()[..] else { return None };
+        let fits = |listed: &&Listed| !listed.pages().is_empty() || listed.items.len() <= size;
+        (size > 0 && lists.iter().all(fits)).then_some(size)
     }
 
     /// The requests of a method, in order.

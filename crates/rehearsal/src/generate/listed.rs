@@ -24,6 +24,8 @@ pub struct Listed {
     seen: Option<HashSet<String>>,
     /// The pages of a list that goes on: what was on them, and the cursor for the next one.
     begun: Option<(Vec<String>, Value)>,
+    /// How many items its pages have that are not the last.
+    pages: BTreeSet<usize>,
     /// Whether it was ever read to its end.
     whole: bool,
     /// How each item was last listed in each version, by its name.
@@ -44,6 +46,7 @@ impl Listed {
             came_and_went: BTreeSet::new(),
             seen: None,
             begun: None,
+            pages: BTreeSet::new(),
             whole: false,
             heard: HashMap::new(),
             places: HashMap::new(),
@@ -95,6 +98,7 @@ impl Listed {
             (Some(_), _) => None,
         };
         let next = page.get("nextCursor").filter(|next| !next.is_null());
+        self.pages.extend(next.map(|_| names.len()));
         match (before, next) {
             (Some(before), Some(next)) => self.begun = Some(([before, names].concat(), next.clone())),
             (Some(before), None) => self.read_to_its_end([before, names].concat()),
@@ -156,6 +160,16 @@ impl Listed {
         let is_cut = self.was_asked && !self.whole;
         words.extend(is_cut.then(|| format!("the rest of `{list}`, which nobody asked for")));
         words
+    }
+
+    /// How many items its pages have that are not the last; nothing where it comes at once.
+    pub(super) fn pages(&self) -> &BTreeSet<usize> {
+        &self.pages
+    }
+
+    /// That it comes in pages, in words.
+    pub(super) fn paged(&self) -> Option<String> {
+        (!self.pages.is_empty()).then(|| format!("that `{}` comes in pages", self.list))
     }
 
     /// How the item of this name was last listed in each version.

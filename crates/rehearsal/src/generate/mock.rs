@@ -62,8 +62,14 @@ impl<'a> Writer<'a> {
             prompts: self.prompts(),
             refuses: self.refuses(),
             versions: self.versions(),
+            page_size: self.learned.page_size(),
             ..Draft::default()
         };
+        if draft.page_size.is_none() {
+            let Learned { tools, resources, resource_templates, prompts, .. } = self.learned;
+            let lists = [tools, resources, resource_templates, prompts];
+            self.left_out.extend(lists.into_iter().filter_map(Listed::paged));
+        }
         let draft = self.as_recorded(draft);
         self.left_out.extend(beyond_rules(self.learned, &draft));
         draft

@@ -63,6 +63,7 @@ impl Recorded {
         left_out.extend(learned.capabilities.changing().map(|key| not_always(key)));
         let lists = [&learned.tools, &learned.resources, &learned.resource_templates, &learned.prompts];
         left_out.extend(lists.into_iter().flat_map(Listed::otherwise));
+        left_out.extend(lists.into_iter().filter_map(Listed::paged));
         left_out.extend(promised(learned));
         let newest =
             learned.newest_legacy.map(|newest| format!("that {newest} is the newest version with a handshake"));

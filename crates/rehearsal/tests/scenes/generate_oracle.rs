@@ -867,6 +867,52 @@ fn rounds_that_were_in_hand_together_are_answered_in_the_order_of_asking() {
 }
 
 #[test]
+fn a_list_that_came_in_pages_comes_in_pages_or_is_told() {
+    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+    let page = |names: &[&str], next: Option<&str>| {
+        let tools: Vec<_> = names.iter().map(|name| tool(name)).collect();
+        let mut page = json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private", "tools": tools});
+        next.into_iter().for_each(|next| page["nextCursor"] = next.into());
+        page
+    };
+    let even = [
+        ("tools/list", json!({}), page(&["a", "b"], Some("x"))),
+        ("tools/list", json!({"cursor": "x"}), page(&["c"], None)),
+    ];
+    let odd = [
+        ("tools/list", json!({}), page(&["a"], Some("x"))),
+        ("tools/list", json!({"cursor": "x"}), page(&["b", "c"], Some("y"))),
+        ("tools/list", json!({"cursor": "y"}), page(&["d"], None)),
+    ];
+    let stage = Stage::new().file("old.journal", &stateless(&even)).file("odd.journal", &stateless(&odd));
+    rehearse!(stage, "rehearse generate old.journal --as mock | grep page_size", @"
+    exit: 0
+    ----- stdout -----
+    page_size: 2
+    ");
+    rehearse!(stage, ORACLE, @"
+    exit: 0
+    ----- stderr -----
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    1 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "rehearse generate odd.journal --as mock | grep page_size", @"
+    exit: 1
+    ----- stderr -----
+    left out: that `tools` comes in pages
+    ");
+    rehearse!(stage, "rehearse generate old.journal --as python | grep -A1 Recorded,", @"
+    exit: 0
+    ----- stdout -----
+    # Recorded, but left out:
+    # - that `tools` comes in pages
+    ----- stderr -----
+    left out: that `tools` comes in pages
+    ");
+}
+
+#[test]
 fn what_a_result_does_not_say_of_itself_is_told() {
     let tools =
         json!({"resultType": "complete", "ttlMs": 0, "tools": [{"name": "t", "inputSchema": {"type": "object"}}]});

@@ -34,6 +34,8 @@ pub struct Draft {
     pub refuses: BTreeMap<String, ErrorReply>,
     /// What happens to arguments and answers that do not fit their schema; the usual unless given.
     pub validate: Option<Validate>,
+    /// How many elements a page of a list has; all of them unless given.
+    pub page_size: Option<usize>,
     /// What can be called.
     pub tools: Vec<Offer>,
     /// What can be read.
@@ -213,6 +215,9 @@ impl Draft {
         }
         if let Some(validate) = self.validate {
             keys.push(Key::new("validate", validate.name()));
+        }
+        if let Some(size) = self.page_size {
+            keys.push(Key::new("page_size", size));
         }
         let lists = [
             ("tools", Kind::Tool, &self.tools),
