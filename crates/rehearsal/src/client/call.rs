@@ -51,6 +51,7 @@ struct Wishes {
     headers: Vec<(String, String)>,
     on_progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
     on_log: Option<Arc<dyn Fn(LogMessage) + Send + Sync>>,
+    on_told: Option<Watch>,
     progress: bool,
     rounds: Option<usize>,
 }
@@ -89,6 +90,11 @@ impl Call {
     /// Sees the log messages of this request as they come.
     pub fn on_log(self, see: impl Fn(LogMessage) + Send + Sync + 'static) -> Call {
         self.wish(|wishes| wishes.on_log = Some(Arc::new(see)))
+    }
+
+    /// Asks for progress, and sees whatever is told of this request as it was on the wire.
+    pub(crate) fn on_told(self, see: impl Fn(&Message) + Send + Sync + 'static) -> Call {
+        self.with_progress().wish(|wishes| wishes.on_told = Some(Arc::new(see)))
     }
 
     /// An HTTP header for this request alone; it replaces one that we would send ourselves.
@@ -216,6 +222,9 @@ impl Call {
 
     fn watch(&self) -> Option<Watch> {
         let wishes = self.wishes.as_ref()?;
+        if let Some(see) = &wishes.on_told {
+            return Some(Arc::clone(see));
+        }
         let (on_progress, on_log) = (wishes.on_progress.clone(), wishes.on_log.clone());
         if on_progress.is_none() && on_log.is_none() {
             return None;

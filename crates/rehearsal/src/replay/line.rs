@@ -17,7 +17,7 @@ use std::time::Duration;
 use rehearsal_core::answer::{Question, Terms, adapted_notification};
 use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply};
-use rehearsal_core::protocol::{Era, code};
+use rehearsal_core::protocol::{Era, code, meta};
 use rehearsal_core::script::mock::LogLevel;
 use rehearsal_core::trace::{End, What};
 use serde_json::{Map, Value, json};
@@ -312,14 +312,11 @@ impl Work {
         let mut call = client.request(method, params).timeout(PATIENCE);
         if let Some(token) = token {
             let ear = ear.clone();
-            call = call.on_progress(move |progress| {
-                let mut params = json!({"progressToken": token, "progress": progress.progress});
-                if let Some(total) = progress.total {
-                    params["total"] = total.into();
-                }
-                if let Some(message) = progress.message {
-                    params["message"] = message.into();
-                }
+            call = call.on_told(move |message| {
+                let told = message.as_notification().filter(|told| told.method == Method::PROGRESS);
+                let params = told.and_then(|told| told.params.as_ref()?.exact().ok());
+                let Some(mut params) = params.filter(Value::is_object) else { return };
+                params[meta::PROGRESS_TOKEN] = token.clone();
                 // Whoever asked may have gone.
                 let _ = ear.send(Heard::Told(Method::PROGRESS, params));
             });

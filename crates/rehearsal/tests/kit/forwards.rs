@@ -22,6 +22,7 @@ const ASKING: &str = "
 server: { name: asking, version: '1' }
 tools:
   - { name: plain, answers: [{ text: here }] }
+  - { name: go, answers: [{ steps: [{ progress: { progress: 1, total: 2 } }, { wait: 5ms }], text: gone }] }
   - { name: change, answers: [{ steps: [{ changed: tools }], text: changed }] }
   - name: hold
     answers: [{ steps: [{ progress: { progress: 1 } }, { wait: 5m }], text: held }]
@@ -98,6 +99,22 @@ async fn clients_that_never_come_back_do_not_keep_the_server_from_answering() {
         assert!(sent_away.is_input_required(), "{sent_away:?}");
     }
     assert_eq!(client.call_tool("plain", json!({})).await.unwrap().content(), "here");
+    forwarding.replay.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn progress_is_passed_on_as_the_server_said_it() {
+    let forwarding = before_mock();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&heard);
+    let client = forwarding.client().on_message(move |_, message| {
+        let told = message.as_notification().filter(|told| told.method == Method::PROGRESS);
+        hears.lock().unwrap().extend(told.map(|told| told.params.clone().unwrap()));
+    });
+    let client = client.connect().await.unwrap();
+    client.call("go").with_progress().await.unwrap();
+    let [heard] = &heard.lock().unwrap()[..] else { panic!("one") };
+    assert_eq!((heard.field("progress").unwrap().as_str(), heard.field("total").unwrap().as_str()), ("1", "2"));
     forwarding.replay.close().await.unwrap();
 }
 
