@@ -3,9 +3,9 @@
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::{Revision, meta};
 use rehearsal_core::trace::Call;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use super::plan::{params, reply};
+use super::plan::{input_requests, params, reply};
 use crate::client::{Opening as Repeated, Protocol};
 
 /// How many requests that agreed on nothing are repeated.
@@ -18,13 +18,17 @@ pub(super) type Spot = (u64, Option<u32>);
 #[derive(Clone, Debug, Default)]
 pub(super) struct Opening {
     /// What the client had declared.
-    pub(super) capabilities: Option<Value>,
+    declared: Option<Value>,
+    /// What it must have declared, as it was asked for that.
+    needed: Map<String, Value>,
     /// The version that a handshake agreed on.
     agreed: Option<Revision>,
     /// The version that the requests of a session without a handshake claim.
     claimed: Option<Revision>,
     /// What was asked about the version without a handshake coming of it: `server/discover`, and what was refused.
     first: Vec<(Spot, Method, Value)>,
+    /// Which of them a server of 2026-07-28 answered with who it is.
+    discovered: Vec<Spot>,
 }
 
 impl Opening {
@@ -38,7 +42,7 @@ impl Opening {
             if self.agreed.is_none() {
                 self.agreed = Some(revision);
                 let declared = params_of.and_then(|params| params.field("capabilities"));
-                self.capabilities = declared.and_then(|declared| declared.exact().ok()).or(self.capabilities.take());
+                self.declared = declared.and_then(|declared| declared.exact().ok()).or(self.declared.take());
             }
             return;
         }
@@ -48,13 +52,25 @@ impl Opening {
         {
             self.first.push((spot, method.clone(), params(&call.request.message)));
         }
-        if let Some(claimed) = claim(call) {
+        let discovered = said.as_ref().filter(|_| *method == Method::DISCOVER).and_then(discovered);
+        if let Some(claimed) = claim(call).or(discovered) {
             self.claimed = self.claimed.or(Some(claimed));
-            if self.capabilities.is_none() {
+            if self.declared.is_none() {
                 let declared = about.and_then(|about| about.field(meta::CLIENT_CAPABILITIES));
-                self.capabilities = declared.and_then(|declared| declared.exact().ok());
+                self.declared = declared.and_then(|declared| declared.exact().ok());
             }
         }
+        if discovered.is_some() {
+            self.discovered.push(spot);
+        }
+        for question in said.as_ref().and_then(input_requests).unwrap_or_default().values() {
+            need(&mut self.needed, question);
+        }
+    }
+
+    /// What a client declares that is to be treated like the recorded one.
+    pub(super) fn capabilities(&self) -> Value {
+        self.declared.clone().unwrap_or_else(|| self.needed.clone().into())
     }
 
     /// The version that was spoken, if that is known.
@@ -64,7 +80,7 @@ impl Opening {
 
     /// How a client that is to speak this begins. Whoever asks for a version gets that one, and nothing else is said before.
     pub(super) fn repeated(&self, wanted: Protocol) -> (Protocol, Repeated) {
-        let first = || self.first.iter().map(|(_, method, params)| (method.clone(), params.clone())).collect();
+        let first = || self.first.iter().map(|it| (it.1.clone(), self.sent(it))).collect();
         match (wanted, self.agreed) {
             (Protocol::Auto, Some(agreed)) => (Protocol::Legacy(agreed), Repeated { first: first(), assumed: None }),
             (Protocol::Auto, None) if self.claimed.is_some() || !self.first.is_empty() => {
@@ -73,6 +89,25 @@ impl Opening {
             }
             (given, _) => (given, Repeated::default()),
         }
+    }
+
+    /// The params of a request as they must have been. Who writes down the calls of a library does not see what that adds, and
+    /// no server says who it is without.
+    fn sent(&self, (spot, _, params): &(Spot, Method, Value)) -> Value {
+        let mut params = params.clone();
+        if !self.discovered.contains(spot) {
+            return params;
+        }
+        if params.is_null() {
+            params = json!({});
+        }
+        let version = self.claimed.unwrap_or(Revision::LATEST_MODERN).to_string();
+        let about = params.as_object_mut().map(|params| params.entry("_meta").or_insert_with(|| json!({})));
+        if let Some(about) = about.and_then(Value::as_object_mut) {
+            about.entry(meta::PROTOCOL_VERSION).or_insert_with(|| version.into());
+            about.entry(meta::CLIENT_CAPABILITIES).or_insert_with(|| self.capabilities());
+        }
+        params
     }
 
     /// Where what is sent first stands, in its order.
@@ -97,6 +132,29 @@ fn agreed(reply: &Reply) -> Option<Revision> {
     let Reply::Result(result) = reply else { return None };
     let version: Revision = result.field("protocolVersion")?.text()?.parse().ok()?;
     version.has_handshake().then_some(version)
+}
+
+/// The version of 2026-07-28 or later that a server speaks, by what it says about itself.
+fn discovered(reply: &Reply) -> Option<Revision> {
+    let Reply::Result(result) = reply else { return None };
+    let versions = result.field("supportedVersions")?.exact().ok()?;
+    let versions = versions.as_array()?.iter().filter_map(|version| version.as_str()?.parse::<Revision>().ok());
+    versions.filter(|version| !version.has_handshake()).max()
+}
+
+/// Notes what a client can do that is asked this.
+fn need(capabilities: &mut Map<String, Value>, question: &Value) {
+    let (method, params) = (question["method"].as_str(), &question["params"]);
+    let (name, part) = match method.unwrap_or_default() {
+        "elicitation/create" => ("elicitation", Some(params["mode"].as_str().unwrap_or("form"))),
+        "sampling/createMessage" => ("sampling", params.get("tools").map(|_| "tools")),
+        "roots/list" => ("roots", None),
+        _ => return,
+    };
+    let known = capabilities.entry(name).or_insert_with(|| json!({}));
+    if let Some(part) = part {
+        known[part] = json!({});
+    }
 }
 
 #[cfg(test)]
@@ -139,5 +197,25 @@ mod tests {
         assert_eq!(began(&[call(0, INITIALIZE, REFUSED)], Protocol::Auto), (Protocol::Auto, 1, latest));
         assert_eq!(began(&[], Protocol::Auto), (Protocol::Auto, 0, None));
         assert_eq!(began(&[refused, agreed], Protocol::Modern), (Protocol::Modern, 0, None));
+    }
+
+    #[test]
+    fn what_a_library_adds_to_its_calls_is_added_again() {
+        let asks = r#""result":{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url"}},"b":{"method":"roots/list"}}}"#;
+        let calls = [
+            call(0, r#""method":"server/discover""#, r#""result":{"supportedVersions":["2025-11-25","2026-07-28"]}"#),
+            call(2, r#""method":"tools/call","params":{"name":"a"}"#, asks),
+        ];
+        let mut opening = Opening::default();
+        calls.iter().chain(&calls).for_each(|call| opening.take(call));
+        let (_, Repeated { first, assumed }) = opening.repeated(Protocol::Auto);
+        assert_eq!(assumed, Some(Revision::V2026_07_28));
+        let about = &first[0].1["_meta"];
+        assert_eq!(about[meta::PROTOCOL_VERSION], "2026-07-28");
+        assert_eq!(about[meta::CLIENT_CAPABILITIES], json!({"elicitation": {"url": {}}, "roots": {}}));
+        // Who was refused may have been refused for what it lacked.
+        let mut refused = Opening::default();
+        refused.take(&call(0, r#""method":"server/discover""#, REFUSED));
+        assert_eq!(refused.repeated(Protocol::Auto).1.first[0].1, Value::Null);
     }
 }

@@ -8,7 +8,6 @@ use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::redact::Redaction;
 use rehearsal_core::report::{Case, Finding, Report, Verdict};
 use rehearsal_core::trace::{Call, Compare, Moment};
-use serde_json::json;
 
 use super::introduction::Introduced;
 use super::judged::{Found, reply_of};
@@ -291,7 +290,7 @@ impl Verification {
         let builder = server().map_err(VerifyError::Named)?.protocol(protocol).opening(opening);
         let builder = builder.answering(|given| self.questions.before(given));
         // A server does other things for a client that can do other things.
-        let builder = builder.capabilities(self.opening.capabilities.clone().unwrap_or_else(|| json!({})));
+        let builder = builder.capabilities(self.opening.capabilities());
         let client = builder.connect().await.map_err(|error| self.unreachable(error))?;
         self.first = self.opening.spots().zip(client.take_first()).collect();
         self.heard = client.introduction().is_some() || !self.first.is_empty();

@@ -103,6 +103,29 @@ fn every_way_of_writing_is_understood_by_clients_of_every_version() {
 }
 
 #[test]
+fn rounds_of_2026_07_28_are_replayed_verified_and_generated() {
+    let rounds = include_str!("../../../../fixtures/traces/python/rounds.jsonl");
+    let stage = Stage::new().file("rounds.jsonl", rounds);
+    let answers = r#"--answer 'elicitation/create={"action":"accept","content":{"is_error":"bob"}}' --answer 'sampling/createMessage={"role":"assistant","content":{"type":"text","text":"hello"},"model":"m"}'"#;
+    rehearse!(stage, &format!("rehearse call a x=1 {answers} -- rehearse replay -q rounds.jsonl"), @"
+    exit: 0
+    ----- stdout -----
+    hi bob
+    ");
+    rehearse!(stage, "rehearse verify rounds.jsonl -- rehearse replay -q rounds.jsonl", @"
+    exit: 0
+    ----- stderr -----
+    9 as recorded, 0 different, 0 skipped
+    ");
+    stage.play("rehearse generate rounds.jsonl --as mock -o rounds.mock.yaml");
+    rehearse!(stage, &format!("rehearse call a x=1 {answers} -- rehearse mock rounds.mock.yaml"), @"
+    exit: 0
+    ----- stdout -----
+    hi bob
+    ");
+}
+
+#[test]
 fn a_trace_that_is_cut_while_it_is_served_is_told() {
     let call = r#"{"request":{"seq":0,"at_ms":0,"id":1,"method":"tools/call","params":{"name":"t"}},"response":{"seq":1,"at_ms":1,"success":true,"result":{"content":[]}},"duration_ms":1}"#;
     let trace = format!(

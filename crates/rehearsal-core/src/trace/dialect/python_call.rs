@@ -11,17 +11,22 @@ use jiff::Timestamp;
 use super::super::{Call, Placed};
 use super::patch;
 use super::python_time::{self, Clock, in_milliseconds};
-use super::python_words::{Word, find, uri, wire};
+use super::python_words::{OF_THE_CLIENT, Word, find, uri, wire};
 use super::session::{message_patch, message_tree, with_patch};
 use super::tree::Tree;
 use crate::exchange::Side;
 use crate::message::{Body, Message, Reply};
+use crate::protocol::meta;
 
 /// Who wrote what is kept in a message.
 pub(super) const PYTHON: &str = "python";
 
 /// The code of an error that Python gave only words for: JSON-RPC's "internal error".
 const NO_CODE: &str = "-32603";
+
+/// Params that Python's methods have other names for.
+const RENAMED: [(&str, &str); 3] =
+    [("_meta", "meta"), ("inputResponses", "input_responses"), ("requestState", "request_state")];
 
 /// The call that Python wrote down.
 pub(super) fn import(original: &Tree, id: u64, seq: u64, clock: &mut Clock) -> Call {
@@ -85,8 +90,10 @@ pub(super) fn request_line(message: &Message) -> Tree {
     // The first argument is how people write it, the others are named.
     let first = word.positional.first().filter(|name| !["cursor", "ref"].contains(*name));
     let args = first.and_then(|name| params.remove(name)).into_iter().collect();
-    if let Some(meta) = params.remove("_meta") {
-        params.set("meta", meta);
+    for (wire, python) in RENAMED {
+        if let Some(value) = params.remove(wire) {
+            params.set(python, value);
+        }
     }
     let kwargs = if params.is_object() { params } else { Tree::object([("params", params)]) };
     Tree::object([("method", Tree::string(word.python)), ("args", Tree::List(args)), ("kwargs", kwargs)])
@@ -123,6 +130,7 @@ fn typed(result: Tree, request: &Message) -> Tree {
 
 /// The message that a request must have been.
 pub(super) fn request(request: Option<&Tree>, id: u64) -> Tree {
+    let request = request.map(|request| held(request).unwrap_or(request));
     let name = request.and_then(|request| request.get("method")?.text()).unwrap_or_else(|| "unknown".to_owned());
     let word = find(&name);
     let mut message = Tree::object([("jsonrpc", Tree::string("2.0")), ("id", id.into())]);
@@ -132,6 +140,15 @@ pub(super) fn request(request: Option<&Tree>, id: u64) -> Tree {
         message.set("params", params.valid());
     }
     message
+}
+
+/// The request that was given to `send_request`, which is how Python sends what it has no method for.
+fn held(request: &Tree) -> Option<&Tree> {
+    request.get("method")?.text().filter(|name| name == "send_request")?;
+    let args = request.get("args").and_then(|args| args.elements().first().or_else(|| args.get("request")));
+    let given = args.or_else(|| request.get("kwargs")?.get("request"))?;
+    let given = given.some("root").unwrap_or(given);
+    given.get("method")?.text().is_some().then_some(given)
 }
 
 /// Arguments by position or by name, or what was sent as it was.
@@ -165,19 +182,26 @@ fn params(request: &Tree, word: Option<&Word>) -> Tree {
 
 fn bind(params: &mut Tree, name: &str, value: &Tree, word: Option<&Word>) {
     match name {
-        // Not on the wire: how long to wait, whom to tell.
-        "read_timeout_seconds" | "progress_callback" | "_type" if word.is_some() => {}
+        _ if word.is_some() && (name == "_type" || OF_THE_CLIENT.contains(&name)) => {}
         "params" if word.is_some() => {
             wire(value).members().iter().for_each(|(key, value)| params.set(key, value.clone()));
         }
         _ if value.is_null() && word.is_some() => {}
         "meta" if word.is_some() => params.set("_meta", value.clone()),
+        "version" if word.is_some_and(|word| word.python == "send_discover") => {
+            params.set("_meta", Tree::object([(meta::PROTOCOL_VERSION, value.clone())]));
+        }
         "context_arguments" if word.is_some_and(|word| word.wire == "completion/complete") => {
             params.set("context", Tree::object([("arguments", value.clone())]));
         }
         "arguments" => params.set(name, value.clone()),
         "uri" if word.is_some() => params.set(name, uri(value)),
-        _ if word.is_some() => params.set(name, wire(value)),
+        _ if word.is_some() => {
+            wire(&Tree::object([(name, value.clone())]))
+                .members()
+                .iter()
+                .for_each(|(key, value)| params.set(key, value.clone()));
+        }
         _ => params.set(name, value.clone()),
     }
 }

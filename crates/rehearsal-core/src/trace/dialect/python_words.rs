@@ -28,6 +28,8 @@ const fn word(
 
 pub(super) const WORDS: &[Word] = &[
     word("initialize", "initialize", &[], "InitializeResult", ""),
+    word("discover", "server/discover", &[], "DiscoverResult", ""),
+    word("send_discover", "server/discover", &["version"], "", ""),
     word("list_tools", "tools/list", &["cursor"], "ListToolsResult", "tools"),
     word("call_tool", "tools/call", &["name", "arguments"], "CallToolResult", "content"),
     word("list_resources", "resources/list", &["cursor"], "ListResourcesResult", "resources"),
@@ -43,7 +45,7 @@ pub(super) const WORDS: &[Word] = &[
     word("unsubscribe_resource", "resources/unsubscribe", &["uri"], "EmptyResult", ""),
     word("list_prompts", "prompts/list", &["cursor"], "ListPromptsResult", "prompts"),
     word("get_prompt", "prompts/get", &["name", "arguments"], "GetPromptResult", "messages"),
-    word("complete", "completion/complete", &["ref", "argument"], "CompleteResult", ""),
+    word("complete", "completion/complete", &["ref", "argument", "context_arguments"], "CompleteResult", ""),
     word("set_logging_level", "logging/setLevel", &["level"], "EmptyResult", ""),
     word("send_ping", "ping", &[], "EmptyResult", ""),
 ];
@@ -52,6 +54,10 @@ pub(super) const WORDS: &[Word] = &[
 pub(super) fn find(name: &str) -> Option<&'static Word> {
     WORDS.iter().find(|word| word.python == name || word.wire == name)
 }
+
+/// Keyword arguments that never go on the wire: how long to wait, whom to tell, what to keep, which answers to take.
+pub(super) const OF_THE_CLIENT: &[&str] =
+    &["read_timeout_seconds", "progress_callback", "allow_input_required", "allow_claimed", "cache_mode"];
 
 /// Keys of the protocol that Python's classes spell in their own way. Whatever a user may have named is not among them.
 const KEYS: &[(&str, &str)] = &[
@@ -78,6 +84,29 @@ const KEYS: &[(&str, &str)] = &[
     ("result_type", "resultType"),
     ("ttl_ms", "ttlMs"),
     ("cache_scope", "cacheScope"),
+    ("supported_versions", "supportedVersions"),
+    ("input_requests", "inputRequests"),
+    ("input_responses", "inputResponses"),
+    ("request_state", "requestState"),
+    ("requested_schema", "requestedSchema"),
+    ("elicitation_id", "elicitationId"),
+    ("max_tokens", "maxTokens"),
+    ("system_prompt", "systemPrompt"),
+    ("include_context", "includeContext"),
+    ("stop_sequences", "stopSequences"),
+    ("stop_reason", "stopReason"),
+    ("model_preferences", "modelPreferences"),
+    ("cost_priority", "costPriority"),
+    ("speed_priority", "speedPriority"),
+    ("intelligence_priority", "intelligencePriority"),
+    ("tool_choice", "toolChoice"),
+    ("tool_use_id", "toolUseId"),
+    ("task_support", "taskSupport"),
+    ("task_id", "taskId"),
+    ("status_message", "statusMessage"),
+    ("created_at", "createdAt"),
+    ("last_updated_at", "lastUpdatedAt"),
+    ("poll_interval", "pollInterval"),
 ];
 
 /// Under these keys stands what users and servers made up: no key below them belongs to the protocol.
@@ -89,8 +118,13 @@ const DATA: &[&str] = &[
     "_meta",
     "data",
     "experimental",
+    "extensions",
     "requestedSchema",
+    "metadata",
 ];
+
+/// Under these keys stands what the protocol knows, by names that a server made up.
+const NAMED: &[&str] = &["inputRequests", "inputResponses"];
 
 /// A result as the wire has it: without the names of classes and without explicit nulls, keys as the protocol spells them.
 pub(super) fn wire(tree: &Tree) -> Tree {
@@ -106,8 +140,11 @@ pub(super) fn wire(tree: &Tree) -> Tree {
                 let key = KEYS.iter().find(|(python, _)| python == key).map_or(key.as_str(), |(_, wire)| wire);
                 // The arguments of a prompt in a list are descriptions, those of a call are data.
                 let is_data = DATA.contains(&key) && !(key == "arguments" && matches!(value, Tree::List(_)));
+                // What somebody filled in, and what a model calls a tool with.
+                let is_data = is_data || key == "content" && tree.get("action").is_some() || key == "input";
                 let value = match key {
                     _ if is_data => value.clone(),
+                    _ if NAMED.contains(&key) => named(value),
                     "uri" => uri(value),
                     _ => wire(value),
                 };
@@ -115,6 +152,17 @@ pub(super) fn wire(tree: &Tree) -> Tree {
             }
             object
         }
+    }
+}
+
+/// The same of each member, whatever its name.
+fn named(tree: &Tree) -> Tree {
+    match tree {
+        Tree::Object(members) => {
+            let known = members.iter().filter(|(name, _)| name != "_type");
+            Tree::Object(known.map(|(name, value)| (name.clone(), wire(value))).collect())
+        }
+        Tree::Leaf(_) | Tree::List(_) => tree.clone(),
     }
 }
 

@@ -549,6 +549,7 @@ mod tests {
             ("laid-out.json", 2),
             ("missing-and-more.jsonl", 1),
             ("methods.jsonl", 15),
+            ("rounds.jsonl", 10),
             ("same-names.jsonl", 1),
             ("spaces.jsonl", 1),
             ("order.jsonl", 1),
@@ -593,6 +594,33 @@ mod tests {
         ] {
             assert!(replies.iter().any(|reply| reply.starts_with(expected)), "{expected}: {replies:#?}");
         }
+    }
+
+    #[test]
+    fn requests_of_2026_07_28_say_what_was_on_the_wire_and_nothing_of_the_client() {
+        let parts = read(Format::PythonTrace, fixture("python/rounds.jsonl").as_bytes());
+        let calls = parts.iter().filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None });
+        let calls: Vec<&crate::trace::Call> = calls.map(AsRef::as_ref).collect();
+        let asked = |call: &&crate::trace::Call| {
+            let request = call.request.message.as_request().unwrap();
+            let params = request.params.as_ref().map_or_else(String::new, |params| format!(" {}", params.as_str()));
+            format!("{}{params}", request.method)
+        };
+        let asked: Vec<String> = calls.iter().map(asked).collect();
+        insta::assert_snapshot!(asked.join("\n"), @r#"
+        server/discover {"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}
+        server/discover
+        tools/list
+        tools/call {"name":"a","arguments":{"x":1}}
+        tools/call {"name":"a","arguments":{"x":1},"inputResponses":{"mime_type":{"action":"accept","content":{"is_error":"bob"}},"say":{"role":"assistant","content":{"type":"text","text":"hello"},"model":"m","stopReason":"endTurn"}},"requestState":"S1"}
+        resources/read {"uri":"r://1"}
+        tools/call {"name":"a","arguments":{"x":2}}
+        prompts/get {"name":"p","arguments":{"q":"1"}}
+        completion/complete {"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"q","value":"1"},"context":{"arguments":{"r":"2"}}}
+        tools/call {"name":"a","arguments":{"is_error":null}}
+        "#);
+        let answered = calls[3].response.as_ref().unwrap().message.text().into_owned();
+        insta::assert_snapshot!(answered, @r#"{"jsonrpc":"2.0","id":4,"result":{"resultType":"input_required","inputRequests":{"mime_type":{"method":"elicitation/create","params":{"mode":"form","message":"Name?","requestedSchema":{"type":"object","properties":{"is_error":{"type":"string"}}}}},"say":{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":9,"systemPrompt":"brief","modelPreferences":{"costPriority":0.5}}}},"requestState":"S1"}}"#);
     }
 
     #[test]
