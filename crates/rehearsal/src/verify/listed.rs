@@ -41,6 +41,19 @@ impl Listing {
         pages.iter().filter_map(|page| page.get(self.list)?.as_array()).flatten().cloned().collect()
     }
 
+    /// What is listed now, page by page: each element where one of its name was recorded, and what is new on the last page.
+    pub(super) fn spread(self, recorded: &[Value], now: &[Value]) -> Vec<Vec<Value>> {
+        let known: Vec<Vec<Value>> = recorded.iter().map(|page| self.elements(std::slice::from_ref(page))).collect();
+        let mut pages = vec![Vec::new(); known.len()];
+        for item in now {
+            let at = known.iter().position(|page| self.has(page, item)).unwrap_or(known.len().saturating_sub(1));
+            if let Some(page) = pages.get_mut(at) {
+                page.push(item.clone());
+            }
+        }
+        pages
+    }
+
     /// What else a page says.
     pub(super) fn without_elements(self, page: &Value) -> Value {
         let mut page = page.clone();

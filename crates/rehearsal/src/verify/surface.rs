@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::drift::is_emptied;
 use super::judged::{Found, place, reply_of, with_reply};
 use super::listed::Listing;
-use super::plan::reply;
+use super::plan::{params, reply};
 use super::spoken::Spoken;
 use super::verification::Verification;
 use crate::client::{Client, ClientError};
@@ -39,7 +39,9 @@ impl Verification {
         };
         let mut findings = self.compared(first, &rest(&recorded), &rest(&live));
         let (was, mut is) = (listing.elements(&recorded), listing.elements(&live));
-        if pages.last().and_then(result).is_some_and(|page| page.get("nextCursor").is_some_and(|it| !it.is_null())) {
+        let is_some = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
+        let begins_within = is_some(params(&first.request.message).get("cursor"));
+        if begins_within || is_some(recorded.last().and_then(|page| page.get("nextCursor"))) {
             // Nobody knows what was on the pages that were never asked for.
             is.retain(|item| listing.has(&was, item));
         }
@@ -55,11 +57,16 @@ impl Verification {
         };
         let (before, after) = (viewed(&self.compare, &was), viewed(&self.compare, &is));
         findings.extend(listing.differences(&before, &after, drift, &place(first)));
-        // The first page gets everything, so that the others have nothing left.
+        let spread = listing.spread(&recorded, &is);
         let page_of = |at: usize| {
-            let mut updated = live.first().map(|page| listing.without_elements(page)).unwrap_or_default();
-            let items = if at == 0 { listing.elements(&live).into() } else { json!([]) };
-            updated.as_object_mut().map(|page| page.insert(listing.list.to_owned(), items));
+            let live = live.get(at).or(live.first());
+            let mut updated = live.map(|page| listing.without_elements(page)).unwrap_or_default();
+            if let Some(page) = updated.as_object_mut() {
+                page.insert(listing.list.to_owned(), spread.get(at).cloned().unwrap_or_default().into());
+                // The recorded request for the next page has the recorded cursor.
+                let cursor = recorded.get(at).and_then(|page| page.get("nextCursor")).cloned();
+                page.extend(cursor.map(|cursor| ("nextCursor".to_owned(), cursor)));
+            }
             let recorded = pages.get(at).and_then(reply);
             let page = spoken.as_recorded(&written(&updated), recorded.as_ref(), method, client.server_info());
             let was = listing.as_recorded(&was, &page);

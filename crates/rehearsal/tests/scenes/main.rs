@@ -39,6 +39,7 @@ mod trace;
 mod trace_check;
 mod traced;
 mod verify;
+mod verify_again;
 mod verify_drift;
 mod verify_members;
 mod verify_opening;

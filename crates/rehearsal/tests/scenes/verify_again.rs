@@ -1,0 +1,69 @@
+//! `rehearse verify`, where a session goes on: further pages.
+
+use crate::stage::{Stage, rehearse};
+
+/// A session of these calls after its handshake.
+fn trace(calls: &str) -> String {
+    let hello = r#"{"request":{"seq":0,"at_ms":0,"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}},"response":{"seq":1,"at_ms":1,"success":true,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}},"duration_ms":1}"#;
+    let trace = format!(
+        r#"{{"format":1,"session_id":"s","server_info":{{}},"started_at":null,"metadata":{{}},"calls":[{hello},{calls}],"messages":[],"ended_at":null,"end":null}}"#
+    );
+    trace.replace('\n', "")
+}
+
+/// A server that makes its answers of what it hears.
+fn server(cases: &str) -> String {
+    let hello = r#"*initialize\"*) say '"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}' ;;"#;
+    format!(
+        r#"say() {{ echo '{{"jsonrpc":"2.0","id":'"$id,$1"'}}'; }}
+while read -r line; do
+  id=$(echo "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    {hello}
+    *notifications/*) ;;
+    {cases}
+  esac
+done
+"#
+    )
+}
+
+#[test]
+fn an_update_leaves_every_page_where_it_was() {
+    let calls = r#"{"request":{"seq":3,"at_ms":3,"id":2,"method":"tools/list"},"response":{"seq":4,"at_ms":4,"success":true,"result":{"tools":[{"name":"a","description":"old"},{"name":"gone"}],"nextCursor":"c2"}},"duration_ms":1},
+{"request":{"seq":5,"at_ms":5,"id":3,"method":"tools/list","params":{"cursor":"c2"}},"response":{"seq":6,"at_ms":6,"success":true,"result":{"tools":[{"name":"b"}]}},"duration_ms":1}"#;
+    let pages = r#"*live-2*) say '"result":{"tools":[{"name":"new"},{"name":"b"}]}' ;;
+    *tools/list*) say '"result":{"tools":[{"name":"a","description":"new"}],"nextCursor":"live-2"}' ;;"#;
+    let stage = Stage::new().file("trace.jsonl", &trace(calls)).file("server.sh", &server(pages));
+    let verify = "rehearse verify trace.jsonl -- sh server.sh";
+    let update = "rehearse verify trace.jsonl --update -- sh server.sh";
+    rehearse!(stage, update, @r#"
+    exit: 0
+    ----- stdout -----
+    ~ tools/list
+      error: changed: the tool `a` (message 3)
+        $.description: expected "old", got "new"
+      error: removed: the tool `gone` is no longer listed (message 3)
+      error: added: the tool `new` was not listed before (message 3)
+    ----- stderr -----
+    1 as recorded, 1 different, 0 skipped
+    trace.jsonl has the live answers now
+    "#);
+    rehearse!(stage, "grep -o '\"result\":{\"tools[^}]*}[^}]*}[^}]*}' trace.jsonl", @r#"
+    exit: 0
+    ----- stdout -----
+    "result":{"tools":[{"name":"a","description":"new"}],"nextCursor":"c2"}}
+    "result":{"tools":[{"name":"new"},{"name":"b"}]}
+    "#);
+    rehearse!(stage, verify, @"
+    exit: 0
+    ----- stderr -----
+    2 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, update, @"
+    exit: 0
+    ----- stderr -----
+    2 as recorded, 0 different, 0 skipped
+    trace.jsonl stays as it was
+    ");
+}
