@@ -70,7 +70,7 @@ pub(super) struct Questions {
 struct State {
     /// Those that belong to the request that is being made.
     expected: VecDeque<Recorded>,
-    /// Those that may come at any time.
+    /// Those that may come at any time, in their order.
     any_time: Vec<Recorded>,
     findings: Vec<Finding>,
     changed: Vec<(Place, Value)>,
@@ -143,8 +143,8 @@ impl Questions {
         let at = state.expected.iter().position(same).or_else(|| state.expected.iter().position(like));
         let Some(recorded) = at.and_then(|at| state.expected.remove(at)) else {
             // Asked now and again, or a little earlier or later than it was: then there is nothing to tell.
-            if let Some(known) = state.any_time.iter().find(|it| same(it)) {
-                return Some(given(known));
+            if let Some(known) = next(&mut state.any_time, same) {
+                return Some(given(&known));
             }
             let surprise = format!("{ADDED} {}, which was not recorded", asked.method);
             let hint = format!("`--answer {}=JSON` answers what the recording does not", asked.method);
@@ -161,6 +161,14 @@ impl Questions {
         }
         Some(given(&recorded))
     }
+}
+
+/// The next of these; the last of them stays, for whoever asks more often than was recorded.
+fn next(recorded: &mut Vec<Recorded>, wanted: impl Fn(&Recorded) -> bool) -> Option<Recorded> {
+    let mut such = recorded.iter().enumerate().filter(|(_, it)| wanted(it)).map(|(at, _)| at);
+    let at = such.next()?;
+    let is_last = such.next().is_none();
+    Some(if is_last { recorded[at].clone() } else { recorded.remove(at) })
 }
 
 /// What a question was answered with.

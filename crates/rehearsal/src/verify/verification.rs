@@ -126,11 +126,7 @@ impl Verification {
             Moment::Call { call, .. } if call.asker == Side::Client => opening.take(call),
             Moment::Call { .. } | Moment::Start(_) | Moment::Entry(_) | Moment::Finish { .. } => {}
         }
-        for question in any_time(moment) {
-            if known.len() < FORESEEN && !known.iter().any(|it| it.asks_the_same(&question)) {
-                known.push(question);
-            }
-        }
+        known.extend(any_time(moment).into_iter().take(FORESEEN.saturating_sub(known.len())));
     }
 
     /// Takes in what happened next, and sends what can be sent by now. `server` gives a client for the server, once for

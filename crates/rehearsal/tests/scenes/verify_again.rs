@@ -1,4 +1,4 @@
-//! `rehearse verify`, where a session goes on: further pages.
+//! `rehearse verify`, where a session goes on: further pages, and questions that are asked more than once.
 
 use crate::stage::{Stage, rehearse};
 
@@ -65,5 +65,41 @@ fn an_update_leaves_every_page_where_it_was() {
     ----- stderr -----
     2 as recorded, 0 different, 0 skipped
     trace.jsonl stays as it was
+    ");
+}
+
+/// A call of a tool within which this is asked.
+fn asking(seq: u64, method: &str, answer: &str, said: &str) -> String {
+    let (second, third, last, id) = (seq + 1, seq + 2, seq + 3, seq);
+    format!(
+        r#"{{"request":{{"seq":{seq},"at_ms":{seq},"id":{id},"method":"tools/call","params":{{"name":"ask","arguments":{{}}}}}},"response":{{"seq":{last},"at_ms":{last},"success":true,"result":{{"content":[{{"type":"text","text":"{said}"}}]}}}},"duration_ms":3}},
+{{"request":{{"seq":{second},"at_ms":{second},"from":"server","id":"q{id}","method":"{method}"}},"response":{{"seq":{third},"at_ms":{third},{answer}}},"duration_ms":1}}"#
+    )
+}
+
+/// Asks within each call, and tells what it heard.
+fn asks(method: &str) -> String {
+    let ask = format!(r#"echo '{{"jsonrpc":"2.0","id":"q","method":"{method}"}}'"#);
+    server(&format!(
+        r#"*tools/call*) {ask}; read -r heard; case "$heard" in
+      *one*) text=one ;; *two*) text=two ;; *'no roots'*) text=refused ;; *) text=other ;;
+    esac; say '"result":{{"content":[{{"type":"text","text":"'$text'"}}]}}' ;;"#
+    ))
+}
+
+#[test]
+fn roots_are_answered_as_they_were_one_after_the_other() {
+    let roots = |uri: &str| format!(r#""success":true,"result":{{"roots":[{{"uri":"file:///{uri}"}}]}}"#);
+    let refused = r#""success":false,"error":{"code":-32000,"message":"no roots"}"#;
+    let calls = [
+        asking(3, "roots/list", &roots("one"), "one"),
+        asking(7, "roots/list", &roots("two"), "two"),
+        asking(11, "roots/list", refused, "refused"),
+    ];
+    let stage = Stage::new().file("trace.jsonl", &trace(&calls.join(","))).file("server.sh", &asks("roots/list"));
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh server.sh", @"
+    exit: 0
+    ----- stderr -----
+    4 as recorded, 0 different, 0 skipped
     ");
 }
