@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use clap::Args;
-use rehearsal::core::message::Method;
 use rehearsal::core::redact::{Redaction, Rule};
 use rehearsal::core::report::{Report, Verdict};
 use rehearsal::core::trace::{Format, Part};
@@ -76,9 +75,6 @@ Exit status:
     2  a flag, the recording or a path is wrong
     3  the server could not be started or reached, died, or was silent for too long";
 
-/// What is answered from the recording.
-const ASKED: [Method; 3] = [Method::ELICITATION, Method::SAMPLING, Method::ROOTS_LIST];
-
 impl Verify {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let verification = Verification::new(&self.trace.to_string(), self.server.protocol());
@@ -143,7 +139,7 @@ impl Verify {
         context: &Context,
     ) -> Result<(), Failure> {
         let redaction = self.redaction();
-        let mut server = || self.server.client_answering(context, &ASKED, &redaction);
+        let mut server = || self.server.client_answering(context, &redaction);
         // What cannot be read is told below.
         recording.timeline(BadLines::Skip).flatten().for_each(|moment| verification.foresee(&moment));
         for moment in recording.timeline(self.reading.bad_lines()) {

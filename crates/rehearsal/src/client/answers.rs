@@ -52,6 +52,8 @@ impl Given {
 #[derive(Clone, Default)]
 pub struct Answers {
     handlers: Vec<(Method, Handler)>,
+    /// Comes before all others.
+    first: Option<Handler>,
 }
 
 impl Answers {
@@ -83,6 +85,13 @@ impl Answers {
     pub fn before(self, method: Method, answer: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> Answers {
         let otherwise = self.clone();
         self.handled(method, move |asked| answer(asked).map_or_else(|| otherwise.given(asked), Given::Now))
+    }
+
+    /// Answers every method but `ping` by a function where it has an answer, otherwise as before.
+    pub(crate) fn before_all(self, answer: impl Fn(&Asked) -> Option<Answer> + Send + Sync + 'static) -> Answers {
+        let otherwise = self.clone();
+        let first = move |asked: &Asked| answer(asked).map_or_else(|| otherwise.given(asked), Given::Now);
+        Answers { first: Some(Arc::new(first)), ..self }
     }
 
     /// Answers a method with these, one after the other; asked more often than that, the client refuses.
@@ -153,15 +162,15 @@ impl Answers {
 
     /// Whether there is an answer to a method.
     pub(super) fn has(&self, method: &Method) -> bool {
-        self.handlers.iter().any(|(other, _)| other == method)
+        self.first.is_some() || self.handlers.iter().any(|(other, _)| other == method)
     }
 
     /// The answer to a question of the server's.
     pub(super) fn given(&self, asked: &Asked) -> Given {
-        let handler = self.handlers.iter().find(|(method, _)| *method == asked.method);
-        match handler {
+        let of_method = || self.handlers.iter().find(|(method, _)| *method == asked.method).map(|(_, handler)| handler);
+        match self.first.as_ref().filter(|_| asked.method != Method::PING).or_else(of_method) {
             // A server that waits for an answer must not wait for one that panicked.
-            Some((_, handler)) => catch_unwind(AssertUnwindSafe(|| handler(asked))).unwrap_or_else(|_| {
+            Some(handler) => catch_unwind(AssertUnwindSafe(|| handler(asked))).unwrap_or_else(|_| {
                 let message = format!("the scripted answer to {} panicked", asked.method);
                 Given::Now(Err(ErrorReply::new(code::INTERNAL_ERROR, message)))
             }),

@@ -77,9 +77,6 @@ struct State {
 }
 
 impl Questions {
-    /// What servers ask.
-    const METHODS: [Method; 3] = [Method::ELICITATION, Method::SAMPLING, Method::ROOTS_LIST];
-
     /// Questions that are compared without these.
     pub(super) fn without(secrets: Secrets) -> Questions {
         Questions { secrets, ..Questions::default() }
@@ -91,10 +88,8 @@ impl Questions {
 
     /// Answers from the recording first, and otherwise as was given.
     pub(super) fn before(&self, given: Answers) -> Answers {
-        Questions::METHODS.into_iter().fold(given, |answers, method| {
-            let questions = self.clone();
-            answers.before(method, move |asked| questions.answer(asked))
-        })
+        let questions = self.clone();
+        given.before_all(move |asked| questions.answer(asked))
     }
 
     /// A session begins in which this may be asked at any time.

@@ -103,3 +103,15 @@ fn roots_are_answered_as_they_were_one_after_the_other() {
     4 as recorded, 0 different, 0 skipped
     ");
 }
+
+#[test]
+fn a_question_of_any_method_is_answered_as_it_was() {
+    let answer = |text: &str| format!(r#""success":true,"result":{{"said":"{text}"}}"#);
+    let calls = [asking(3, "custom/ask", &answer("one"), "one"), asking(7, "custom/ask", &answer("two"), "two")];
+    let stage = Stage::new().file("trace.jsonl", &trace(&calls.join(","))).file("server.sh", &asks("custom/ask"));
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh server.sh", @"
+    exit: 0
+    ----- stderr -----
+    3 as recorded, 0 different, 0 skipped
+    ");
+}

@@ -17,12 +17,30 @@ pub(super) enum Shown {
     Wire,
 }
 
+/// Which questions of a server are answered.
+#[derive(Clone, Debug)]
+pub(super) enum Answered {
+    /// These.
+    These(Vec<Method>),
+    /// All, by somebody who tells of those that are not.
+    All,
+}
+
+impl Answered {
+    fn covers(&self, method: &Method) -> bool {
+        match self {
+            Answered::These(methods) => methods.contains(method),
+            Answered::All => true,
+        }
+    }
+}
+
 /// Shows what passes, without its secrets: log messages or the whole wire, and in any case the questions that nobody here can
 /// answer.
 pub(super) fn heard(
     builder: ClientBuilder,
     shown: Shown,
-    answered: Vec<Method>,
+    answered: Answered,
     redaction: &Redaction,
     talk: &Talk,
 ) -> ClientBuilder {
@@ -56,11 +74,11 @@ pub(super) fn heard(
 }
 
 /// A request of the server's that there is no answer to.
-fn unanswered(from: Side, message: &Message, answered: &[Method]) -> Option<Question> {
+fn unanswered(from: Side, message: &Message, answered: &Answered) -> Option<Question> {
     let request = message.as_request().filter(|_| from == Side::Server)?;
     // What begins a conversation is never a question: whoever says that only repeats it.
     let begins = [Method::INITIALIZE, Method::DISCOVER].contains(&request.method);
-    if begins || request.method == Method::PING || answered.contains(&request.method) {
+    if begins || request.method == Method::PING || answered.covers(&request.method) {
         return None;
     }
     let params = request.params.as_ref().and_then(|params| params.value().ok()).unwrap_or_default();

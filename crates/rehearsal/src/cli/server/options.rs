@@ -12,7 +12,7 @@ use rehearsal::core::redact::Redaction;
 
 use super::answers::{AnswerOptions, Prepared};
 use super::error::ServerError;
-use super::heard::{Shown, heard};
+use super::heard::{Answered, Shown, heard};
 use super::login::LoginOptions;
 use super::which::{Reached, Which};
 use crate::cli::context::Context;
@@ -108,20 +108,29 @@ impl From<Transport> for HttpTransport {
 impl ServerOptions {
     /// A client for the server that was named.
     pub(crate) fn client(&self, context: &Context) -> Result<ClientBuilder, ServerError> {
-        self.client_answering(context, &[], &Redaction::none())
+        let (builder, methods) = self.prepared(context)?;
+        Ok(heard(builder, self.shown(), Answered::These(methods), &Redaction::none(), &context.talk))
     }
 
-    /// The same, where somebody else answers these questions, and secrets are not shown.
+    /// The same, where somebody else answers what the server asks, and secrets are not shown.
     pub(crate) fn client_answering(
         &self,
         context: &Context,
-        more: &[Method],
         redaction: &Redaction,
     ) -> Result<ClientBuilder, ServerError> {
+        let (builder, _) = self.prepared(context)?;
+        Ok(heard(builder, self.shown(), Answered::All, redaction, &context.talk))
+    }
+
+    fn shown(&self) -> Shown {
+        if self.verbose { Shown::Wire } else { Shown::Logs }
+    }
+
+    /// A client, and the questions that it has answers to.
+    fn prepared(&self, context: &Context) -> Result<(ClientBuilder, Vec<Method>), ServerError> {
         let (builder, reached) = self.which.client(context)?;
         self.check_use(reached)?;
-        let Prepared { answers, mut methods } = self.answers.prepared()?;
-        methods.extend_from_slice(more);
+        let Prepared { answers, methods } = self.answers.prepared()?;
         let builder = builder.timeout(self.timeout).protocol(self.protocol).answers(answers);
         // `auto` is what an entry of a file may have said better.
         let builder = match self.transport {
@@ -138,8 +147,7 @@ impl ServerOptions {
             Some(path) => builder.working_dir(path),
             None => builder,
         };
-        let shown = if self.verbose { Shown::Wire } else { Shown::Logs };
-        Ok(heard(builder, shown, methods, redaction, &context.talk))
+        Ok((builder, methods))
     }
 
     /// The era and version that were asked for.
