@@ -39,15 +39,30 @@ pub(super) fn told(drifted: &[Drifted], about: Option<&str>, place: Option<&Plac
         let such = drifted.iter().filter(|it| it.drift == drift).map(|it| it.mismatch.clone());
         let such: Vec<Mismatch> = such.collect();
         (!such.is_empty()).then(|| {
-            let message = match about {
-                Some(about) => format!("{}: {about}", drift.word()),
-                None => drift.word().to_owned(),
+            let message = match (about, drift) {
+                // What is told about is still there, and something of it is not.
+                (Some(about), Drift::Removed) => format!("changed: {about} no longer has {}", places(&such)),
+                (Some(about), Drift::Added) => format!("changed: {about} has {} now", places(&such)),
+                (Some(about), Drift::TypeChanged | Drift::Changed) => format!("{}: {about}", drift.word()),
+                (None, _) => drift.word().to_owned(),
             };
             let finding = Finding::error(message).because(such);
             place.cloned().map_or(finding.clone(), |place| finding.at(place))
         })
     };
     Drift::ALL.into_iter().filter_map(of).collect()
+}
+
+/// How many places are named where there are more.
+const NAMED: usize = 3;
+
+/// Where mismatches are: `$.a, $.b, $.c and 2 more`.
+fn places(mismatches: &[Mismatch]) -> String {
+    let named: Vec<String> = mismatches.iter().take(NAMED).map(|it| it.path.to_string()).collect();
+    match mismatches.len().saturating_sub(NAMED) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
 }
 
 #[cfg(test)]

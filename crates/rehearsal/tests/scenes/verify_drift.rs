@@ -36,7 +36,7 @@ fn schemas_and_annotations_are_part_of_the_surface_and_order_is_not() {
     exit: 1
     ----- stdout -----
     ~ tools/list
-      error: added: the tool `write` (message 2)
+      error: changed: the tool `write` has $.inputSchema.properties.text.maxLength, $.inputSchema.properties.tag, $.inputSchema.required[1] and 1 more now (message 2)
         $.inputSchema.properties.text.maxLength: expected nothing, got 80
         $.inputSchema.properties.tag: expected nothing, got {"type":"string"}
         $.inputSchema.required[1]: expected nothing, got "tag"
@@ -283,7 +283,7 @@ fn a_version_that_a_server_no_longer_speaks_is_told() {
       error: changed (message 0)
         $.result.protocolVersion: expected "2025-11-25", got "2025-06-18"
     ~ tools/list
-      error: removed: the tool `a` (message 3)
+      error: changed: the tool `a` no longer has $.icons (message 3)
         $.icons: missing, expected [{"src":"https://example.com/a.png"}]
     ----- stderr -----
     0 as recorded, 2 different, 0 skipped
