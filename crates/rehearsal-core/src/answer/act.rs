@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::provenance::Answer;
 use super::question::Question;
@@ -43,8 +43,8 @@ pub enum Act {
     Pose(Vec<Question>),
     /// Wait for the answer to a question that was posed, if it was, and come back with it; its name.
     Hear(String),
-    /// Tell the client that a question that was posed needs no answer any more; its name.
-    Withdraw(String),
+    /// Tell the client that a question that was posed needs no answer any more; its name, and what else is to be said.
+    Withdraw(String, Map<String, Value>),
     /// Close the stream of the answer, which goes on when the client comes back.
     CloseStream {
         /// How long it should wait.

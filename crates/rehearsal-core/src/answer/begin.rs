@@ -378,7 +378,7 @@ pub(super) fn entered(mut play: Play, state: &mut State, world: &World<'_>) -> B
         | Act::Ask(_)
         | Act::Pose(_)
         | Act::Hear(_)
-        | Act::Withdraw(_)
+        | Act::Withdraw(..)
         | Act::CloseStream { .. }
         | Act::Detach(_)
         | Act::Turn(_)) => Begun::Plays(Performance::Script(Box::new(play)), act),

@@ -8,7 +8,7 @@ use rehearsal_core::answer::{Answer, CallOutcome, Question};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Message, Method, Reply, RequestId};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use super::session::{Pending, Session};
@@ -82,7 +82,7 @@ impl Call {
             match self.hear(&question.name, &mut posed).await {
                 Ok(answer) => answers.extend(answer.map(|answer| (question.name.clone(), answer))),
                 Err(stop) => {
-                    self.withdraw(posed).await;
+                    self.withdraw(posed, &Map::new()).await;
                     return Err(stop);
                 }
             }
@@ -117,10 +117,12 @@ impl Call {
     }
 
     /// Tells the client that nobody waits for its answers any more.
-    pub(super) async fn withdraw(&self, posed: Posed) {
+    pub(super) async fn withdraw(&self, posed: Posed, said: &Map<String, Value>) {
         for asked in posed.into_values() {
             self.session.forget(&asked.id);
-            self.notify(Method::CANCELLED, &json!({"requestId": asked.id})).await;
+            let id = ("requestId".to_owned(), json!(asked.id));
+            let params: Map<_, _> = std::iter::once(id).chain(said.clone()).collect();
+            self.notify(Method::CANCELLED, &params.into()).await;
         }
     }
 

@@ -7,6 +7,7 @@ use rehearsal_core::answer::{Act, Answer, Change, Performance, Question, Recorde
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::Method;
 use rehearsal_core::protocol::Era;
+use serde_json::Map;
 
 use super::call::{Call, Posed, Stop};
 use super::news::News;
@@ -21,7 +22,7 @@ pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
     let (mut playing, mut posed) = (None, Posed::default());
     let end = until_answer(&call, &session.turns, &mut play, act, &mut playing, &mut posed).await;
     match end {
-        None => call.withdraw(posed).await,
+        None => call.withdraw(posed, &Map::new()).await,
         // What the server did not wait for when it was recorded.
         Some(_) => posed.into_values().for_each(|asked| session.forget(&asked.id)),
     }
@@ -105,9 +106,9 @@ async fn until_answer<'a>(
                     play.answered(&name, answer);
                 }
             }
-            Act::Withdraw(name) => {
+            Act::Withdraw(name, said) => {
                 if let Some(asked) = posed.remove(&name) {
-                    call.withdraw(Posed::from([(name, asked)])).await;
+                    call.withdraw(Posed::from([(name, asked)]), &said).await;
                 }
             }
             Act::CloseStream { retry } => call.session.close_stream(call.channel, retry.map(within)),
@@ -148,7 +149,7 @@ pub(super) async fn afterwards(session: &Arc<Session>, mut play: RecordedPlay) {
             Act::Pose(questions) => ask(session, &questions).await,
             Act::Ask(_)
             | Act::Hear(_)
-            | Act::Withdraw(_)
+            | Act::Withdraw(..)
             | Act::CloseStream { .. }
             | Act::Detach(_)
             | Act::Turn(_)

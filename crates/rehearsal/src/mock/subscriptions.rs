@@ -72,7 +72,7 @@ pub(super) async fn listen(
             | Act::Turn(_)
             | Act::Pose(_)
             | Act::Hear(_)
-            | Act::Withdraw(_)
+            | Act::Withdraw(..)
             | Act::Reply(_) => {}
         }
     }

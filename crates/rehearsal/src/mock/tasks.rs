@@ -182,7 +182,7 @@ async fn work(server: &Arc<Shared>, running: &Running, mut play: Box<Play>, hear
             }
             Act::Pose(_)
             | Act::Hear(_)
-            | Act::Withdraw(_)
+            | Act::Withdraw(..)
             | Act::CloseStream { .. }
             | Act::Detach(_)
             | Act::Turn(_) => {}

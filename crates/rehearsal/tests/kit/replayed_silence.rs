@@ -88,3 +88,22 @@ async fn what_was_never_answered_is_refused_at_once() {
     assert!(began.elapsed() < Duration::from_millis(200));
     assert_eq!(replay.ledger().unwrap().unmatched, 1);
 }
+
+#[tokio::test]
+async fn a_question_that_is_withdrawn_says_why_as_it_did() {
+    let recorded = r#"
+> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}
+< {"id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
+> {"method":"notifications/initialized"}
+> {"id":1,"method":"tools/call","params":{"name":"ask"}}
+< {"id":"q","method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}
+< {"method":"notifications/cancelled","params":{"requestId":"q","reason":"timeout","_meta":{"why":1}}}
+< {"id":1,"result":{"content":[]}}
+"#;
+    let replay = replay(&[session("a", recorded)], Options::default());
+    let mut peer = Peer::of(&replay);
+    peer.play(recorded.split("< {\"id\":\"q\"").next().unwrap()).await;
+    let asked: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
+    let withdrawn: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
+    assert_eq!(withdrawn["params"], json!({"requestId": asked["id"], "reason": "timeout", "_meta": {"why": 1}}));
+}

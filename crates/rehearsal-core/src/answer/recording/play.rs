@@ -178,7 +178,7 @@ impl RecordedPlay {
                 | Step::Ask(_)
                 | Step::SendAway(..)
                 | Step::Hear(_)
-                | Step::Withdraw(_)
+                | Step::Withdraw(..)
                 | Step::Reply(_)
                 | Step::Visit(..)
                 | Step::Ends
@@ -213,8 +213,8 @@ impl RecordedPlay {
                 Step::Ask(questions) => self.ask(at, None, questions, world),
                 Step::SendAway(round, questions) => self.ask(at, Some(round), questions, world),
                 Step::Hear(name) if self.asked.terms.era() == Era::Legacy => Some(Act::Hear(name)),
-                Step::Withdraw(name) if self.asked.terms.era() == Era::Legacy => Some(Act::Withdraw(name)),
-                Step::Hear(_) | Step::Withdraw(_) => None,
+                Step::Withdraw(name, said) if self.asked.terms.era() == Era::Legacy => Some(Act::Withdraw(name, said)),
+                Step::Hear(_) | Step::Withdraw(..) => None,
                 Step::Reply(round) => Some(Act::Reply(self.reply(round))),
                 Step::Visit(round, questions) => Some(Act::Reply(self.visit(at, round, questions, world))),
                 Step::Ends => Some(Act::Reply(self.ended())),
@@ -244,7 +244,7 @@ impl RecordedPlay {
                 | Step::Ask(_)
                 | Step::SendAway(..)
                 | Step::Hear(_)
-                | Step::Withdraw(_)
+                | Step::Withdraw(..)
                 | Step::Turn(_)
                 | Step::Reply(_)
                 | Step::Visit(..)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::recorded::{Place, Recorded, Thing};
 use super::unmatched::Silence;
@@ -34,8 +34,8 @@ pub(super) enum Step {
     SendAway(usize, Vec<Question>),
     /// The server had the answer to a question before it went on; its name.
     Hear(String),
-    /// The server wanted no answer to a question any more; its name.
-    Withdraw(String),
+    /// The server wanted no answer to a question any more; its name, and what else it said, such as why.
+    Withdraw(String, Map<String, Value>),
     /// The server answered; which round.
     Reply(usize),
     /// The server refused until the client has been elsewhere, as 2025-11-25 does; which round, and where.
@@ -62,7 +62,7 @@ impl Step {
             | Step::EndListening(_)
             | Step::CloseStream
             | Step::Hear(_)
-            | Step::Withdraw(_)
+            | Step::Withdraw(..)
             | Step::GivenUp { .. } => false,
         }
     }
@@ -182,7 +182,10 @@ impl Writing {
             // Another call may have asked it.
             let Some(name) = named.map(|(_, name)| name.clone()) else { return };
             self.wait(entry.at);
-            return self.steps.push(Step::Withdraw(name));
+            let said = notification.params.as_ref().and_then(|params| params.exact().ok());
+            let mut said = said.and_then(|said| said.as_object().cloned()).unwrap_or_default();
+            said.shift_remove("requestId");
+            return self.steps.push(Step::Withdraw(name, said));
         }
         self.wait(entry.at);
         self.take_turn(entry.seq, entry.at, after);
