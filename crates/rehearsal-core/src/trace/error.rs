@@ -50,7 +50,35 @@ pub enum ReadError {
     Io(#[from] io::Error),
 }
 
+/// What is expected where the lines of a file were laid out for people.
+pub(super) const KEY_ON_ANOTHER_LINE: &str = "a key instead of the end of the line";
+
+/// What is expected where a file is one array.
+pub(super) const SESSION_NOT_ARRAY: &str = "a session instead of an array";
+
+/// How a file is written whose lines are not what is read one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaidOut {
+    /// A session goes over several lines.
+    OverLines,
+    /// All sessions are in one array.
+    InArray,
+}
+
 impl ReadError {
+    /// How the whole file is written, where that is why: then no other line can be read either.
+    pub fn laid_out(&self) -> Option<LaidOut> {
+        match self {
+            ReadError::Bad { expected, .. } if expected == KEY_ON_ANOTHER_LINE => Some(LaidOut::OverLines),
+            ReadError::Bad { expected, .. } if expected == SESSION_NOT_ARRAY => Some(LaidOut::InArray),
+            ReadError::Bad { .. }
+            | ReadError::NotJson { .. }
+            | ReadError::Format { .. }
+            | ReadError::TooLong { .. }
+            | ReadError::Io(_) => None,
+        }
+    }
+
     /// What `serde_json` says about a piece of a line that began at `column`, counted from 1.
     pub fn json(line: u64, column: u64, error: &serde_json::Error) -> ReadError {
         let what = error.to_string();

@@ -39,7 +39,7 @@ mod write;
 pub use compare::{Compare, Pairs, Sketch};
 pub use detect::{DETECT_BYTES, Format, detect};
 pub use entry::{End, Entry, HttpHead, What};
-pub use error::ReadError;
+pub use error::{LaidOut, ReadError};
 pub use fate::{Fate, subject};
 pub use fold::{Fold, FoldLimit};
 pub use format::{FORMAT, JOURNAL_FORMAT};

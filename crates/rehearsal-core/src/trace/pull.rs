@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Seek, SeekFrom};
 use memchr::memchr3;
 
 use super::ReadError;
+use super::error::KEY_ON_ANOTHER_LINE;
 
 /// Reads lines of JSON from a stream, and of each line no more at once than was asked for.
 #[derive(Debug)]
@@ -117,8 +118,10 @@ impl<R: BufRead> Pull<R> {
 
     /// The key that stands here, with the colon after it.
     pub(super) fn key(&mut self, buffer: &mut Vec<u8>) -> Result<String, ReadError> {
-        if self.peek()? != Some(b'"') {
-            return Err(self.expected("a key"));
+        match self.peek()? {
+            Some(b'"') => {}
+            Some(b'\n') => return Err(self.expected(KEY_ON_ANOTHER_LINE)),
+            Some(_) | None => return Err(self.expected("a key")),
         }
         let (line, column) = (self.line, self.column);
         self.value(Some(buffer))?;

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::error::SESSION_NOT_ARRAY;
 use super::fields::{EndFields, Fields, timestamp};
 use super::format::{FORMAT, Piece, migrate};
 use super::journal::LINE_LIMIT;
@@ -166,6 +167,9 @@ impl<R: BufRead + Seek> TraceReader<R> {
 
     /// Reads a line up to its first list, or to its end.
     fn begin(&mut self) -> Result<Part, ReadError> {
+        if self.pull.peek()? == Some(b'[') {
+            return Err(self.pull.expected(SESSION_NOT_ARRAY));
+        }
         self.pull.take(b"{", "a session: `{`")?;
         (self.head, self.comma, self.state) = (Head::default(), false, State::Inside);
         match self.first_list()? {
@@ -460,7 +464,8 @@ mod tests {
         let column = |text: &str| HEAD.len() + PING.len() + 13 + text.len();
         let table = [
             ("nonsense".to_owned(), "line 1, column 1: expected a session: `{`".to_owned()),
-            ("\n[]".to_owned(), "line 2, column 1: expected a session: `{`".to_owned()),
+            ("\n[]".to_owned(), "line 2, column 1: expected a session instead of an array".to_owned()),
+            ("{\n\"format\": 1".to_owned(), "line 1, column 2: expected a key instead of the end of the line".to_owned()),
             ("{}".to_owned(), "line 1, column 3: expected `session_id` in the session".to_owned()),
             (r#"{"session_id":"a"} x"#.to_owned(), "line 1, column 20: expected the end of the line after the session".to_owned()),
             (r#"{"session_id":5}"#.to_owned(), "line 1, column 15: invalid type: integer `5`, expected a string".to_owned()),

@@ -79,7 +79,7 @@ pub(super) struct Replay {
     redact: Vec<Rule>,
 
     /// How long things take: `recorded`, `none`, or so many times as long as recorded
-    #[arg(long, value_name = "PACE", default_value = "none", value_parser = str::parse::<Pace>)]
+    #[arg(long, value_name = "PACE", default_value = "none", value_parser = str::parse::<Pace>, allow_negative_numbers = true)]
     pace: Pace,
 
     /// Fail if something was asked that is not recorded, or recorded and not asked

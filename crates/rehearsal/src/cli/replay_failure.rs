@@ -10,6 +10,7 @@ use rehearsal::wire::http::server::BindError;
 use super::exit::Exit;
 use super::failure::bind_hints;
 use super::suggestion::suggestion;
+use super::trace::on_lines;
 
 /// Why a recording could not be served.
 #[derive(Debug, thiserror::Error)]
@@ -114,13 +115,19 @@ impl ReplayFailure {
 fn open_hints(error: &ReplayError, session: Option<&str>) -> Vec<String> {
     match error {
         ReplayError::NoSession { known, .. } => match session {
+            Some(session) if known.iter().any(|it| it == session) => {
+                vec![format!("session {session} has other metadata: `rehearse trace show` shows it")]
+            }
             Some(session) => vec![suggestion(session, known, "sessions")],
             None => vec!["`rehearse trace show` shows what is known about each session".to_owned()],
         },
         ReplayError::Index { cause: IndexError::Trace(ReadError::Format { .. }), .. } => {
             vec!["update rehearse, or record again".to_owned()]
         }
-        ReplayError::Index { input, cause: IndexError::Trace(_) } => {
+        ReplayError::Index { input, cause: IndexError::Trace(error) } => {
+            if let Some(laid_out) = error.laid_out() {
+                return vec![on_lines(laid_out).to_owned()];
+            }
             vec![format!("`rehearse trace convert --skip-bad {input} sound.jsonl` keeps the lines that can be read")]
         }
         ReplayError::Index { cause: IndexError::Io(cause), .. } if cause.kind() == ErrorKind::StorageFull => {

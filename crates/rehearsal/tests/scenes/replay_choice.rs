@@ -402,3 +402,53 @@ fn what_a_killed_recorder_left_is_replayed() {
     trace.jsonl.index
     ");
 }
+
+#[test]
+fn a_session_of_that_name_is_not_proposed_where_its_metadata_is_other() {
+    let session = |id: &str, environment: &str| {
+        format!(
+            r#"{{"format":1,"session_id":"{id}","server_info":{{}},"started_at":null,"metadata":{{"env":"{environment}"}},"calls":[],"messages":[],"ended_at":null,"end":null}}"#
+        )
+    };
+    let stage = Stage::new().file("trace.jsonl", &format!("{}\n{}\n", session("sa", "prod"), session("sb", "dev")));
+    rehearse!(stage, "rehearse replay trace.jsonl --session sa --metadata env=dev < /dev/null", @"
+    exit: 2
+    ----- stderr -----
+    error: trace.jsonl: no session like that
+    hint: session sa has other metadata: `rehearse trace show` shows it
+    ");
+}
+
+#[test]
+fn a_pace_below_nothing_is_told_as_one() {
+    rehearse!(Stage::new(), "rehearse replay trace.jsonl --pace -1 < /dev/null", @"
+    exit: 2
+    ----- stderr -----
+    error: invalid value '-1' for '--pace <PACE>': write `recorded`, `none`, or a factor such as 0.5
+
+    For more information, try '--help'.
+    ");
+}
+
+#[test]
+fn json_that_was_laid_out_is_told_to_belong_on_lines() {
+    let laid_out = "{\n  \"format\": 1,\n  \"session_id\": \"s\",\n  \"calls\": []\n}\n";
+    let array = r#"[{"format":1,"session_id":"s","server_info":{},"started_at":null,"metadata":{},"calls":[]}]"#;
+    let stage = Stage::new().file("laid-out.jsonl", laid_out).file("array.jsonl", array);
+    insta::allow_duplicates! {
+        for verb in ["replay", "trace show"] {
+            rehearse!(stage, &format!("rehearse {verb} laid-out.jsonl < /dev/null"), @"
+            exit: 2
+            ----- stderr -----
+            error: laid-out.jsonl, line 1, column 2: expected a key instead of the end of the line
+            hint: every session, or message of a journal, belongs on a line of its own: `jq -c .` puts it there
+            ");
+            rehearse!(stage, &format!("rehearse {verb} array.jsonl < /dev/null"), @"
+            exit: 2
+            ----- stderr -----
+            error: array.jsonl, line 1, column 1: expected a session instead of an array
+            hint: every session belongs on a line of its own: `jq -c '.[]'` puts them there
+            ");
+        }
+    }
+}

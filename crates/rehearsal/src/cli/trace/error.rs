@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rehearsal::core::redact::RuleError;
 use rehearsal::core::trace::dialect::WriteError;
-use rehearsal::core::trace::{Format, ReadError};
+use rehearsal::core::trace::{Format, LaidOut, ReadError};
 use rehearsal::store::{Input, OpenError};
 
 /// What records what the real server says.
@@ -103,6 +103,16 @@ pub(in crate::cli) enum TraceError {
     },
 }
 
+/// What to do about a file that is not read line by line.
+pub(in crate::cli) fn on_lines(laid_out: LaidOut) -> &'static str {
+    match laid_out {
+        LaidOut::OverLines => {
+            "every session, or message of a journal, belongs on a line of its own: `jq -c .` puts it there"
+        }
+        LaidOut::InArray => "every session belongs on a line of its own: `jq -c '.[]'` puts them there",
+    }
+}
+
 impl TraceError {
     /// What reading a recording has come upon.
     pub(in crate::cli) fn read(input: &Input, error: ReadError) -> TraceError {
@@ -114,6 +124,11 @@ impl TraceError {
 
     /// What to do about it.
     pub(in crate::cli) fn hints(&self) -> Vec<String> {
+        if let TraceError::Read { error, .. } = self
+            && let Some(laid_out) = error.laid_out()
+        {
+            return vec![on_lines(laid_out).to_owned()];
+        }
         let hints: &[&str] = match self {
             TraceError::Open(OpenError::Unknown { .. }) => {
                 &["a trace has one session a line, a journal one message a line; `rehearse record` writes both"]

@@ -21,7 +21,7 @@ mod split;
 mod stats;
 mod verb;
 
-pub(super) use error::{FORWARD, TraceError};
+pub(super) use error::{FORWARD, TraceError, on_lines};
 pub(super) use output::{Writing, is_written_into, plain};
 pub(super) use reading::{Reading, input, put_back};
 pub(super) use verb::Trace;
