@@ -5,18 +5,20 @@
 //!                   ──► calls ──► rounds joined, volatile parts taken out ──► distinct requests, answers in order
 //! ```
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Body, ErrorReply, Method, Reply};
 use rehearsal_core::protocol::{Revision, meta};
-use rehearsal_core::trace::{Call, Inside, Likeness, Moment, RequestKey, What};
+use rehearsal_core::trace::{Call, Inside, Moment, RequestKey};
 use serde_json::Value;
 
+use super::before::{name_questions, said_before};
 use super::fate::{Account, Fate, beside, ended};
-use super::learned::{Answered, Before, Learned, Question, Request, Said};
+use super::learned::{Answered, Before, Learned, Request, Said};
 use super::listed::Listed;
+use super::looked_at::looked_at;
 use super::refusals::{self, Refusals};
 use super::result::{asked, asks, is_task, unlike, without_envelope};
 
@@ -254,12 +256,7 @@ impl Learner {
         let params = call.request.message.params().map(RawJson::exact).transpose();
         let params = params.map_err(|_| left_out("whose params have too many levels"))?;
         let params = params.unwrap_or_default();
-        let subject = match method.as_str() {
-            "tools/call" | "prompts/get" => params.get("name"),
-            "completion/complete" => params.get("ref"),
-            _ => params.get("uri"),
-        };
-        subject.filter(|subject| !subject.is_null()).ok_or_else(|| left_out("which does not say of what"))?;
+        let mut view = looked_at(method, &params).map_err(left_out)?;
         let said = match (reply, value) {
             (Reply::Error(error), _) => Some(Said::Error(error)),
             (Reply::Result(_), Value::Object(result)) if is_task(&result) => {
@@ -272,7 +269,6 @@ impl Learner {
         let revision = self.revision(Some(&params));
         let state = params.get("requestState").map(Value::to_string);
         let returns = params.get("inputResponses").is_some() || state.is_some();
-        let mut view = Likeness::default().view(method, Some(&params));
         let key = RequestKey::of(&view);
         self.requests += 1;
         let first = Round { begun: self.requests, ..Round::default() };
@@ -299,7 +295,7 @@ impl Learner {
         name_questions(&mut before);
         let requests = &mut self.learned.requests;
         let at = *self.known.entry(key).or_insert_with(|| {
-            let params = view.get_mut("params").map(Value::take).unwrap_or_default();
+            let params = view["params"].take();
             requests.push(Request { method: method.clone(), params, answers: Vec::new() });
             self.begun.push(Vec::new());
             requests.len() - 1
@@ -374,76 +370,6 @@ fn answers_some(call: &Call, before: &Before) -> bool {
     questions.iter().any(|question| params["inputResponses"].get(&question.name).is_some())
 }
 
-/// What a server said while it worked on an answer to `during`; `Err` where that is nothing that could be said again.
-fn said_before(inside: &Inside, during: &Method) -> Result<Before, Fate> {
-    let unreadable = |method: &Method| Fate::left_out(format!("{method}, whose params have too many levels"));
-    match inside {
-        Inside::Call(call) if call.asker == Side::Server => match call.request.message.method() {
-            Some(method) if *method != Method::PING => {
-                let params = stable(call.request.message.params()).ok_or_else(|| unreadable(method))?;
-                Ok(Before::Asked(vec![Question { name: String::new(), method: method.clone(), params }]))
-            }
-            Some(_) | None => Err(beside(inside, Some(during))),
-        },
-        Inside::Entry(entry) => match &entry.what {
-            What::Message { from: Side::Server, message, .. } => match message.body() {
-                Body::Notification(told) => {
-                    let params = stable(told.params.as_ref()).ok_or_else(|| unreadable(&told.method))?;
-                    Ok(Before::Told { method: told.method.clone(), params })
-                }
-                Body::Request(_) | Body::Response(_) | Body::Batch(_) | Body::Garbled(_) => {
-                    Err(beside(inside, Some(during)))
-                }
-            },
-            What::Message { .. }
-            | What::Http { .. }
-            | What::Event { .. }
-            | What::ChannelEnded { .. }
-            | What::Stderr { .. }
-            | What::Piece { .. }
-            | What::Ended(_) => Err(beside(inside, Some(during))),
-        },
-        Inside::Call(_) => Err(beside(inside, Some(during))),
-    }
-}
-
-/// Params without what is another one next time: the token, and the stream or task that it belongs to.
-fn stable(params: Option<&RawJson>) -> Option<Value> {
-    let mut params = params.map(RawJson::exact).transpose().ok()?.unwrap_or_default();
-    if let Some(object) = params.as_object_mut() {
-        object.shift_remove(meta::PROGRESS_TOKEN);
-        if let Some(Value::Object(about)) = object.get_mut("_meta") {
-            about.retain(|key, _| !key.starts_with("io.modelcontextprotocol/"));
-            if about.is_empty() {
-                object.shift_remove("_meta");
-            }
-        }
-    }
-    Some(params)
-}
-
-/// Before 2026-07-28 questions have no names; they get some. A name that a later round uses again is another question: it
-/// is asked under another name, because what was answered once is not asked again.
-fn name_questions(before: &mut [Before]) {
-    let questions = before.iter_mut().filter_map(|before| match before {
-        Before::Asked(questions) => Some(questions),
-        Before::Told { .. } | Before::SentAway => None,
-    });
-    let mut names: HashSet<String> = HashSet::new();
-    let mut unnamed = 0;
-    for question in questions.flatten() {
-        if question.name.is_empty() {
-            unnamed += 1;
-            question.name = format!("question_{unnamed}");
-        }
-        let name = std::mem::take(&mut question.name);
-        let others = (2..).map(|number| format!("{name}_{number}"));
-        let free = std::iter::once(name.clone()).chain(others).find(|name| !names.contains(name));
-        question.name = free.unwrap_or(name);
-        names.insert(question.name.clone());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -477,21 +403,5 @@ mod tests {
             said += recorded;
         }
         assert!(said > 100, "{said}");
-    }
-
-    #[test]
-    fn every_question_of_an_answer_has_a_name_of_its_own() {
-        let asked = |names: &[&str]| {
-            let question =
-                |name: &&str| Question { name: (*name).to_owned(), method: Method::ELICITATION, params: Value::Null };
-            Before::Asked(names.iter().map(question).collect())
-        };
-        let mut before = [asked(&["confirm", ""]), asked(&["confirm"]), asked(&["", "confirm"])];
-        name_questions(&mut before);
-        let names = before.iter().flat_map(|before| match before {
-            Before::Asked(questions) => questions.iter().map(|question| question.name.as_str()).collect(),
-            Before::Told { .. } | Before::SentAway => Vec::new(),
-        });
-        assert_eq!(names.collect::<Vec<_>>(), ["confirm", "question_1", "confirm_2", "question_2", "confirm_3"]);
     }
 }

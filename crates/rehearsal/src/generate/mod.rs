@@ -4,6 +4,7 @@
 //! Recording ──► Learned (who the server is, what it offers, what it answers) ──► mock file, Rust, Python
 //! ```
 
+mod before;
 mod beyond;
 mod completion;
 mod declared;
@@ -14,6 +15,7 @@ mod learn;
 mod learned;
 mod levels;
 mod listed;
+mod looked_at;
 mod mock;
 mod mock_answer;
 mod python;

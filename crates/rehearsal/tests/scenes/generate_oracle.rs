@@ -975,3 +975,35 @@ fn how_long_something_may_be_kept_is_said_of_what_is_read_and_told_of_lists() {
     left out: `ttlMs` and `cacheScope` of resources/list
     "#);
 }
+
+#[test]
+fn calls_that_differ_in_what_no_rule_looks_at_are_one_with_both_answers() {
+    let calls = [
+        ("tools/list", json!({}), json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]})),
+        ("tools/call", json!({"name": "echo", "arguments": {}, "own": {"a": 1}}), text("one")),
+        ("tools/call", json!({"name": "echo", "arguments": {}}), text("two")),
+        ("tools/call", json!({"name": "echo", "arguments": {"n": 1}, "more": null}), text("three")),
+    ];
+    let stage = Stage::new().file("old.journal", &session(json!({"tools": {}}), &calls));
+    rehearse!(stage, ORACLE, @"
+    exit: 0
+    ----- stderr -----
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    5 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "rehearse generate old.journal --as python | grep -A 9 ^MOCK_RESPONSES", @r#"
+    exit: 0
+    ----- stdout -----
+    MOCK_RESPONSES: dict[str, list[dict[str, Any]]] = {
+        "tools/call": [
+            {
+                "params": {"name": "echo", "arguments": {}},
+                "responses": [
+                    {"result": {"content": [{"type": "text", "text": "one"}]}},
+                    {"result": {"content": [{"type": "text", "text": "two"}]}},
+                ],
+            },
+            {
+    "#);
+}

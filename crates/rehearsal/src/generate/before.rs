@@ -1,0 +1,104 @@
+//! What a server said and asked before it answered.
+
+use std::collections::HashSet;
+
+use rehearsal_core::exchange::Side;
+use rehearsal_core::json::RawJson;
+use rehearsal_core::message::{Body, Method};
+use rehearsal_core::protocol::meta;
+use rehearsal_core::trace::{Inside, What};
+use serde_json::Value;
+
+use super::fate::{Fate, beside};
+use super::learned::{Before, Question};
+
+/// What a server said while it worked on an answer to `during`; `Err` where that is nothing that could be said again.
+pub(super) fn said_before(inside: &Inside, during: &Method) -> Result<Before, Fate> {
+    let unreadable = |method: &Method| Fate::left_out(format!("{method}, whose params have too many levels"));
+    match inside {
+        Inside::Call(call) if call.asker == Side::Server => match call.request.message.method() {
+            Some(method) if *method != Method::PING => {
+                let params = stable(call.request.message.params()).ok_or_else(|| unreadable(method))?;
+                Ok(Before::Asked(vec![Question { name: String::new(), method: method.clone(), params }]))
+            }
+            Some(_) | None => Err(beside(inside, Some(during))),
+        },
+        Inside::Entry(entry) => match &entry.what {
+            What::Message { from: Side::Server, message, .. } => match message.body() {
+                Body::Notification(told) => {
+                    let params = stable(told.params.as_ref()).ok_or_else(|| unreadable(&told.method))?;
+                    Ok(Before::Told { method: told.method.clone(), params })
+                }
+                Body::Request(_) | Body::Response(_) | Body::Batch(_) | Body::Garbled(_) => {
+                    Err(beside(inside, Some(during)))
+                }
+            },
+            What::Message { .. }
+            | What::Http { .. }
+            | What::Event { .. }
+            | What::ChannelEnded { .. }
+            | What::Stderr { .. }
+            | What::Piece { .. }
+            | What::Ended(_) => Err(beside(inside, Some(during))),
+        },
+        Inside::Call(_) => Err(beside(inside, Some(during))),
+    }
+}
+
+/// Params without what is another one next time: the token, and the stream or task that it belongs to.
+fn stable(params: Option<&RawJson>) -> Option<Value> {
+    let mut params = params.map(RawJson::exact).transpose().ok()?.unwrap_or_default();
+    if let Some(object) = params.as_object_mut() {
+        object.shift_remove(meta::PROGRESS_TOKEN);
+        if let Some(Value::Object(about)) = object.get_mut("_meta") {
+            about.retain(|key, _| !key.starts_with("io.modelcontextprotocol/"));
+            if about.is_empty() {
+                object.shift_remove("_meta");
+            }
+        }
+    }
+    Some(params)
+}
+
+/// Before 2026-07-28 questions have no names; they get some. A name that a later round uses again is another question: it
+/// is asked under another name, because what was answered once is not asked again.
+pub(super) fn name_questions(before: &mut [Before]) {
+    let questions = before.iter_mut().filter_map(|before| match before {
+        Before::Asked(questions) => Some(questions),
+        Before::Told { .. } | Before::SentAway => None,
+    });
+    let mut names: HashSet<String> = HashSet::new();
+    let mut unnamed = 0;
+    for question in questions.flatten() {
+        if question.name.is_empty() {
+            unnamed += 1;
+            question.name = format!("question_{unnamed}");
+        }
+        let name = std::mem::take(&mut question.name);
+        let others = (2..).map(|number| format!("{name}_{number}"));
+        let free = std::iter::once(name.clone()).chain(others).find(|name| !names.contains(name));
+        question.name = free.unwrap_or(name);
+        names.insert(question.name.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_question_of_an_answer_has_a_name_of_its_own() {
+        let asked = |names: &[&str]| {
+            let question =
+                |name: &&str| Question { name: (*name).to_owned(), method: Method::ELICITATION, params: Value::Null };
+            Before::Asked(names.iter().map(question).collect())
+        };
+        let mut before = [asked(&["confirm", ""]), asked(&["confirm"]), asked(&["", "confirm"])];
+        name_questions(&mut before);
+        let names = before.iter().flat_map(|before| match before {
+            Before::Asked(questions) => questions.iter().map(|question| question.name.as_str()).collect(),
+            Before::Told { .. } | Before::SentAway => Vec::new(),
+        });
+        assert_eq!(names.collect::<Vec<_>>(), ["confirm", "question_1", "confirm_2", "question_2", "confirm_3"]);
+    }
+}
