@@ -40,5 +40,5 @@ pub use private_key::{Edge, PRIVATE_KEY, last_edge};
 pub use pseudonym::{has_pseudonym, pseudonym};
 pub use redaction::Redaction;
 pub use rule::{Rule, RuleError};
-pub use stand_in::StandIns;
+pub use stand_in::{StandIn, StandIns};
 pub use url::shown_url;

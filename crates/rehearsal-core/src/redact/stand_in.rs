@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 use serde_json::{Number, Value};
 
-use super::pseudonym::{is_number, is_pseudonym, number, pseudonym};
+use super::pseudonym::{all, is_number, is_pseudonym, number, pseudonym};
 use crate::json::long;
 
 /// What stands in the place of secrets in a recorded value.
@@ -45,6 +45,33 @@ impl<'a> Secret<'a> {
         match self {
             Secret::Text(text) => is_pseudonym(text),
             Secret::Number(digits) => is_number(digits),
+        }
+    }
+}
+
+/// A recorded text or number that is not what it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StandIn<'a> {
+    /// A text, by what stands before, between and after the secrets that were in it.
+    Text(Vec<&'a str>),
+    /// A number that was secret.
+    Number,
+}
+
+impl<'a> StandIn<'a> {
+    /// What a recorded value is, if it is one.
+    pub fn of(recorded: &'a Value) -> Option<StandIn<'a>> {
+        match Secret::of(recorded)? {
+            Secret::Number(digits) => is_number(&digits).then_some(StandIn::Number),
+            Secret::Text(text) => {
+                let (mut parts, mut end) = (Vec::new(), 0);
+                for secret in all(text) {
+                    parts.push(&text[end..secret.start]);
+                    end = secret.end;
+                }
+                parts.push(&text[end..]);
+                (parts.len() > 1).then_some(StandIn::Text(parts))
+            }
         }
     }
 }
@@ -159,6 +186,20 @@ mod tests {
         let mut both = recorded.clone();
         stand_ins.take_out(&mut both);
         assert_eq!(taken_out, both, "what is shown elsewhere is the same on both sides");
+    }
+
+    #[test]
+    fn a_text_is_known_by_what_stands_around_its_secrets() {
+        let parts = |value: Value| match StandIn::of(&value) {
+            Some(StandIn::Text(parts)) => Some(parts.join("·")),
+            Some(StandIn::Number) | None => None,
+        };
+        let secret = pseudonym("hunter2");
+        assert_eq!(parts(secret.clone().into()).as_deref(), Some("·"));
+        assert_eq!(parts(format!("a://{secret}@b?c={secret}").into()).as_deref(), Some("a://·@b?c=·"));
+        assert_eq!(parts("[redacted:none]".into()), None);
+        assert_eq!(StandIn::of(&read(&number("4711")).unwrap()), Some(StandIn::Number));
+        assert_eq!(StandIn::of(&json!(4711)), None);
     }
 
     #[test]

@@ -21,6 +21,7 @@ use super::listed::Listed;
 use super::looked_at::looked_at;
 use super::refusals::{self, Refusals};
 use super::result::{asked, asks, is_task, unlike, without_envelope};
+use super::secret::{has_secret, with_one_secret};
 
 /// How many bytes of answers are taken in. What is generated is for people to edit.
 const LIMIT: usize = 64 << 20;
@@ -269,7 +270,7 @@ impl Learner {
         let revision = self.revision(Some(&params));
         let state = params.get("requestState").map(Value::to_string);
         let returns = params.get("inputResponses").is_some() || state.is_some();
-        let key = RequestKey::of(&view);
+        let key = RequestKey::of(&with_one_secret(&view));
         self.requests += 1;
         let first = Round { begun: self.requests, ..Round::default() };
         let mut round = match self.rounds.get_mut(&(key, state)).filter(|rounds| returns && !rounds.is_empty()) {
@@ -300,6 +301,10 @@ impl Learner {
             self.begun.push(Vec::new());
             requests.len() - 1
         });
+        if view["params"] != Value::Null && has_secret(&view) && view["params"] != requests[at].params {
+            let subject = requests[at].subject().unwrap_or_default();
+            self.unlike.insert(format!("which secret brought which answer of {method} of {subject}"));
+        }
         // Of two that were in hand together the first is the one that was asked for first.
         let place = self.begun[at].partition_point(|other| *other < begun);
         self.begun[at].insert(place, begun);
@@ -331,6 +336,8 @@ impl Learner {
         std::mem::take(&mut self.unlike).into_iter().for_each(|words| self.more.enter(Fate::LeftOut(words), 1));
         self.learned.left_out = self.account.words();
         self.learned.left_out.extend(self.more.words());
+        // What asks for something known comes before what takes whatever is in the place of a secret.
+        self.learned.requests.sort_by_key(|request| has_secret(&request.params));
         self.learned
     }
 

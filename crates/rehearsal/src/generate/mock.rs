@@ -18,6 +18,7 @@ use super::learned::{Answered, Learned, Request, Said};
 use super::levels::within_levels;
 use super::listed::Listed;
 use super::rule_name::RuleNames;
+use super::secret::{matcher, uri_pattern};
 
 /// Writes the mock that answers like the recording; `source` is what to call the recording.
 pub fn generate_mock(learned: &Learned, source: &str) -> Generated {
@@ -121,7 +122,7 @@ impl<'a> Writer<'a> {
     fn resources(&mut self) -> Vec<Offer> {
         let learned = self.learned;
         let templates: Vec<_> = self.templates();
-        let by_pattern = |uri: &str| templates.iter().any(|it| it.matches(uri).is_some());
+        let by_pattern = |uri: &str| templates.iter().any(|it| it.matches(uri).is_some()) || uri_pattern(uri).is_some();
         let unlisted = unlisted(learned, &learned.resources, &Method::RESOURCES_READ, by_pattern);
         let mut resources = Vec::new();
         for Shown { listed, hidden } in all(&learned.resources, unlisted) {
@@ -172,6 +173,16 @@ impl<'a> Writer<'a> {
             let heard = learned.resource_templates.heard(written);
             let exactly = pattern.is_none();
             templates.push(Offer { exactly, hidden, heard, complete, ..Offer::new(listed, answers) });
+        }
+        // What nobody listed may be asked for with any secret.
+        for request in learned.requests_of(&Method::RESOURCES_READ) {
+            let Some(uri) = request.subject().filter(|uri| !is_known(&learned.resources, uri)) else { continue };
+            if let Some(pattern) = uri_pattern(uri).filter(|_| taken.insert(uri)) {
+                let listed = json!({"uriTemplate": pattern, "name": pattern});
+                let nothing = ErrorReply::new(code::RESOURCE_NOT_FOUND, "nothing was recorded for this resource");
+                let answers = self.answers(&listed, &[(request, None)], nothing);
+                templates.push(Offer { hidden: true, ..Offer::new(listed, answers) });
+            }
         }
         templates
     }
@@ -296,10 +307,10 @@ fn unlisted(learned: &Learned, list: &Listed, method: &Method, elsewhere: impl F
 
 /// These arguments and no others, for what was listed like this.
 fn exactly(arguments: &Map<String, Value>, listed: &Value) -> Value {
-    let exact = json!({"exact": arguments});
-    // Where there is an argument of this name, it would be taken for that.
+    let exact = matcher(arguments);
+    // Where there is an argument of this name, it would be taken for that; so would `length` be everywhere.
     let of_prompt = listed.get("arguments").and_then(Value::as_array).into_iter().flatten();
     let is_argument = listed.pointer("/inputSchema/properties/exact").is_some()
         || of_prompt.into_iter().any(|argument| argument["name"] == "exact");
-    if is_argument { json!({"all_of": [exact]}) } else { exact }
+    if is_argument || exact.get("exact").is_none() { json!({"all_of": [exact]}) } else { exact }
 }

@@ -24,6 +24,7 @@ mod refusals;
 mod result;
 mod rule_name;
 mod rust;
+mod secret;
 
 pub use declared::Declared;
 pub use generated::{Generated, TemplateError};

@@ -55,6 +55,7 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
         completes => recorded.has("completions", &["completion/complete"]),
         speaks => recorded.speaks,
         rises => recorded.rises,
+        secrets => recorded.secrets,
         logs => learned.takes_levels || recorded.has("logging", &[]),
         responses => literal(&responses),
         notes => notes("#", &left_out),

@@ -15,6 +15,7 @@ use super::learn::not_always;
 use super::learned::{Answered, Before, Learned, Question, Request, Said};
 use super::listed::Listed;
 use super::python::is_unseen;
+use super::secret::has_secret;
 
 /// The data of a program that answers like a recording.
 pub(super) struct Recorded {
@@ -24,6 +25,8 @@ pub(super) struct Recorded {
     pub(super) refuses: Map<String, Value>,
     /// What the server declares in any session; `None` where it never said.
     pub(super) capabilities: Option<Map<String, Value>>,
+    /// Whether secrets were taken out of what was asked.
+    pub(super) secrets: bool,
     /// Whether something comes before some answer.
     pub(super) speaks: bool,
     /// Whether something is said otherwise where several rounds are one call.
@@ -69,7 +72,8 @@ impl Recorded {
             learned.newest_legacy.map(|newest| format!("that {newest} is the newest version with a handshake"));
         left_out.extend(newest);
         let refuses = learned.refuses.iter().map(|(method, error)| (method.clone(), json_error(error))).collect();
-        Recorded { responses, refuses, capabilities: learned.capabilities.all(), speaks, rises, left_out }
+        let secrets = learned.requests.iter().any(|request| has_secret(&request.params));
+        Recorded { responses, refuses, capabilities: learned.capabilities.all(), secrets, speaks, rises, left_out }
     }
 
     /// Whether the server declares something, or was asked for it and answered.

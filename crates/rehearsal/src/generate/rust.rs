@@ -67,6 +67,7 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
         logs => learned.takes_levels || recorded.has("logging", &[]),
         tells_changes => recorded.tells_changes(),
         rises => recorded.rises,
+        secrets => recorded.secrets,
         notes => notes("//!", &left_out),
     };
     let mut files = vec![("src/recorded.json".to_owned(), format!("{data:#}\n"))];

@@ -1007,3 +1007,47 @@ fn calls_that_differ_in_what_no_rule_looks_at_are_one_with_both_answers() {
             {
     "#);
 }
+
+#[test]
+fn whatever_is_in_the_place_of_a_secret_is_answered() {
+    let login = |password: &str| json!({"name": "login", "arguments": {"user": "bob", "password": password}});
+    let fetch = json!({"name": "fetch", "arguments": {"url": "https://a.b/?token=[redacted:11111111]&n=1"}});
+    let calls = [
+        ("tools/call", login("[redacted:11111111]"), text("wrong")),
+        ("tools/call", login("[redacted:22222222]"), text("welcome")),
+        ("tools/call", fetch, text("fetched")),
+        (
+            "resources/read",
+            json!({"uri": "feed://a?key=[redacted:33333333]"}),
+            json!({"contents": [{"uri": "feed://a", "text": "news"}]}),
+        ),
+    ];
+    let stage = Stage::new().file("old.journal", &session(json!({"tools": {}, "resources": {}}), &calls));
+    rehearse!(stage, "rehearse generate old.journal --as mock -o new.mock.yaml && grep -A 1 when: new.mock.yaml", @r#"
+    exit: 0
+    ----- stdout -----
+            when: { all_of: [{ subset: { user: bob, password: { type: string } }, length: 2 }] }
+            in_turn:
+    --
+            when:
+              all_of: [{ subset: { url: { matches: "(?s)^https://a\\.b/\\?token=.*\\&n=1$" } }, length: 1 }]
+    ----- stderr -----
+    left out: which secret brought which answer of tools/call of login
+    wrote new.mock.yaml
+    "#);
+    rehearse!(stage, "rehearse call fetch url='https://a.b/?token=mine&n=1' -- rehearse mock new.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+    fetched
+    ");
+    rehearse!(stage, "rehearse read 'feed://a?key=mine' -- rehearse mock new.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+    news
+    ");
+    rehearse!(stage, "rehearse call login user=eve password=mine -- rehearse mock new.mock.yaml", @"
+    exit: 1
+    ----- stderr -----
+    error: -32602: nothing was recorded for these arguments of login
+    ");
+}
