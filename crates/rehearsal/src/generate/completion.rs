@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use rehearsal_core::json::{DEFAULT_EXCERPT, excerpt};
 use rehearsal_core::message::Method;
 use rehearsal_core::script::mock::write::Draft;
 use serde_json::{Map, Value, json};
@@ -42,36 +41,14 @@ pub(super) fn suggestions(learned: &Learned, kind: &str, key: &str, of: &str, ar
     known
 }
 
-/// What of the recorded suggestions a mock does not give, in words.
-///
-/// ```text
-/// what completion/complete of `city` of weather was answered with for "O"
-/// ```
-pub(super) fn unsuggested(request: &Request, draft: &Draft) -> Option<String> {
-    let given = offered(request, draft);
-    let mut counts = false;
-    for answer in &request.answers {
-        let recorded = completion(answer);
-        let (Some(recorded), Some(given)) = (recorded.filter(|_| answer.before.is_empty()), &given) else {
-            return Some(words(request));
-        };
-        if values(&recorded) != *given {
-            return Some(words(request));
-        }
-        let counted = json!({"values": given, "total": given.len(), "hasMore": false});
-        counts |= Value::Object(recorded) != counted;
-    }
-    counts.then(|| "`total` and `hasMore` of completions, which a mock counts by itself".to_owned())
-}
-
-fn words(request: &Request) -> String {
-    let (reference, argument) = (&request.params["ref"], &request.params["argument"]);
-    let of = reference["name"].as_str().or(reference["uri"].as_str()).unwrap_or("nothing");
-    let name = argument["name"].as_str().unwrap_or_default();
-    let typed = excerpt(&argument["value"], DEFAULT_EXCERPT);
-    let context = request.params.get("context").map(|it| format!(" in the context {}", excerpt(it, DEFAULT_EXCERPT)));
-    let context = context.unwrap_or_default();
-    format!("what {} of `{name}` of {of} was answered with for {typed}{context}", request.method)
+/// Whether a mock suggests what was suggested, and counts it alike.
+pub(super) fn is_suggested(request: &Request, draft: &Draft) -> bool {
+    let Some(given) = offered(request, draft) else { return false };
+    let counted = json!({"completion": {"values": given, "total": given.len(), "hasMore": false}});
+    request.answers.iter().all(|answer| match &answer.said {
+        Said::Result(result) => answer.before.is_empty() && counted.as_object() == Some(result),
+        Said::Error(_) => false,
+    })
 }
 
 /// What a mock suggests; `None` where it refuses.

@@ -18,7 +18,7 @@ use super::before::{name_questions, said_before};
 use super::fate::{Account, Fate, beside, ended};
 use super::learned::{Answered, Before, Learned, Request, Said};
 use super::listed::Listed;
-use super::looked_at::looked_at;
+use super::looked_at::{is_own, looked_at};
 use super::refusals::{self, Refusals};
 use super::result::{asked, asks, is_task, unlike, without_envelope};
 use super::secret::{has_secret, with_one_secret};
@@ -186,8 +186,9 @@ impl Learner {
             ("logging/setLevel", _) => self.learned.takes_levels = true,
             // What every server does by itself.
             ("ping" | "subscriptions/listen", _) => {}
-            (unknown, Reply::Error(error)) if !Method::KNOWN.contains(&unknown) => {
-                return self.refused(call, method, error, inside);
+            (_, Reply::Error(error)) if is_own(method) => return self.refused(call, method, error, inside),
+            (_, reply) if is_own(method) => {
+                return self.answered(call, method, reply, value, inside);
             }
             _ => return Err(left_out("which is no question about tools, prompts or resources")),
         }
@@ -260,7 +261,7 @@ impl Learner {
         let mut view = looked_at(method, &params).map_err(left_out)?;
         let said = match (reply, value) {
             (Reply::Error(error), _) => Some(Said::Error(error)),
-            (Reply::Result(_), Value::Object(result)) if is_task(&result) => {
+            (Reply::Result(_), Value::Object(result)) if is_task(&result) && !is_own(method) => {
                 return Err(left_out("which a task answers"));
             }
             (Reply::Result(_), Value::Object(result)) if asks(&result) => None,

@@ -47,7 +47,8 @@ pub struct Learned {
 /// A request that was made once or more often.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// `tools/call`, `prompts/get`, `resources/read`, `completion/complete`, `resources/subscribe` or `resources/unsubscribe`.
+    /// `tools/call`, `prompts/get`, `resources/read`, `completion/complete`, `resources/subscribe`, `resources/unsubscribe` or
+    /// one of the server's own.
     pub method: Method,
     /// With what, without what belongs to one conversation only.
     pub params: Value,

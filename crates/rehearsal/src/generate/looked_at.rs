@@ -2,11 +2,14 @@
 
 use rehearsal_core::message::Method;
 use rehearsal_core::trace::Likeness;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 /// What of a request is looked at: `method` and `params`. Requests that differ in nothing else are one, with all their answers.
 /// `Err` says why nobody could be asked this.
 pub(super) fn looked_at(method: &Method, params: &Value) -> Result<Value, &'static str> {
+    if is_own(method) {
+        return own(method, params);
+    }
     let (subject, more): (_, &[&str]) = match method.as_str() {
         "tools/call" | "prompts/get" => ("name", &["arguments"]),
         "completion/complete" => ("ref", &["argument", "context"]),
@@ -28,10 +31,25 @@ pub(super) fn looked_at(method: &Method, params: &Value) -> Result<Value, &'stat
     Ok(view)
 }
 
+/// Whether a method is none of the protocol's.
+pub(super) fn is_own(method: &Method) -> bool {
+    !Method::KNOWN.contains(&method.as_str())
+}
+
+/// Nobody but the server knows what counts of its own methods, so all of it does.
+fn own(method: &Method, params: &Value) -> Result<Value, &'static str> {
+    let mut params = match params {
+        Value::Null => Map::new(),
+        Value::Object(params) => params.clone(),
+        _ => return Err("whose params are no object"),
+    };
+    params.shift_remove("_meta");
+    Ok(json!({"method": method.as_str(), "params": params}))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn what_no_rule_looks_at_does_not_count() {

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use rehearsal_core::answer::{Hello, UriTemplate, as_heard};
 use rehearsal_core::message::{ErrorReply, Method};
 use rehearsal_core::protocol::{Era, Revision, code};
-use rehearsal_core::script::mock::Validate;
 use rehearsal_core::script::mock::write::{Draft, DraftAnswer, DraftIntroduced, Offer, Says};
+use rehearsal_core::script::mock::{self, Validate};
 use serde_json::{Map, Value, json};
 
-use super::beyond::beyond_rules;
+use super::beyond::{beyond_rules, telling};
 use super::completion::suggestions;
 use super::generated::Generated;
-use super::group::grouped;
+use super::group::{Group, grouped};
 use super::learn::not_always;
 use super::learned::{Answered, Learned, Request, Said};
 use super::levels::within_levels;
@@ -71,9 +71,30 @@ impl<'a> Writer<'a> {
             let lists = [tools, resources, resource_templates, prompts];
             self.left_out.extend(lists.into_iter().filter_map(Listed::paged));
         }
-        let draft = self.as_recorded(draft);
-        self.left_out.extend(beyond_rules(self.learned, &draft));
-        draft
+        let requests = self.requests(&draft);
+        self.as_recorded(Draft { requests, ..draft })
+    }
+
+    /// The rules for what the mock would answer otherwise by itself.
+    fn requests(&mut self, draft: &Draft) -> Vec<(String, Vec<DraftAnswer>)> {
+        let mut rules = Vec::new();
+        for (method, requests) in beyond_rules(self.learned, draft) {
+            if let Some(why) = mock::Request::objection(method.as_str()) {
+                self.left_out.push(format!("{method}, because {why}"));
+                continue;
+            }
+            let told: Vec<_> = requests.iter().map(|request| telling(request)).collect();
+            let mut names = RuleNames::new(told.iter().map(Some));
+            let mut answers = Vec::new();
+            for (request, told) in requests.into_iter().zip(&told) {
+                let params = request.params.as_object().cloned().unwrap_or_default();
+                let (name, when) = (Some(names.name(Some(told))), Some(exactly(&params, &Value::Null)));
+                answers.extend(rule(request).map(|rule| DraftAnswer { name, when, ..rule }));
+            }
+            answers.iter_mut().for_each(say_exactly);
+            rules.push((method.as_str().to_owned(), answers));
+        }
+        rules
     }
 
     /// The versions that are spoken, where the server is known not to speak all of them.
@@ -247,26 +268,36 @@ impl<'a> Writer<'a> {
             let when = arguments.as_ref().map(|arguments| exactly(arguments, listed));
             has_default |= when.is_none();
             let name = Some(names.name(arguments.as_ref()));
-            let mut groups = grouped(request);
-            // The last answer is given for ever.
-            let Some(last) = groups.pop() else { continue };
-            let last = last.draft();
-            if groups.is_empty() {
-                rules.push(DraftAnswer { name, when, ..last });
-                continue;
-            }
-            let mut in_turn: Vec<_> = groups
-                .into_iter()
-                .map(|group| DraftAnswer { times: (group.times > 1).then_some(group.times), ..group.draft() })
-                .collect();
-            in_turn.push(last);
-            rules.push(DraftAnswer { name, when, ..DraftAnswer::new(Says::InTurn(in_turn)) });
+            rules.extend(rule(request).map(|rule| DraftAnswer { name, when, ..rule }));
         }
         if !has_default {
             let name = Some("anything else".to_owned());
             rules.push(DraftAnswer { name, ..DraftAnswer::new(Says::Error(otherwise)) });
         }
         rules
+    }
+}
+
+/// All answers to a request, in turn where there are several.
+fn rule(request: &Request) -> Option<DraftAnswer> {
+    let mut groups = grouped(request);
+    // The last answer is given for ever.
+    let last = groups.pop()?.draft();
+    if groups.is_empty() {
+        return Some(last);
+    }
+    let times = |group: &Group<'_>| (group.times > 1).then_some(group.times);
+    let mut in_turn: Vec<_> = groups.iter().map(|group| DraftAnswer { times: times(group), ..group.draft() }).collect();
+    in_turn.push(last);
+    Some(DraftAnswer::new(Says::InTurn(in_turn)))
+}
+
+/// A mock has no words of its own for the results of other methods.
+fn say_exactly(answer: &mut DraftAnswer) {
+    match &mut answer.says {
+        Says::Result(result) => answer.says = Says::Exactly(result.take()),
+        Says::InTurn(answers) => answers.iter_mut().for_each(say_exactly),
+        Says::Exactly(_) | Says::Template(_) | Says::Error(_) => {}
     }
 }
 

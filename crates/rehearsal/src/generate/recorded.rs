@@ -10,10 +10,12 @@ use rehearsal_core::protocol::Era;
 use rehearsal_core::protocol::meta::TASKS_EXTENSION;
 use serde_json::{Map, Value, json};
 
+use super::fate::{Account, Fate};
 use super::generated::TemplateError;
 use super::learn::not_always;
 use super::learned::{Answered, Before, Learned, Question, Request, Said};
 use super::listed::Listed;
+use super::looked_at::is_own;
 use super::python::is_unseen;
 use super::secret::has_secret;
 
@@ -39,7 +41,14 @@ impl Recorded {
     pub(super) fn of(learned: &Learned) -> Recorded {
         let (mut responses, mut speaks, mut rises) = (Map::new(), false, false);
         let mut left_out = learned.left_out.clone();
-        for request in &learned.requests {
+        let (own, requests): (Vec<_>, Vec<_>) = learned.requests.iter().partition(|request| is_own(&request.method));
+        let mut unknown = Account::default();
+        for request in own {
+            let words = format!("{}, which is no question about tools, prompts or resources", request.method);
+            unknown.enter(Fate::LeftOut(words), request.answers.len());
+        }
+        left_out.extend(unknown.words());
+        for request in requests {
             for method in request.answers.iter().flat_map(|answer| &answer.before).flat_map(unaskable) {
                 let words = format!("{method}, which the program cannot ask");
                 if !left_out.contains(&words) {
@@ -72,7 +81,10 @@ impl Recorded {
             learned.newest_legacy.map(|newest| format!("that {newest} is the newest version with a handshake"));
         left_out.extend(newest);
         let refuses = learned.refuses.iter().map(|(method, error)| (method.clone(), json_error(error))).collect();
-        let secrets = learned.requests.iter().any(|request| has_secret(&request.params));
+        let secrets = responses.values().any(|requests| {
+            let requests = requests.as_array().into_iter().flatten();
+            requests.into_iter().any(|request| has_secret(&request["params"]))
+        });
         Recorded { responses, refuses, capabilities: learned.capabilities.all(), secrets, speaks, rises, left_out }
     }
 

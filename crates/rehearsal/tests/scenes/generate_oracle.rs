@@ -226,7 +226,7 @@ fn what_was_taken_out_of_a_list_is_not_listed_and_answers() {
 }
 
 #[test]
-fn what_cannot_be_suggested_again_spoils_nothing_else() {
+fn what_no_suggestions_say_is_answered_by_rules() {
     let complete = |typed: &str, context: Option<Value>| {
         let mut params =
             json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": typed}});
@@ -248,49 +248,34 @@ fn what_cannot_be_suggested_again_spoils_nothing_else() {
     ];
     let capabilities = json!({"prompts": {"listChanged": true}, "completions": {}});
     let stage = Stage::new().file("old.journal", &session(capabilities, &calls));
-    rehearse!(stage, ORACLE, @r#"
-    exit: 1
-    ----- stdout -----
-    ~ completion/complete greet
-      note: asked with {"name":"who","value":"A"}
-      error: added (message 9)
-        $.result.completion.values[1]: expected nothing, got "Alan"
-      error: changed (message 9)
-        $.result.completion.values[0]: expected "Ada in z", got "Ada"
-        $.result.completion.total: expected 1, got 2
-    ~ completion/complete greet
-      note: asked with {"name":"who","value":"ob"}
-      error: removed (message 11)
-        $.result.completion.values[0]: missing, expected "Bob"
-      error: changed (message 11)
-        $.result.completion.total: expected 1, got 0
-    ~ completion/complete greet
-      note: asked with {"name":"who","value":"b"}
-      error: added (message 15)
-        $.result.completion.total: expected nothing, got 1
-        $.result.completion.hasMore: expected nothing, got false
-    ~ completion/complete greet
-      note: asked with {"name":"who","value":"q"}
-      error: removed (message 17)
-        $.error: missing, expected {"code":-32603,"message":"no"}
-      error: added (message 17)
-        $.result: expected nothing, got {"completion":{"values":[],"total":0,"hasMore":false}}
+    rehearse!(stage, ORACLE, @"
+    exit: 0
     ----- stderr -----
-    left out: what completion/complete of `who` of greet was answered with for "A" in the context {"arguments":{"z":"1"}}
-    left out: what completion/complete of `who` of greet was answered with for "ob"
-    left out: `total` and `hasMore` of completions, which a mock counts by itself
-    left out: what completion/complete of `who` of greet was answered with for "q"
     wrote new.mock.yaml
     1 file checked, nothing wrong
-    5 as recorded, 4 different, 0 skipped
-    hint: `--ignore PATH` passes over some; `--update` needs a trace in a file
-    "#);
-    rehearse!(stage, "grep -B 1 complete new.mock.yaml", @"
+    9 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "grep -A 1 -e 'name: greet$' -e '- name:' new.mock.yaml", @r#"
     exit: 0
     ----- stdout -----
       - name: greet
         arguments: [{ name: who, complete: [Ada, Bob, Alan] }]
-    ");
+    --
+          - name: anything else
+            error: { code: -32602, message: nothing was recorded for these arguments of greet }
+    --
+          - name: "typed A, context {\"z\":\"1\"}"
+            when:
+    --
+          - name: ob
+            when:
+    --
+          - name: b
+            when: { exact: { ref: { type: ref/prompt, name: greet }, argument: { name: who, value: b } } }
+    --
+          - name: q
+            when: { exact: { ref: { type: ref/prompt, name: greet }, argument: { name: who, value: q } } }
+    "#);
 }
 
 #[test]
@@ -1049,5 +1034,31 @@ fn whatever_is_in_the_place_of_a_secret_is_answered() {
     exit: 1
     ----- stderr -----
     error: -32602: nothing was recorded for these arguments of login
+    ");
+}
+
+#[test]
+fn methods_of_its_own_and_subscriptions_are_answered_by_rules() {
+    let calls = [
+        ("acme/reindex", json!({"what": null, "name": "x"}), json!({"queued": true})),
+        ("acme/reindex", json!({"what": null, "name": "x"}), json!({"queued": false})),
+        ("acme/status", json!({}), json!({"task": {"id": 1}})),
+        ("resources/subscribe", json!({"uri": "note://a"}), json!({})),
+        ("resources/unsubscribe", json!({"uri": "note://a"}), json!({"own": 1})),
+        ("resources/subscribe", json!({"uri": "note://b"}), json!({"code": -5, "message": "not that one"})),
+    ];
+    let stage = Stage::new().file("old.journal", &session(json!({"resources": {"subscribe": true}}), &calls));
+    rehearse!(stage, ORACLE, @"
+    exit: 0
+    ----- stderr -----
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    7 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "rehearse generate old.journal --as python >/dev/null", @"
+    exit: 0
+    ----- stderr -----
+    left out: 2 × acme/reindex, which is no question about tools, prompts or resources
+    left out: acme/status, which is no question about tools, prompts or resources
     ");
 }

@@ -19,7 +19,7 @@ pub struct Request {
 
 impl Request {
     /// Why a method cannot be answered by rules of its own.
-    pub(crate) fn objection(method: &str) -> Option<&'static str> {
+    pub fn objection(method: &str) -> Option<&'static str> {
         Some(match method {
             "tools/call" => "tools have their own `answers`",
             "prompts/get" => "prompts have their own `answers`",
