@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::generated::{Generated, TemplateError};
 use super::learned::Learned;
+use super::listed::Listed;
 use super::recorded::{Lists, Recorded, held, notes, plain_words, rendered};
 
 const TEMPLATE: &str = include_str!("templates/server.py.jinja");
@@ -22,6 +23,8 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
     if learned.errors().any(has_null) {
         left_out.push("`null` as the data of an error, which the package mcp does not say".to_owned());
     }
+    // Whoever was given an empty list may never have been told that there is one.
+    let is_listed = |listed: &Listed| listed.was_asked || !listed.items.is_empty();
     let list = |items: &[Value]| literal(&Value::from(items.to_vec()));
     let declared = |era| learned.capabilities.of(era).map(|declared| literal(&declared.clone().into()));
     let text = |key: &str| learned.server.get(key).and_then(Value::as_str).map(|text| literal(&text.into()));
@@ -43,12 +46,12 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
         capabilities => declared(Era::Legacy),
         stateless_capabilities => declared(Era::Modern).filter(|_| !learned.capabilities.differing().is_empty()),
         refuses => (!recorded.refuses.is_empty()).then(|| literal(&recorded.refuses.clone().into())),
-        tools => (!tools.is_empty() || recorded.has("tools", &["tools/call"])).then(|| list(&tools)),
+        tools => (is_listed(&learned.tools) || recorded.has("tools", &["tools/call"])).then(|| list(&tools)),
         resources => list(&resources),
         resource_templates => list(templates),
-        prompts => (!prompts.is_empty() || recorded.has("prompts", &["prompts/get"])).then(|| list(&prompts)),
-        has_resources => !resources.is_empty()
-            || !templates.is_empty()
+        prompts => (is_listed(&learned.prompts) || recorded.has("prompts", &["prompts/get"])).then(|| list(&prompts)),
+        has_resources => is_listed(&learned.resources)
+            || is_listed(&learned.resource_templates)
             || recorded.has("resources", &asked_for_resources),
         subscribes => recorded.responses.contains_key("resources/subscribe") || subscribes(learned),
         tells_changes => recorded.tells_changes(),

@@ -1062,3 +1062,30 @@ fn methods_of_its_own_and_subscriptions_are_answered_by_rules() {
     left out: acme/status, which is no question about tools, prompts or resources
     ");
 }
+
+#[test]
+fn an_empty_list_that_nobody_declared_is_listed() {
+    let calls = [
+        ("tools/list", json!({}), json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]})),
+        ("prompts/list", json!({}), json!({"prompts": []})),
+        ("resources/list", json!({}), json!({"resources": []})),
+    ];
+    let stage = Stage::new().file("old.journal", &session(json!({"tools": {}}), &calls));
+    rehearse!(stage, ORACLE, @"
+    exit: 0
+    ----- stderr -----
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    4 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "rehearse generate old.journal --as python | grep -E '^(RESOURCES|PROMPTS)|on_list'", @"
+    exit: 0
+    ----- stdout -----
+    RESOURCES: list[dict[str, Any]] = []
+    PROMPTS: list[dict[str, Any]] = []
+                on_list_tools=exactly(self.handle_list_tools),
+                on_list_resources=exactly(self.handle_list_resources),
+                on_list_resource_templates=exactly(self.handle_list_resource_templates),
+                on_list_prompts=exactly(self.handle_list_prompts),
+    ");
+}
