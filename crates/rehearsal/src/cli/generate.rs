@@ -79,6 +79,12 @@ pub(super) enum GenerateError {
         /// What.
         path: PathBuf,
     },
+    /// One file cannot be put there.
+    #[error("{} is a directory; a mock and Python are one file", path.display())]
+    Directory {
+        /// Where it should be put.
+        path: PathBuf,
+    },
     /// A project needs a place.
     #[error("--as rust writes several files, so it needs -o DIRECTORY")]
     NoDirectory,
@@ -97,7 +103,7 @@ pub(super) enum GenerateError {
         cause: io::Error,
     },
     /// Nothing was recorded.
-    #[error("{input} has nothing in it that a server could answer")]
+    #[error("no tools, prompts or resources were recorded in {input}")]
     Nothing {
         /// The recording.
         input: Input,
@@ -119,7 +125,8 @@ impl GenerateError {
             GenerateError::TooLarge(_) => {
                 "`rehearse replay` serves recordings of any size; `rehearse trace split` parts them"
             }
-            GenerateError::NoDirectory
+            GenerateError::Directory { .. }
+            | GenerateError::NoDirectory
             | GenerateError::NotDirectory { .. }
             | GenerateError::Unwritable { .. }
             | GenerateError::Template(_) => {
@@ -161,7 +168,8 @@ impl Generate {
                 if is_empty || self.force { Ok(Target::Folder(path)) } else { Err(GenerateError::Exists { path }) }
             }
             (Kind::Mock | Kind::Python, None) => Ok(Target::Stdout),
-            (Kind::Mock | Kind::Python, Some(path)) if path.exists() && (!self.force || path.is_dir()) => {
+            (Kind::Mock | Kind::Python, Some(path)) if path.is_dir() => Err(GenerateError::Directory { path }),
+            (Kind::Mock | Kind::Python, Some(path)) if path.exists() && !self.force => {
                 Err(GenerateError::Exists { path })
             }
             (Kind::Mock | Kind::Python, Some(path)) => Ok(Target::File(path)),

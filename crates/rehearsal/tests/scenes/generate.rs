@@ -548,7 +548,7 @@ fn what_cannot_be_generated_from_is_explained() {
     rehearse!(stage, "rehearse generate empty.jsonl --as mock", @"
     exit: 2
     ----- stderr -----
-    error: empty.jsonl has nothing in it that a server could answer
+    error: no tools, prompts or resources were recorded in empty.jsonl
     hint: `rehearse trace show` shows what was recorded
     ");
     rehearse!(stage, "rehearse generate notes.txt --as mock", @r#"
@@ -590,6 +590,11 @@ fn a_place_that_cannot_be_written_is_told() {
     exit: 2
     ----- stderr -----
     error: cannot write none/a.mock.yaml: No such file or directory (os error 2)
+    ");
+    rehearse!(stage, "mkdir there; rehearse generate trace.jsonl --as mock -o there --force", @"
+    exit: 2
+    ----- stderr -----
+    error: there is a directory; a mock and Python are one file
     ");
 }
 
