@@ -19,6 +19,7 @@ use super::levels::within_levels;
 use super::listed::Listed;
 use super::rule_name::RuleNames;
 use super::secret::{matcher, uri_pattern};
+use super::told::untold;
 
 /// Writes the mock that answers like the recording; `source` is what to call the recording.
 pub fn generate_mock(learned: &Learned, source: &str) -> Generated {
@@ -28,7 +29,7 @@ pub fn generate_mock(learned: &Learned, source: &str) -> Generated {
         let subject = request.subject().unwrap_or_default();
         requests.entry(request.method.as_str()).or_default().entry(subject).or_default().push(request);
     }
-    let left_out = [learned.left_out.clone(), too_deep].concat();
+    let left_out = [learned.left_out.clone(), too_deep, untold(&learned).into_iter().collect()].concat();
     let mut writer = Writer { learned: &learned, requests, left_out };
     let source = source.replace(char::is_control, "?");
     let comment = format!(

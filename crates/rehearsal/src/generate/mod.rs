@@ -25,6 +25,7 @@ mod result;
 mod rule_name;
 mod rust;
 mod secret;
+mod told;
 
 pub use declared::Declared;
 pub use generated::{Generated, TemplateError};

@@ -10,6 +10,7 @@ use super::generated::{Generated, TemplateError};
 use super::learned::Learned;
 use super::listed::Listed;
 use super::recorded::{Lists, Recorded, held, notes, plain_words, rendered};
+use super::told::{logs_null, untold};
 
 const TEMPLATE: &str = include_str!("templates/server.py.jinja");
 
@@ -23,6 +24,10 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
     if learned.errors().any(has_null) {
         left_out.push("`null` as the data of an error, which the package mcp does not say".to_owned());
     }
+    if logs_null(learned) {
+        left_out.push("`null` as the data of a log message, which the package mcp does not say".to_owned());
+    }
+    left_out.extend(untold(learned));
     // Whoever was given an empty list may never have been told that there is one.
     let is_listed = |listed: &Listed| listed.was_asked || !listed.items.is_empty();
     let list = |items: &[Value]| literal(&Value::from(items.to_vec()));

@@ -32,7 +32,27 @@ pub(super) fn unlike(result: &Map<String, Value>, method: &Method, revision: Opt
     if !is_read && is_kept(result) {
         words.push(format!("`ttlMs` and `cacheScope` of {method}"));
     }
+    words.extend(unsaid(result, method).map(|key| format!("`{key}` of {method}")));
     words
+}
+
+/// The members of a list or a handshake that nothing generated says.
+fn unsaid<'a>(result: &'a Map<String, Value>, method: &Method) -> impl Iterator<Item = &'a String> {
+    let said: Option<&[&str]> = match method.as_str() {
+        "initialize" => Some(&["protocolVersion", "capabilities", "serverInfo", "instructions"]),
+        "server/discover" => Some(&["supportedVersions", "capabilities", "instructions"]),
+        "tools/list" => Some(&["tools", "nextCursor"]),
+        "prompts/list" => Some(&["prompts", "nextCursor"]),
+        "resources/list" => Some(&["resources", "nextCursor"]),
+        "resources/templates/list" => Some(&["resourceTemplates", "nextCursor"]),
+        _ => None,
+    };
+    let is_said = move |key: &str, value: &Value| match key {
+        "resultType" | "ttlMs" | "cacheScope" => true,
+        "_meta" => value.as_object().is_some_and(|about| about.keys().all(|key| key == meta::SERVER_INFO)),
+        _ => said.is_some_and(|said| said.contains(&key)),
+    };
+    result.iter().filter(move |(key, value)| said.is_some() && !is_said(key, value)).map(|(key, _)| key)
 }
 
 /// Whether a result may be kept for a while, or for others: since 2026-07-28 every list and everything that is read says so.

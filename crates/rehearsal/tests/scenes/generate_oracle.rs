@@ -1089,3 +1089,40 @@ fn an_empty_list_that_nobody_declared_is_listed() {
                 on_list_prompts=exactly(self.handle_list_prompts),
     ");
 }
+
+#[test]
+fn members_of_lists_and_notifications_that_nothing_generated_says_are_told() {
+    let call = json!({"type": "request", "id": 2, "method": "tools/call",
+        "params": {"name": "echo", "_meta": {"progressToken": 1}}});
+    let progress = json!({"progressToken": 1, "progress": 1, "_meta": {"own": 1}});
+    let log = json!({"level": "info", "data": null, "own": 1});
+    let tools = json!([{"name": "echo", "inputSchema": {"type": "object"}}]);
+    let stage = Stage::new().file(
+        "old.journal",
+        &journal(vec![
+            ("client", json!({"type": "request", "id": 1, "method": "tools/list"})),
+            ("server", json!({"type": "response", "id": 1, "result": {"tools": tools, "_meta": {"page": 1}, "own": 1}})),
+            ("client", call),
+            ("server", json!({"type": "notification", "method": "notifications/progress", "params": progress})),
+            ("server", json!({"type": "notification", "method": "notifications/message", "params": log})),
+            ("server", json!({"type": "response", "id": 2, "result": text("done")})),
+        ]),
+    );
+    rehearse!(stage, "rehearse generate old.journal --as mock >/dev/null", @"
+    exit: 0
+    ----- stderr -----
+    left out: `_meta` of tools/list
+    left out: `own` of tools/list
+    left out: `_meta` of notifications/progress
+    left out: `own` of notifications/message
+    ");
+    rehearse!(stage, "rehearse generate old.journal --as python >/dev/null", @"
+    exit: 0
+    ----- stderr -----
+    left out: `_meta` of tools/list
+    left out: `own` of tools/list
+    left out: `null` as the data of a log message, which the package mcp does not say
+    left out: `_meta` of notifications/progress
+    left out: `own` of notifications/message
+    ");
+}

@@ -1,0 +1,41 @@
+//! What notifications say that has no place in what is generated.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::learned::{Before, Learned};
+
+/// Notifications that came before an answer, by their methods and params.
+fn told(learned: &Learned) -> impl Iterator<Item = (&str, &Value)> {
+    let answers = learned.requests.iter().flat_map(|request| &request.answers);
+    answers.flat_map(|answer| &answer.before).filter_map(|before| match before {
+        Before::Told { method, params } => Some((method.as_str(), params)),
+        Before::Asked(_) | Before::SentAway => None,
+    })
+}
+
+/// The members of progress and log messages that have no place in the steps of a mock and in the package mcp, in words.
+///
+/// ```text
+/// `_meta` of notifications/progress
+/// ```
+pub(super) fn untold(learned: &Learned) -> BTreeSet<String> {
+    let mut words = BTreeSet::new();
+    for (method, params) in told(learned) {
+        let said: &[&str] = match method {
+            "notifications/progress" => &["progress", "total", "message"],
+            "notifications/message" => &["level", "logger", "data"],
+            _ => continue,
+        };
+        let keys = params.as_object().into_iter().flat_map(|params| params.keys());
+        let own = keys.filter(|key| !said.contains(&key.as_str()));
+        words.extend(own.map(|key| format!("`{key}` of {method}")));
+    }
+    words
+}
+
+/// Whether some log message says nothing.
+pub(super) fn logs_null(learned: &Learned) -> bool {
+    told(learned).any(|(method, params)| method == "notifications/message" && params.get("data") == Some(&Value::Null))
+}
