@@ -65,8 +65,7 @@ pub struct Terms {
 impl Terms {
     /// The terms of a request, or why it cannot be answered in any version.
     pub fn of(method: &Method, params: &Value, memory: &Memory, served: &[Revision]) -> Result<Terms, ErrorReply> {
-        let claims = params.get("_meta").is_some_and(|meta| meta.get(meta::PROTOCOL_VERSION).is_some());
-        let modern_only = *method == Method::DISCOVER || *method == Method::SUBSCRIPTIONS_LISTEN;
+        let (claims, modern_only) = (claims_version(params), is_modern_only(method));
         // To a server of the handshake era alone, the marks of the other one mean nothing.
         let serves_modern = served.iter().any(|revision| revision.era() == Era::Modern);
         match memory.terms() {
@@ -90,6 +89,24 @@ impl Terms {
                 ),
             )),
             Some(terms) => Ok(terms),
+        }
+    }
+
+    /// Whether a request of the handshake era comes before the handshake, and is one that should not.
+    pub fn is_early(method: &Method, params: &Value, memory: &Memory) -> bool {
+        let needs_none = *method == Method::INITIALIZE || *method == Method::PING || is_modern_only(method);
+        memory.handshake.is_none() && !needs_none && !claims_version(params)
+    }
+
+    /// What holds for such a request where the server answers all the same: its client has not said what it can do, and is
+    /// told and asked everything.
+    pub fn without_handshake() -> Terms {
+        Terms {
+            revision: Revision::LATEST_LEGACY,
+            client: Arc::default(),
+            capabilities: json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}})
+                .into(),
+            log_from: Some(LogLevel::Debug),
         }
     }
 
@@ -134,6 +151,15 @@ impl Terms {
         let client = meta.get(meta::CLIENT_INFO).cloned().unwrap_or_else(|| Value::Object(Map::new()));
         Ok(Terms { revision, client: client.into(), capabilities: capabilities.clone().into(), log_from })
     }
+}
+
+fn claims_version(params: &Value) -> bool {
+    params.get("_meta").is_some_and(|meta| meta.get(meta::PROTOCOL_VERSION).is_some())
+}
+
+/// Nobody before 2026-07-28 knows these methods.
+fn is_modern_only(method: &Method) -> bool {
+    *method == Method::DISCOVER || *method == Method::SUBSCRIPTIONS_LISTEN
 }
 
 /// Of the versions that are served, those that a request may name in `_meta`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use rehearsal_core::answer::{Answer, Asked, Begun, Terms};
+use rehearsal_core::answer::{Answer, Asked, Begun};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Body, ErrorReply, Garbled, Message, Method, Notification, Reason, Request, RequestId};
 use rehearsal_core::protocol::code;
@@ -156,7 +156,7 @@ fn take_up(
     }
     let source = session.server.source();
     let mut memory = session.memory();
-    let terms = Terms::of(&request.method, &params, &memory, source.revisions())?;
+    let terms = source.terms(&request.method, &params, &memory)?;
     let (era, revision) = (terms.era(), terms.revision);
     let mut asked = Asked::new(request.method.clone(), params, terms);
     asked.conversation = session.number;

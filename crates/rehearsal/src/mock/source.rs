@@ -5,10 +5,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
-use rehearsal_core::answer::{Answer, Asked, Begun, Change, Memory, Mock, Question, RecordedPlay, State, World};
+use rehearsal_core::answer::{Answer, Asked, Begun, Change, Memory, Mock, Question, RecordedPlay, State, Terms, World};
 use rehearsal_core::exchange::Channel;
-use rehearsal_core::message::{Method, Reply};
-use rehearsal_core::protocol::{Era, Revision};
+use rehearsal_core::message::{ErrorReply, Method, Reply};
+use rehearsal_core::protocol::Era;
 use rehearsal_core::script::mock::LogLevel;
 use serde_json::Value;
 
@@ -28,6 +28,9 @@ pub(super) enum Source {
 
 /// Something that can begin to answer every request.
 pub(crate) trait Answers: Debug + Send + Sync {
+    /// The terms of a request, or why it cannot be answered in any version.
+    fn terms(&self, method: &Method, params: &Value, memory: &Memory) -> Result<Terms, ErrorReply>;
+
     /// Begins to answer a request, in any version.
     fn begin(&self, asked: Asked, memory: &mut Memory, world: &World<'_>) -> Begun;
 
@@ -138,11 +141,11 @@ impl Standing {
 }
 
 impl Source {
-    /// The versions that are served.
-    pub(super) fn revisions(&self) -> &[Revision] {
+    /// The terms of a request, or why it cannot be answered in any version.
+    pub(super) fn terms(&self, method: &Method, params: &Value, memory: &Memory) -> Result<Terms, ErrorReply> {
         match self {
-            Source::Mock(mock) => mock.revisions(),
-            Source::Other(_) => &Revision::ALL,
+            Source::Mock(mock) => Terms::of(method, params, memory, mock.revisions()),
+            Source::Other(other) => other.terms(method, params, memory),
         }
     }
 

@@ -5,7 +5,8 @@ use std::io;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use rehearsal_core::answer::{
-    Act, Answer, Asked, Begun, Memory, Opening, Performance, Provenance, Recorded, RecordedPlay, Unmatched, World,
+    Act, Answer, Asked, Begun, Memory, Opening, Performance, Provenance, Recorded, RecordedPlay, Terms, Unmatched,
+    World,
 };
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
@@ -58,6 +59,10 @@ impl Alike for Recordings<'_> {
 }
 
 impl Answers for Shared {
+    fn terms(&self, method: &Method, params: &Value, memory: &Memory) -> Result<Terms, ErrorReply> {
+        self.terms_of(method, params, memory)
+    }
+
     fn begin(&self, asked: Asked, memory: &mut Memory, world: &World<'_>) -> Begun {
         let refused = |why: &str| {
             Begun::Answered(Answer::protocol(Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, why.to_owned()))))

@@ -12,6 +12,7 @@ mod answers;
 mod away;
 mod beside;
 mod converted;
+mod early;
 mod ends;
 mod forward;
 mod index;

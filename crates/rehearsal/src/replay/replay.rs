@@ -10,10 +10,11 @@ use rehearsal_core::answer::{Answer, Called, Opening};
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::{Era, Revision};
 use rehearsal_core::trace::subject;
-use rehearsal_wire::http::server::{Answers as HttpAnswers, Options as HttpOptions};
+use rehearsal_wire::http::server::{Answers as HttpAnswers, Options as HttpOptions, Sessions as HttpSessions};
 use serde_json::Value;
 
 use super::away::Away;
+use super::early::{Early, early};
 use super::forward::Upstream;
 use super::index::{Existing, Facts, IndexError, method_key};
 use super::ledger::{LISTED, Ledger, LedgerLine};
@@ -42,6 +43,8 @@ pub(super) struct Shared {
     pub(super) opening: Arc<Opening>,
     /// Who was refused, where nobody was let in.
     pub(super) refused: Refused,
+    /// What is answered before the handshake.
+    pub(super) early: Early,
     /// What is said to clients of a name, and in a session.
     pub(super) openings: Openings,
     /// Whether tasks were recorded.
@@ -132,13 +135,14 @@ impl Replay {
             let tape = Tape::open(recording, path, &options, existing)?;
             let selected = selected(&tape, &options)?;
             let pooled = pooled(&tape, selected.as_deref())?;
+            let early = early(&tape, selected.as_deref(), recording.format(), &options.likeness)?;
             let mut has_tasks = false;
             for method in ["tasks/get", "tasks/result"] {
                 has_tasks |= tape.index.group(method_key(method))?.is_some();
             }
-            Ok((tape, selected, pooled, has_tasks))
+            Ok((tape, selected, pooled, early, has_tasks))
         };
-        let (tape, selected, Pooled { opening, refused }, has_tasks) = match open(Existing::Use) {
+        let (tape, selected, Pooled { opening, refused }, early, has_tasks) = match open(Existing::Use) {
             Err(IndexError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => open(Existing::Replace),
             opened => opened,
         }?;
@@ -152,6 +156,7 @@ impl Replay {
             selected,
             opening: Arc::new(opening),
             refused,
+            early,
             openings: Openings::default(),
             has_tasks,
             progress: Mutex::default(),
@@ -191,6 +196,7 @@ impl Replay {
             answers: if only_streams { HttpAnswers::Events } else { HttpAnswers::Lazy },
             retry: known.iter().find_map(|facts| facts.retry).map(Duration::from_millis),
             revisions: Revision::ALL.to_vec(),
+            sessions: if self.0.early.is_heard() { HttpSessions::Optional } else { HttpSessions::On },
             tool_schema: Some(Arc::new(move |tool: &str| schemas.get(tool).cloned())),
             ..HttpOptions::default()
         })

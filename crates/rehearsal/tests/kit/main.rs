@@ -12,6 +12,7 @@ mod mocks;
 mod recorder;
 mod replayed_clients;
 mod replayed_damage;
+mod replayed_early;
 mod replayed_ends;
 mod replayed_in_flight;
 mod replayed_lists;
