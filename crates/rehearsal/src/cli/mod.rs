@@ -22,6 +22,7 @@ mod list;
 mod logout;
 mod man;
 mod mock;
+mod one_file;
 mod output;
 mod prompt;
 mod question;

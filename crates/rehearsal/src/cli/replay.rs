@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use rehearsal::Client;
@@ -21,6 +21,7 @@ use serde_json::{Map, Value};
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
+use super::one_file::is_one_file;
 use super::redaction::redaction;
 use super::replay_failure::ReplayFailure;
 use super::serve::{address, listen_on, on_http, on_stdio, where_to_reach};
@@ -198,11 +199,34 @@ impl Replay {
     /// Whether the ledger can be written, which is better known before anybody has asked anything.
     fn can_write_ledger(&self) -> Result<(), ReplayFailure> {
         let Some(path) = &self.ledger else { return Ok(()) };
+        if let Some(what) = self.in_use(path) {
+            return Err(ReplayFailure::LedgerInUse { path: path.clone(), what });
+        }
         let failed = |cause| ReplayFailure::Ledger { path: path.clone(), cause };
         let is_new = path.symlink_metadata().is_err();
         std::fs::OpenOptions::new().append(true).create(true).open(path).map_err(failed)?;
         // Nobody finds an empty one where nothing comes of it.
         if is_new { std::fs::remove_file(path).map_err(failed) } else { Ok(()) }
+    }
+
+    /// What a file is to this replay, where it is something.
+    fn in_use(&self, path: &Path) -> Option<&'static str> {
+        let beside = |endings: &str| {
+            let mut name = self.trace.clone().into_os_string();
+            name.push(endings);
+            PathBuf::from(name)
+        };
+        let is_file = Input::from(self.trace.clone()) != Input::Stdin;
+        let its = [
+            ("", "the recording"),
+            (".index", "its index"),
+            (".trace", "its trace"),
+            (".trace.index", "the index of its trace"),
+        ];
+        let mut its = its.iter().filter(|_| is_file).map(|(ending, what)| (beside(ending), *what));
+        let output = self.output.as_deref().filter(|output| is_one_file(output, path));
+        let output = output.map(|_| "where the real server is recorded");
+        its.find(|(file, _)| is_one_file(file, path)).map(|(_, what)| what).or(output)
     }
 
     async fn serve(

@@ -61,6 +61,14 @@ pub(super) enum ReplayFailure {
         /// Why not.
         cause: std::io::Error,
     },
+    /// The ledger would take the place of something that is needed.
+    #[error("--ledger {}: that is {what}", path.display())]
+    LedgerInUse {
+        /// Where.
+        path: PathBuf,
+        /// What is there.
+        what: &'static str,
+    },
     /// The ledger cannot be written.
     #[error("cannot write the ledger to {}: {cause}", path.display())]
     Ledger {
@@ -82,6 +90,7 @@ impl ReplayFailure {
             | ReplayFailure::NeedlessServer
             | ReplayFailure::NeedlessOutput
             | ReplayFailure::Read { .. }
+            | ReplayFailure::LedgerInUse { .. }
             | ReplayFailure::Ledger { .. } => Exit::BadInput,
             ReplayFailure::Bind(_) => Exit::ServerFailed,
         }
@@ -104,6 +113,7 @@ impl ReplayFailure {
                 "`--unmatched forward` asks it what was not recorded".to_owned()
             }
             ReplayFailure::Bind(error) => return bind_hints(error),
+            ReplayFailure::LedgerInUse { .. } => "--ledger takes a file of its own: ledger.json".to_owned(),
             ReplayFailure::Ledger { .. } => "--ledger takes a file in a folder that is there: ledger.json".to_owned(),
             ReplayFailure::Read { .. } => return Vec::new(),
         };

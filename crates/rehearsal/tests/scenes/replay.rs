@@ -227,6 +227,37 @@ fn a_real_server_that_does_not_answer_is_told_and_so_is_a_ledger_that_cannot_be_
 }
 
 #[test]
+fn a_ledger_does_not_take_the_place_of_what_is_replayed() {
+    let stage = recorded(&["rehearse call rain city=Oslo"]);
+    rehearse!(stage, "ln -s trace.jsonl link; rehearse replay trace.jsonl --ledger link < /dev/null", @"
+    exit: 2
+    ----- stderr -----
+    error: --ledger link: that is the recording
+    hint: --ledger takes a file of its own: ledger.json
+    ");
+    rehearse!(stage, "rehearse replay trace.jsonl --ledger ./trace.jsonl.index < /dev/null", @"
+    exit: 2
+    ----- stderr -----
+    error: --ledger ./trace.jsonl.index: that is its index
+    hint: --ledger takes a file of its own: ledger.json
+    ");
+    rehearse!(stage, "rehearse replay trace.jsonl --unmatched forward -o new.jsonl --ledger ./new.jsonl -- false < /dev/null", @"
+    exit: 2
+    ----- stderr -----
+    error: --ledger ./new.jsonl: that is where the real server is recorded
+    hint: --ledger takes a file of its own: ledger.json
+    ");
+    rehearse!(stage, "ls; wc -l < trace.jsonl", @"
+    exit: 0
+    ----- stdout -----
+    link
+    trace.jsonl
+    weather.mock.yaml
+    1
+    ");
+}
+
+#[test]
 fn what_was_not_recorded_is_asked_of_the_real_server_once() {
     let stage = recorded(&["rehearse call rain city=Oslo"]);
     let forward = "rehearse replay trace.jsonl --unmatched forward -v -- rehearse mock weather.mock.yaml";

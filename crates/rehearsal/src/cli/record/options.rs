@@ -1,8 +1,7 @@
 //! What `rehearse record` takes.
 
 use std::ffi::OsString;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use rehearsal::core::redact::Rule;
@@ -13,6 +12,7 @@ use super::stdio;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
+use crate::cli::one_file::is_one_file;
 use crate::cli::redaction::redaction;
 use crate::cli::server::{LoginOptions, Reached, ServerError};
 
@@ -159,16 +159,6 @@ impl Record {
             plural(summary.messages, "message"),
             files.join(" and ")
         )
-    }
-}
-
-/// Whether two paths lead to the same file, which need not be there yet.
-fn is_one_file(one: &Path, other: &Path) -> bool {
-    let node = |path: &Path| path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()));
-    match (node(one), node(other)) {
-        (Some(one), Some(other)) => one == other,
-        (None, None) => std::path::absolute(one).ok() == std::path::absolute(other).ok(),
-        (Some(_), None) | (None, Some(_)) => false,
     }
 }
 
