@@ -128,6 +128,9 @@ async fn hear_one(
         }
         Body::Garbled(garbled) => {
             if let Some(error) = complaint(garbled) {
+                if let Some(method) = meant(message) {
+                    session.server.source().refused(&method, None, &error);
+                }
                 refuse(session, channel, garbled.id.clone(), &error, tasks).await;
             }
         }
@@ -147,16 +150,14 @@ fn take_up(
     since: Instant,
     tasks: &mut JoinSet<()>,
 ) -> Result<Option<Answer>, ErrorReply> {
-    let params = match &request.params {
-        None => json!({}),
-        Some(params) => params.exact().map_err(|error| ErrorReply::new(code::INVALID_PARAMS, error.to_string()))?,
-    };
-    if !params.is_object() {
-        return Err(ErrorReply::new(code::INVALID_PARAMS, "params must be an object"));
-    }
     let source = session.server.source();
     let mut memory = session.memory();
-    let terms = source.terms(&request.method, &params, &memory)?;
+    let understood = understood(request).and_then(|params| {
+        let terms = source.terms(&request.method, &params, &memory)?;
+        Ok((params, terms))
+    });
+    let (params, terms) =
+        understood.inspect_err(|error| source.refused(&request.method, request.params.as_ref(), error))?;
     let (era, revision) = (terms.era(), terms.revision);
     let mut asked = Asked::new(request.method.clone(), params, terms);
     asked.conversation = session.number;
@@ -207,6 +208,14 @@ fn take_up(
         },
     }
     Ok(None)
+}
+
+/// The params of a request, or what is wrong with them.
+fn understood(request: &Request) -> Result<Value, ErrorReply> {
+    let wrong = |why: String| ErrorReply::new(code::INVALID_PARAMS, why);
+    let Some(params) = &request.params else { return Ok(json!({})) };
+    let params = params.exact().map_err(|error| wrong(error.to_string()))?;
+    if params.is_object() { Ok(params) } else { Err(wrong("params must be an object".to_owned())) }
 }
 
 /// What the real server says, now that nobody else knows.
@@ -262,6 +271,12 @@ fn complaint(garbled: &Garbled) -> Option<ErrorReply> {
     }
     let code = code::for_garbled(&garbled.reason);
     Some(ErrorReply::new(code, garbled.to_string()))
+}
+
+/// What a message asks for that was not understood, where it asks for something.
+fn meant(message: &Message) -> Option<Method> {
+    let members: Map<String, Value> = serde_json::from_slice(message.raw()).ok()?;
+    members.get("method").filter(|_| members.contains_key("id"))?.as_str().map(Method::from)
 }
 
 fn invalid(message: &str) -> ErrorReply {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 
 use rehearsal_core::answer::{Answer, Asked, Begun, Change, Memory, Mock, Question, RecordedPlay, State, Terms, World};
 use rehearsal_core::exchange::Channel;
+use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Method, Reply};
 use rehearsal_core::protocol::Era;
 use rehearsal_core::script::mock::LogLevel;
@@ -33,6 +34,9 @@ pub(crate) trait Answers: Debug + Send + Sync {
 
     /// Begins to answer a request, in any version.
     fn begin(&self, asked: Asked, memory: &mut Memory, world: &World<'_>) -> Begun;
+
+    /// A request was refused before it could begin.
+    fn refused(&self, method: &Method, params: Option<&RawJson>, error: &ErrorReply);
 
     /// What was [played](Begun::Plays) from a recording is answered like this now.
     fn answered(&self, play: &RecordedPlay, answer: &mut Answer);
@@ -162,6 +166,14 @@ impl Source {
         match self {
             Source::Mock(mock) => mock.begin(asked, memory, state, world),
             Source::Other(other) => other.begin(asked, memory, world),
+        }
+    }
+
+    /// A request was refused before it could begin.
+    pub(super) fn refused(&self, method: &Method, params: Option<&RawJson>, error: &ErrorReply) {
+        match self {
+            Source::Mock(_) => {}
+            Source::Other(other) => other.refused(method, params, error),
         }
     }
 

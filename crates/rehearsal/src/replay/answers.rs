@@ -10,7 +10,7 @@ use rehearsal_core::answer::{
 };
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
-use rehearsal_core::protocol::{Era, code, meta};
+use rehearsal_core::protocol::{Era, meta};
 use rehearsal_core::script::mock::LogLevel;
 use rehearsal_core::shape::may_be_asked;
 use rehearsal_core::trace::RequestKey;
@@ -64,21 +64,23 @@ impl Answers for Shared {
     }
 
     fn begin(&self, asked: Asked, memory: &mut Memory, world: &World<'_>) -> Begun {
-        let refused = |why: &str| {
-            Begun::Answered(Answer::protocol(Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, why.to_owned()))))
-        };
         if let Some(why) = self.unreadable.get() {
-            return refused(why);
+            return Begun::Answered(self.unread(&asked.method, name(&asked), why));
         }
+        let (method, subject) = (asked.method.clone(), name(&asked).map(str::to_owned));
         self.try_begin(asked, memory, world).unwrap_or_else(|error| {
             let why = format!("the recording cannot be read: {error}");
-            let begun = refused(&why);
+            let answer = self.unread(&method, subject.as_deref(), &why);
             if error.kind() == io::ErrorKind::InvalidData {
                 // Which recording is next depends on what was given before, so nothing after this would surely be right.
                 self.unreadable.get_or_init(|| why);
             }
-            begun
+            Begun::Answered(answer)
         })
+    }
+
+    fn refused(&self, method: &Method, params: Option<&RawJson>, error: &ErrorReply) {
+        self.count_refused(method, params, error);
     }
 
     fn answered(&self, play: &RecordedPlay, answer: &mut Answer) {
@@ -90,7 +92,7 @@ impl Answers for Shared {
         }
         if answer.provenance == Provenance::Nobody {
             let mut ledger = self.ledger();
-            if play.is_unanswered() {
+            if play.has_no_answer() {
                 ledger.take_back();
             }
             ledger.unmatched(asked.method.as_str(), name(asked).map(str::to_owned));
@@ -132,13 +134,13 @@ impl Shared {
             (Era::Legacy, "initialize") | (Era::Modern, "server/discover") => self.open(asked, memory, world),
             (Era::Legacy, "server/discover") => protocol(Reply::Error(asked.no_method())),
             (Era::Modern, method) if !may_be_asked(method, asked.terms.revision) => {
-                protocol(Reply::Error(asked.no_method()))
+                Ok(self.refuse(&asked, asked.no_method()))
             }
             (Era::Modern, "subscriptions/listen") => {
                 let opening = self.opening_for(&asked)?;
                 let wanted = match opening.wanted(&asked) {
                     Ok(wanted) => wanted,
-                    Err(error) => return protocol(Reply::Error(error)),
+                    Err(error) => return Ok(self.refuse(&asked, error)),
                 };
                 let key = self.options.likeness.key(&asked.method, Some(&asked.params));
                 let first = self.subscribed(&asked, &subscribes_to(&asked), key)?;
@@ -229,12 +231,13 @@ impl Shared {
                 if self.tape.recorded(number)?.sends_elsewhere()
                     && let Some(Taken::Fresh(next)) = self.take(key, &asked, Repeat::Error)?
                 {
+                    let begun = self.play(next, asked, key, world, 0)?;
                     self.ledger().matched += 1;
-                    return self.play(next, asked, key, world, 0);
+                    return Ok(begun);
                 }
                 return self.play(number, asked, key, world, step);
             }
-            Err(error) => return Ok(Begun::Answered(Answer::protocol(Reply::Error(error)))),
+            Err(error) => return Ok(self.refuse(&asked, error)),
         }
         let is_list = asked.method.as_str().ends_with("/list");
         let repeat = if is_list { Repeat::Last } else { self.options.repeat };
@@ -270,16 +273,12 @@ impl Shared {
             return self.tell_of_task(answer, asked, key, world);
         }
         match taken {
-            Some(Taken::Fresh(number)) => {
-                self.ledger().matched += 1;
-                self.play(number, asked, key, world, 0)
-            }
-            Some(Taken::Again(number)) => {
+            Some(Taken::Fresh(number) | Taken::Again(number)) => {
+                let begun = self.play(number, asked, key, world, 0)?;
                 let mut ledger = self.ledger();
                 ledger.matched += 1;
-                ledger.repeated += 1;
-                drop(ledger);
-                self.play(number, asked, key, world, 0)
+                ledger.repeated += u64::from(matches!(taken, Some(Taken::Again(_))));
+                Ok(begun)
             }
             Some(Taken::UsedUp(answers)) => {
                 let answers = usize::try_from(answers).unwrap_or(usize::MAX);

@@ -2,8 +2,11 @@
 
 use std::io;
 
-use rehearsal_core::answer::{Asked, Begun, Unmatched, World};
+use rehearsal_core::answer::{Answer, Asked, Begun, Provenance, Unmatched, World};
+use rehearsal_core::json::RawJson;
 use rehearsal_core::matcher::{At, Matcher};
+use rehearsal_core::message::{ErrorReply, Method, Reply};
+use rehearsal_core::protocol::code;
 use rehearsal_core::trace::{Likeness, RequestKey, subject};
 use serde_json::Value;
 
@@ -65,6 +68,29 @@ impl Shared {
         }
         let answer = why.refusal(&asked.method, &asked.params);
         Ok(Begun::Unknown(answer, Box::new(asked)))
+    }
+
+    /// Refuses a request because of what it is.
+    pub(super) fn refuse(&self, asked: &Asked, error: ErrorReply) -> Begun {
+        self.ledger().unmatched(asked.method.as_str(), name(asked).map(str::to_owned));
+        Begun::Answered(Answer::protocol(Reply::Error(error)))
+    }
+
+    /// Counts a request that was refused before it came here. Who tries versions, and hears which there are, has asked
+    /// for nothing yet.
+    pub(super) fn count_refused(&self, method: &Method, params: Option<&RawJson>, error: &ErrorReply) {
+        let opens = [Method::INITIALIZE, Method::DISCOVER].contains(method);
+        if !opens && error.code != code::UNSUPPORTED_VERSION {
+            let field = |key: &str| params.and_then(|params| params.field(key)?.text());
+            self.ledger().unmatched(method.as_str(), field("name").or_else(|| field("uri")));
+        }
+    }
+
+    /// The answer to a request whose recording cannot be read.
+    pub(super) fn unread(&self, method: &Method, name: Option<&str>, why: &str) -> Answer {
+        self.ledger().unmatched(method.as_str(), name.map(str::to_owned));
+        let reply = Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, why.to_owned()));
+        Answer { provenance: Provenance::Nobody, remarks: vec![format!("{method}: {why}")], ..Answer::protocol(reply) }
     }
 
     /// The recording that differs least.

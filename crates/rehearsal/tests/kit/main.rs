@@ -17,6 +17,7 @@ mod replayed_ends;
 mod replayed_in_flight;
 mod replayed_lists;
 mod replayed_openings;
+mod replayed_refusals;
 mod replayed_rounds;
 mod replayed_silence;
 mod replayed_subscriptions;

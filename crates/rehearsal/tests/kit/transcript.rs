@@ -94,7 +94,12 @@ impl Peer {
     }
 
     pub(crate) async fn say(&self, message: Value) {
-        let message = Message::parse(message.to_string());
+        self.say_text(message.to_string()).await;
+    }
+
+    /// Says what need not be a message.
+    pub(crate) async fn say_text(&self, text: String) {
+        let message = Message::parse(text);
         self.connection.sender.send(Outgoing::new(Channel::MAIN, message)).await.unwrap();
     }
 

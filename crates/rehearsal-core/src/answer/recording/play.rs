@@ -147,9 +147,9 @@ impl RecordedPlay {
         })
     }
 
-    /// Whether nobody had answered it when it was recorded.
-    pub fn is_unanswered(&self) -> bool {
-        self.rounds.last().is_some_and(|round| round.call.response.is_none())
+    /// Whether nobody had answered it when it was recorded, or not so that it could be understood.
+    pub fn has_no_answer(&self) -> bool {
+        self.rounds.last().is_some_and(|round| round.reply().is_none())
     }
 
     /// What is played for.
@@ -354,8 +354,15 @@ impl RecordedPlay {
                 let to = self.asked.terms.revision;
                 self.answer(adapted(reply, &self.asked.method, recorded.revision, to, &self.info))
             }
-            None => self.error("the recorded answer cannot be understood"),
+            None => self.not_understood(&recorded.place),
         }
+    }
+
+    fn not_understood(&self, place: &str) -> Answer {
+        let why = format!("{place}: the recorded answer cannot be understood");
+        let reply = Reply::Error(ErrorReply::new(code::INTERNAL_ERROR, why.clone()));
+        let remarks = self.remarks.iter().cloned().chain([why]).collect();
+        Answer { remarks, provenance: Provenance::Nobody, ..Answer::protocol(reply) }
     }
 
     /// Nobody knows what the server would have said.

@@ -1,0 +1,109 @@
+//! Requests that are refused for other reasons than that they were not recorded: they count too.
+
+use rehearsal::replay::{Ledger, LedgerLine, Options, Replay};
+use rehearsal::store::Input;
+use serde_json::json;
+
+use crate::transcript::{Peer, replay, session};
+
+const HANDSHAKE: &str = r#"
+> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
+> {"method":"notifications/initialized"}
+"#;
+
+const CALL: &str = r#"
+> {"id":1,"method":"tools/call","params":{"name":"dig"}}
+< {"id":1,"result":{"content":[]}}
+"#;
+
+fn unmatched(ledger: &Ledger) -> Vec<String> {
+    ledger.unmatched_requests.iter().map(LedgerLine::to_string).collect()
+}
+
+#[tokio::test]
+async fn what_the_protocol_refuses_is_unmatched() {
+    let replay = replay(&[session("a", &[HANDSHAKE, CALL].concat())], Options::default());
+    let mut peer = Peer::of(&replay);
+    let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+    for (params, code) in [
+        (json!({"name": "early"}), -32600),
+        (json!(["a list"]), -32602),
+        (json!({"name": "deep", "arguments": {"down": "DEEP"}}), -32602),
+        (json!("no params"), -32600),
+    ] {
+        let text = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+        peer.say_text(text.replace("\"DEEP\"", &deep)).await;
+        let heard: serde_json::Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
+        assert_eq!(heard["error"]["code"], code, "{heard}");
+    }
+    peer.play(&[HANDSHAKE, CALL].concat()).await;
+    let ledger = replay.ledger().unwrap();
+    assert_eq!((ledger.matched, ledger.unmatched, ledger.unused), (1, 4, 0));
+    assert_eq!(unmatched(&ledger), ["tools/call early", "2 × tools/call", "tools/call deep"]);
+}
+
+#[tokio::test]
+async fn who_tries_versions_has_asked_for_nothing() {
+    let replay = replay(&[session("a", &[HANDSHAKE, CALL].concat())], Options::default());
+    let mut peer = Peer::of(&replay);
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2031-01-01", "io.modelcontextprotocol/clientCapabilities": {}});
+    for method in ["server/discover", "tools/list"] {
+        let params = json!({"_meta": meta});
+        peer.say(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await;
+        let heard: serde_json::Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
+        assert_eq!(heard["error"]["code"], -32022);
+    }
+    assert_eq!(replay.ledger().unwrap().unmatched, 0);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_any_more_is_unmatched_and_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace.jsonl");
+    let call = |at: usize, name: &str| {
+        let request = json!({"seq": 2 * at, "at_ms": at, "id": at, "method": "tools/call", "params": {"name": name}});
+        json!({"request": request, "response": {"seq": 2 * at + 1, "at_ms": at, "success": true, "result": {"content": []}}})
+    };
+    let calls = [call(0, "dig"), call(1, "fill"), call(2, "rest")];
+    std::fs::write(&trace, json!({"format": 1, "session_id": "a", "calls": calls}).to_string() + "\n").unwrap();
+    let replay = Replay::open(&Input::File(trace.clone()), Options::default()).unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let server = replay.server(move |_, answer| answer.remarks.iter().for_each(|it| tell.send(it.clone()).unwrap()));
+    let mut peer = Peer::with(&server);
+    peer.play(CALL).await;
+    std::fs::write(&trace, "").unwrap();
+    let why = "the recording cannot be read: the trace was changed after it was opened; start again";
+    for _ in 0..2 {
+        peer.play(&format!(
+            r#"
+            > {{"id":2,"method":"tools/call","params":{{"name":"fill"}}}}
+            < {{"id":2,"error":{{"code":-32603,"message":"{why}"}}}}
+            "#
+        ))
+        .await;
+        assert_eq!(told.try_recv().unwrap(), format!("tools/call: {why}"));
+    }
+    let ledger = replay.ledger().unwrap();
+    assert_eq!((ledger.matched, ledger.unmatched, ledger.unused), (1, 2, 1));
+    assert_eq!(unmatched(&ledger), ["2 × tools/call fill"]);
+}
+
+#[tokio::test]
+async fn an_answer_that_was_not_understood_is_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace.jsonl");
+    let request = json!({"seq": 0, "at_ms": 0, "id": 0, "method": "tools/call", "params": {"name": "dig"}});
+    let response =
+        json!({"seq": 1, "at_ms": 1, "success": false, "reason": "both", "text": "{\"jsonrpc\":\"2.0\",\"id\":0}"});
+    let calls = [json!({"request": request, "response": response})];
+    std::fs::write(&trace, json!({"format": 1, "session_id": "a", "calls": calls}).to_string() + "\n").unwrap();
+    let replay = Replay::open(&Input::File(trace), Options::default()).unwrap();
+    let opening = HANDSHAKE.replace(r#""name":"s","version":"1""#, r#""name":"recorded","version":"0""#);
+    let call = CALL.lines().nth(1).unwrap();
+    let refusal =
+        r#"< {"id":1,"error":{"code":-32603,"message":"session a, call 1: the recorded answer cannot be understood"}}"#;
+    Peer::of(&replay).play(&format!("{opening}\n{call}\n{refusal}")).await;
+    let ledger = replay.ledger().unwrap();
+    assert_eq!((ledger.matched, ledger.unmatched, ledger.unused), (0, 1, 0));
+}
