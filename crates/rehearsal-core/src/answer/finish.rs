@@ -83,7 +83,7 @@ impl Play {
     pub(super) fn answer(&self, reply: Reply) -> Answer {
         let provenance = self.provenance();
         let fault = self.fault.clone().or_else(|| self.scene().and_then(|scene| scene.fault.clone()));
-        Answer { reply, provenance, delay: None, fault, remarks: self.remarks.clone() }
+        Answer { provenance, fault, remarks: self.remarks.clone(), ..Answer::protocol(reply) }
     }
 
     pub(super) fn reply(&self, reply: Reply) -> Act {

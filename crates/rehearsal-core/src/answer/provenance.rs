@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::message::Reply;
+use crate::message::{Message, Reply, RequestId};
 use crate::script::mock::FaultKind;
 
 /// Who supplied an answer, and so how real it is.
@@ -62,11 +62,26 @@ pub struct Answer {
     pub fault: Option<FaultKind>,
     /// What the person who wrote the mock should know.
     pub remarks: Vec<String>,
+    /// A message that is sent in its place, because the rules do not allow what it says; only its id is another.
+    pub verbatim: Option<Message>,
 }
 
 impl Answer {
     /// An answer that follows from the protocol.
     pub fn protocol(reply: Reply) -> Answer {
-        Answer { reply, provenance: Provenance::Protocol, delay: None, fault: None, remarks: Vec::new() }
+        Answer {
+            reply,
+            provenance: Provenance::Protocol,
+            delay: None,
+            fault: None,
+            remarks: Vec::new(),
+            verbatim: None,
+        }
+    }
+
+    /// What is sent to whoever asked.
+    pub fn message(&self, id: RequestId) -> Message {
+        let verbatim = self.verbatim.as_ref().and_then(|verbatim| verbatim.readdressed(&id));
+        verbatim.unwrap_or_else(|| Message::reply(id, &self.reply))
     }
 }

@@ -12,6 +12,7 @@ mod id;
 mod method;
 mod parse;
 mod reply;
+mod salvage;
 mod scan;
 
 pub use body::{Body, Message, Notification, Request, Response};

@@ -139,7 +139,7 @@ impl Call {
         }
         self.session.end(self.channel, &self.id);
         self.note(&answer, outcome(&answer.reply));
-        self.session.send(self.channel, Message::reply(self.id, &answer.reply)).await;
+        self.session.send(self.channel, answer.message(self.id)).await;
     }
 
     /// Nobody wants an answer any more, or nobody shall get one.

@@ -36,7 +36,7 @@ pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
                 let reply = task.task().begun(script.mock(), &script.asked().terms);
                 let provenance = script.provenance();
                 server.tasks.run(Arc::clone(&server), task, script, heard_by);
-                let answer = Answer { reply, provenance, delay: None, fault: None, remarks: Vec::new() };
+                let answer = Answer { provenance, ..Answer::protocol(reply) };
                 return call.settle(Some(answer)).await;
             }
             // What was recorded has its tasks in its messages.

@@ -116,7 +116,7 @@ async fn hear_one(
             Ok(Some(answer)) => {
                 let (method, params) = (request.method.clone(), request.params.clone());
                 session.server.note(method, params, since, &answer, outcome(&answer.reply));
-                send(session, channel, Message::reply(request.id.clone(), &answer.reply), tasks).await;
+                send(session, channel, answer.message(request.id.clone()), tasks).await;
             }
             Err(error) => refuse(session, channel, Some(request.id.clone()), &error, tasks).await,
         },

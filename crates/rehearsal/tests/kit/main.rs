@@ -14,6 +14,7 @@ mod replayed_clients;
 mod replayed_damage;
 mod replayed_early;
 mod replayed_ends;
+mod replayed_garbled;
 mod replayed_in_flight;
 mod replayed_lists;
 mod replayed_openings;

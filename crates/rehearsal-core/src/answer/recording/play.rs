@@ -149,7 +149,7 @@ impl RecordedPlay {
 
     /// Whether nobody had answered it when it was recorded, or not so that it could be understood.
     pub fn has_no_answer(&self) -> bool {
-        self.rounds.last().is_some_and(|round| round.reply().is_none())
+        self.rounds.last().is_some_and(|round| round.reply().is_none() && round.meant().is_none())
     }
 
     /// What is played for.
@@ -354,8 +354,17 @@ impl RecordedPlay {
                 let to = self.asked.terms.revision;
                 self.answer(adapted(reply, &self.asked.method, recorded.revision, to, &self.info))
             }
-            None => self.not_understood(&recorded.place),
+            None => self.meant(recorded),
         }
+    }
+
+    /// An answer that breaks the rules, as it was in its own version, and in others what it means.
+    fn meant(&self, recorded: &Recorded) -> Answer {
+        let to = self.asked.terms.revision;
+        let Some((message, reply)) = recorded.meant() else { return self.not_understood(&recorded.place) };
+        let verbatim = (recorded.revision == Some(to)).then(|| message.clone());
+        let reply = adapted(&reply, &self.asked.method, recorded.revision, to, &self.info);
+        Answer { verbatim, ..self.answer(reply) }
     }
 
     fn not_understood(&self, place: &str) -> Answer {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::answer::{Change, EndOfListening, Overtaker, Question};
 use crate::exchange::Side;
-use crate::message::{Method, Notification, Reply};
+use crate::message::{Message, Method, Notification, Reply};
 use crate::protocol::{Revision, code};
 use crate::trace::{Call, Entry, Fate, Inside, What};
 
@@ -153,6 +153,12 @@ impl Recorded {
     /// What was answered, if that was understood.
     pub fn reply(&self) -> Option<&Reply> {
         Some(&self.call.response.as_ref()?.message.as_response()?.reply)
+    }
+
+    /// What was answered against the rules, and what it means.
+    pub(super) fn meant(&self) -> Option<(&Message, Reply)> {
+        let message = &self.call.response.as_ref()?.message;
+        Some((message, message.meant()?))
     }
 
     /// When its client gave it up, where it did and nobody had answered.

@@ -1,0 +1,64 @@
+//! Answers that broke the rules when they were recorded.
+
+use rehearsal::replay::{Options, Replay};
+use rehearsal::store::Input;
+use serde_json::{Value, json};
+
+use crate::transcript::Peer;
+
+const ANSWERS: [(&str, &str); 3] = [
+    ("null", r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[]},"error":null}"#),
+    ("short", r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-5}}"#),
+    ("bare", r#"{ "result":{"content":[]}, "id":ID }"#),
+];
+
+fn recorded() -> Replay {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace.jsonl");
+    let info = json!({"name": "c", "version": "1"});
+    let wants = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info});
+    let says = json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": info});
+    let mut calls = vec![json!({"request": {"seq": 0, "at_ms": 0, "id": 0, "method": "initialize", "params": wants},
+        "response": {"seq": 1, "at_ms": 1, "success": true, "result": says}})];
+    for (at, (name, text)) in ANSWERS.iter().enumerate() {
+        let (seq, id) = (2 * at + 2, at + 1);
+        let text = text.replace("ID", &id.to_string());
+        calls.push(
+            json!({"request": {"seq": seq, "at_ms": seq, "id": id, "method": "tools/call", "params": {"name": name}},
+            "response": {"seq": seq + 1, "at_ms": seq + 1, "success": false, "reason": "why", "text": text}}),
+        );
+    }
+    std::fs::write(&trace, json!({"format": 1, "session_id": "a", "calls": calls}).to_string() + "\n").unwrap();
+    Replay::open(&Input::File(trace), Options::default()).unwrap()
+}
+
+async fn ask(peer: &mut Peer, id: &str, method: &str, params: Value) -> String {
+    peer.say(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
+    String::from_utf8_lossy(peer.hear().await.raw()).into_owned()
+}
+
+#[tokio::test]
+async fn an_answer_that_broke_the_rules_does_so_again() {
+    let replay = recorded();
+    let mut peer = Peer::of(&replay);
+    ask(&mut peer, "a", "initialize", json!({"protocolVersion": "2025-06-18", "capabilities": {}})).await;
+    for (name, text) in ANSWERS {
+        let heard = ask(&mut peer, name, "tools/call", json!({"name": name})).await;
+        assert_eq!(heard, text.replace("ID", &format!("{name:?}")));
+    }
+    let ledger = replay.ledger().unwrap();
+    assert!(ledger.is_even(), "{ledger}");
+}
+
+#[tokio::test]
+async fn in_another_version_it_says_what_it_means() {
+    let replay = recorded();
+    let mut peer = Peer::of(&replay);
+    ask(&mut peer, "a", "initialize", json!({"protocolVersion": "2025-11-25", "capabilities": {}})).await;
+    let mut means = Vec::new();
+    for (name, _) in ANSWERS {
+        means.push(ask(&mut peer, "b", "tools/call", json!({"name": name})).await);
+    }
+    let result = r#"{"jsonrpc":"2.0","id":"b","result":{"content":[]}}"#;
+    assert_eq!(means, [result, r#"{"jsonrpc":"2.0","id":"b","error":{"code":-5,"message":""}}"#, result]);
+}
