@@ -306,7 +306,7 @@ impl Shared {
         let scope =
             |client: Option<&str>| Scope { conversation: asked.conversation, client: client.map(str::to_owned) };
         let mut taken = progress.take(&Recordings { shared: self, group, client }, scope(client), repeat)?;
-        if taken == Taken::None && client.is_some() {
+        if taken == Taken::None && self.hears_others(client)? {
             // A client that was never recorded hears what the others did.
             taken = progress.take(&Recordings { shared: self, group, client: None }, scope(None), repeat)?;
         }

@@ -67,7 +67,7 @@ impl Shared {
         let Some(group) = self.tape.index.group(key)? else { return Ok(None) };
         let client = self.client(asked);
         let mut lists = self.lists(client, group, asked)?;
-        if lists.is_none() && client.is_some() {
+        if lists.is_none() && self.hears_others(client)? {
             // A client that was never recorded hears what the others did.
             lists = self.lists(None, group, asked)?;
         }

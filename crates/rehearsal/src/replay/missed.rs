@@ -83,7 +83,7 @@ impl Shared {
         let listens = asked.method == Method::SUBSCRIPTIONS_LISTEN;
         let client = self.client(asked);
         let mut numbers = self.subscriptions(uris, client)?;
-        if numbers.is_empty() && client.is_some() {
+        if numbers.is_empty() && self.hears_others(client)? {
             // A client that was never recorded hears what the others did.
             numbers = self.subscriptions(uris, None)?;
         }

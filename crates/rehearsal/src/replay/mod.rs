@@ -11,6 +11,7 @@
 mod answers;
 mod away;
 mod beside;
+mod clients;
 mod converted;
 mod early;
 mod ends;

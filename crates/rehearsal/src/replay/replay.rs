@@ -14,6 +14,7 @@ use rehearsal_wire::http::server::{Answers as HttpAnswers, Options as HttpOption
 use serde_json::Value;
 
 use super::away::Away;
+use super::clients::Clients;
 use super::early::{Early, early};
 use super::forward::Upstream;
 use super::index::{Existing, Facts, IndexError, method_key};
@@ -47,6 +48,8 @@ pub(super) struct Shared {
     pub(super) early: Early,
     /// What is said to clients of a name, and in a session.
     pub(super) openings: Openings,
+    /// Whose names were recorded.
+    pub(super) clients: Clients,
     /// Whether tasks were recorded.
     pub(super) has_tasks: bool,
     pub(super) progress: Mutex<Progress>,
@@ -158,6 +161,7 @@ impl Replay {
             refused,
             early,
             openings: Openings::default(),
+            clients: Clients::default(),
             has_tasks,
             progress: Mutex::default(),
             ledger: Mutex::default(),

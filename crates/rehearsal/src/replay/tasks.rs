@@ -332,7 +332,7 @@ impl Shared {
         };
         match suiting(client) {
             // A client that was never recorded hears what the others did.
-            Ok(none) if none.is_empty() && client.is_some() => suiting(None),
+            Ok(none) if none.is_empty() && self.hears_others(client)? => suiting(None),
             suiting => suiting,
         }
     }

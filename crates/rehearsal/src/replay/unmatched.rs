@@ -123,7 +123,7 @@ impl Shared {
     fn alike(&self, asked: &Asked, limit: usize) -> io::Result<Vec<u32>> {
         let client = self.client(asked);
         let alike = self.alike_for(client, asked, limit)?;
-        match alike.is_empty() && client.is_some() {
+        match alike.is_empty() && self.hears_others(client)? {
             // A client that was never recorded hears what the others did.
             true => self.alike_for(None, asked, limit),
             false => Ok(alike),

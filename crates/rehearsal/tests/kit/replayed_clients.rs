@@ -239,3 +239,24 @@ async fn calls_overtake_each_other_in_every_session() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_client_with_sessions_of_its_name_hears_no_others() {
+    let talk = |name: &str, what: &str| {
+        let talk = r#"
+        > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"NAME","version":"1"}}}
+        < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
+        > {"id":1,"method":"tools/call","params":{"name":"dig","arguments":{"what":"WHAT"}}}
+        < {"id":1,"result":{"content":[]}}
+        "#;
+        talk.replace("NAME", name).replace("WHAT", what)
+    };
+    let sessions = [session("a", &talk("alice", "gold")), session("b", &talk("bob", "iron"))];
+    let options = Options { sessions: Sessions { by_client: true, ..Sessions::default() }, ..Options::default() };
+    let replay = replay(&sessions, options);
+    for (name, hears) in [("alice", false), ("bob", true), ("carol", true)] {
+        let client = client(&replay).client_info(name, "1").legacy(Revision::V2025_11_25).connect().await.unwrap();
+        let dug = client.call_tool("dig", json!({"what": "iron"})).await.unwrap();
+        assert_eq!(dug.into_result().is_ok(), hears, "{name}");
+    }
+}
