@@ -241,7 +241,7 @@ impl Shared {
         }
         let is_list = asked.method.as_str().ends_with("/list");
         let repeat = if is_list { Repeat::Last } else { self.options.repeat };
-        if let Some(unfit) = self.unfit(&asked, key)? {
+        if let Some(unfit) = self.unfit(&asked, &view, key)? {
             return self.unknown(asked, &unfit, world);
         }
         let known_end = self.known_end(&asked).filter(|_| asked.method == Method::TASKS_GET);

@@ -18,7 +18,7 @@ use super::tape::request;
 
 impl Shared {
     /// Where a request does not fulfil what it must beside being recorded.
-    pub(super) fn unfit(&self, asked: &Asked, key: RequestKey) -> io::Result<Option<Unmatched>> {
+    pub(super) fn unfit(&self, asked: &Asked, view: &Value, key: RequestKey) -> io::Result<Option<Unmatched>> {
         if self.options.matchers.is_empty() {
             return Ok(None);
         }
@@ -38,7 +38,18 @@ impl Shared {
             }
             mismatches.extend(found);
         }
-        Ok((!mismatches.is_empty()).then_some(Unmatched::Unfit { mismatches }))
+        if mismatches.is_empty() {
+            return Ok(None);
+        }
+        let place = match self.closest(asked, view)? {
+            Unmatched::Closest { place, .. } => Some(place),
+            Unmatched::Nothing
+            | Unmatched::Unfit { .. }
+            | Unmatched::UsedUp { .. }
+            | Unmatched::Ended { .. }
+            | Unmatched::Unanswered { .. } => None,
+        };
+        Ok(Some(Unmatched::Unfit { place, mismatches }))
     }
 
     /// Whether all recordings under a key, and there are some, have what a path finds.

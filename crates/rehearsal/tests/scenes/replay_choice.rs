@@ -225,13 +225,13 @@ fn a_matcher_is_for_requests_that_have_its_path() {
     exit: 1
     ----- stderr -----
     error: -32603: tools/call heat is not matched: $.params.arguments.level: expected a number > 2, got 1
-      data: {"mismatches":[{"path":"$.params.arguments.level","expected":"a number > 2","got":"1"}]}
+      data: {"closest":{"recording":"session cottage, call 2","mismatches":[{"path":"$.params.arguments.level","expected":"a number > 2","got":"1"}]}}
     "#);
     rehearse!(stage, &format!("rehearse call heat room=hall -- {replay}"), @r#"
     exit: 1
     ----- stderr -----
     error: -32603: tools/call heat is not matched: $.params.arguments.level: missing, expected a number > 2
-      data: {"mismatches":[{"path":"$.params.arguments.level","expected":"a number > 2","got":null}]}
+      data: {"closest":{"recording":"session cottage, call 2","mismatches":[{"path":"$.params.arguments.level","expected":"a number > 2","got":null}]}}
     "#);
 }
 

@@ -21,6 +21,8 @@ pub enum Unmatched {
     },
     /// It is not what requests must be here.
     Unfit {
+        /// The recording that came closest, for people.
+        place: Option<String>,
         /// Every place where it is not.
         mismatches: Vec<Mismatch>,
     },
@@ -68,9 +70,13 @@ impl Unmatched {
                 let message = format!("no recording of {what}; closest is {place}: {}", shown.join("; "));
                 (message, json!({"closest": {"recording": place, "mismatches": mismatches}}))
             }
-            Unmatched::Unfit { mismatches } => {
+            Unmatched::Unfit { place, mismatches } => {
                 let shown: Vec<_> = mismatches.iter().map(ToString::to_string).collect();
-                (format!("{what} is not matched: {}", shown.join("; ")), json!({"mismatches": mismatches}))
+                let data = match place {
+                    Some(place) => json!({"closest": {"recording": place, "mismatches": mismatches}}),
+                    None => json!({"mismatches": mismatches}),
+                };
+                (format!("{what} is not matched: {}", shown.join("; ")), data)
             }
             Unmatched::UsedUp { answers } => {
                 let message = format!("all {answers} recorded answers of {what} were given");
