@@ -107,3 +107,19 @@ async fn an_answer_that_was_not_understood_is_none() {
     let ledger = replay.ledger().unwrap();
     assert_eq!((ledger.matched, ledger.unmatched, ledger.unused), (0, 1, 0));
 }
+
+#[tokio::test]
+async fn a_version_that_is_refused_in_a_call_of_the_handshake_era_is_refused_again() {
+    let refused = r#"
+    > {"id":1,"method":"tools/call","params":{"name":"dig"}}
+    < {"id":1,"error":{"code":-32022,"message":"unsupported","data":{"supported":["2026-07-28"],"requested":"x"}}}
+    "#;
+    let transcript = [HANDSHAKE, refused].concat();
+    let replay = replay(&[session("a", &transcript)], Options::default());
+    Peer::of(&replay).play(&transcript).await;
+    let ledger = replay.ledger().unwrap();
+    assert!(ledger.is_even() && ledger.matched == 1, "{ledger}");
+    // To others it would say something about theirs.
+    let modern = refused.replace(r#""name":"dig""#, r#""name":"dig",META"#).replace("-32022", "-32603");
+    Peer::of(&replay).play(&modern).await;
+}

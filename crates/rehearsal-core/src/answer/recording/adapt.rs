@@ -47,6 +47,8 @@ fn refused(error: &ErrorReply, method: &Method, from: Option<Revision>, to: Revi
     let is_missing = error.code == code::RESOURCE_NOT_FOUND || error.code == code::INVALID_PARAMS && is_about_one();
     let code = match (is_missing && other_era, has_code(error.code, to)) {
         (true, _) => to.resource_not_found(),
+        // It is about the version of whoever was refused.
+        (false, true) if error.code == code::UNSUPPORTED_VERSION => code::INTERNAL_ERROR,
         (false, true) => error.code,
         (false, false) => code::INTERNAL_ERROR,
     };

@@ -208,8 +208,13 @@ fn is_about_itself(call: &Call, params: Option<&Value>) -> bool {
     let Some(Reply::Error(error)) = response.map(|response| &response.reply) else { return false };
     let has = |key: &str| claims(params).is_some_and(|claims| claims.get(key).is_some());
     let half = has(meta::PROTOCOL_VERSION) != has(meta::CLIENT_CAPABILITIES);
-    matches!(error.code, code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION)
-        || half && error.code == code::INVALID_PARAMS
+    match error.code {
+        code::HEADER_MISMATCH => true,
+        // Before 2026-07-28 no request says its version.
+        code::UNSUPPORTED_VERSION => has(meta::PROTOCOL_VERSION),
+        code::INVALID_PARAMS => half,
+        _ => false,
+    }
 }
 
 /// Whether clients ask it or not according to their version and their habits.
