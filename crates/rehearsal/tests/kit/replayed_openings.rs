@@ -105,3 +105,15 @@ async fn what_nobody_can_hear_again_is_counted() {
     assert_eq!((ledger.unsaid, ledger.unused), (2, 0));
     assert_eq!(ledger.to_string(), "0 matched, 0 repeated, 0 unmatched, 0 unused, 2 unsaid");
 }
+
+#[tokio::test]
+async fn whoever_was_subscribed_to_says_that_it_can_be() {
+    let subscribed = r#"
+    > {"id":1,"method":"resources/subscribe","params":{"uri":"mem://a"}}
+    < {"id":1,"result":{}}
+    > {"id":2,"method":"resources/read","params":{"uri":"mem://a"}}
+    < {"id":2,"result":{"contents":[]}}
+    "#;
+    let opening = unnamed().replace(r#"{"tools":{}}"#, r#"{"resources":{"subscribe":true}}"#);
+    hears(&[subscribed], &[&opening, subscribed]).await;
+}

@@ -91,7 +91,10 @@ impl Opening {
                 Some("logging") => "logging",
                 Some(_) | None => continue,
             };
-            capabilities.insert(capability.to_owned(), json!({}));
+            let declared = capabilities.entry(capability).or_insert_with(|| json!({}));
+            if ["resources/subscribe", "resources/unsubscribe"].contains(&method) {
+                declared["subscribe"] = true.into();
+            }
         }
         let (more, discovered) = Default::default();
         Opening { info: info.into(), capabilities, more, discovered, said_in: None, wanted: None }
