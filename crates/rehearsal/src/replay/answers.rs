@@ -5,8 +5,8 @@ use std::io;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use rehearsal_core::answer::{
-    Act, Answer, Asked, Begun, Memory, Opening, Performance, Provenance, Recorded, RecordedPlay, Terms, Unmatched,
-    World,
+    Act, Answer, Asked, Begun, Memory, Opening, Performance, Place, Provenance, Recorded, RecordedPlay, Terms,
+    Unmatched, World,
 };
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
@@ -208,8 +208,11 @@ impl Shared {
                 let terms = memory.terms().unwrap_or(asked.terms.clone());
                 let info = Arc::clone(&opening.info);
                 let asked = Asked { terms, ..asked };
+                let says_first = recorded.things.iter().any(|it| it.place == Place::Before && it.told().is_some());
                 let play = RecordedPlay::new(vec![recorded], asked, key, info, self.options.pace);
-                Ok(Begun::Plays(Performance::Recording(Box::new(play)), Act::Reply(answer)))
+                let mut play = Box::new(play.answering(answer.clone()));
+                let act = if says_first { play.next(world) } else { Act::Reply(answer) };
+                Ok(Begun::Plays(Performance::Recording(play), act))
             }
         }
     }

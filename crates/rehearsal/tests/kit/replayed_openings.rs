@@ -117,3 +117,14 @@ async fn whoever_was_subscribed_to_says_that_it_can_be() {
     let opening = unnamed().replace(r#"{"tools":{}}"#, r#"{"resources":{"subscribe":true}}"#);
     hears(&[subscribed], &[&opening, subscribed]).await;
 }
+
+#[tokio::test]
+async fn what_was_said_while_hands_were_shaken_is_said_before_the_answer() {
+    let (asked, answered) = HANDSHAKE.split_at(HANDSHAKE.find('<').unwrap());
+    let note = r#"< {"method":"notifications/message","params":{"level":"info","data":"up"}}
+"#;
+    hears(&[asked, note, answered, CALL], &[asked, note, answered, CALL]).await;
+    // In another version it is the answer of that.
+    let other = |text: &str| text.replace("2025-11-25", "2025-06-18");
+    hears(&[asked, note, answered, CALL], &[&other(asked), note, &other(answered), CALL]).await;
+}

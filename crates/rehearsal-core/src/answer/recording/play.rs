@@ -72,6 +72,8 @@ pub struct RecordedPlay {
     pub(super) told: bool,
     pub(super) remarks: Vec<String>,
     pub(super) away: Option<SentAway>,
+    /// What is answered in place of what was recorded.
+    instead: Option<Answer>,
 }
 
 impl RecordedPlay {
@@ -101,6 +103,7 @@ impl RecordedPlay {
             told: false,
             remarks: Vec::new(),
             away: None,
+            instead: None,
         }
     }
 
@@ -108,6 +111,13 @@ impl RecordedPlay {
     #[must_use]
     pub fn from_step(mut self, step: usize) -> RecordedPlay {
         self.next = step;
+        self
+    }
+
+    /// The same play with another answer.
+    #[must_use]
+    pub fn answering(mut self, answer: Answer) -> RecordedPlay {
+        self.instead = Some(answer);
         self
     }
 
@@ -215,7 +225,10 @@ impl RecordedPlay {
                 Step::Hear(name) if self.asked.terms.era() == Era::Legacy => Some(Act::Hear(name)),
                 Step::Withdraw(name, said) if self.asked.terms.era() == Era::Legacy => Some(Act::Withdraw(name, said)),
                 Step::Hear(_) | Step::Withdraw(..) => None,
-                Step::Reply(round) => Some(Act::Reply(self.reply(round))),
+                Step::Reply(round) => {
+                    let instead = self.instead.take();
+                    Some(Act::Reply(instead.unwrap_or_else(|| self.reply(round))))
+                }
                 Step::Visit(round, questions) => Some(Act::Reply(self.visit(at, round, questions, world))),
                 Step::Ends => Some(Act::Reply(self.ended())),
                 Step::GivenUp { asked, last } => Some(self.until_given_up(asked, last)),
