@@ -63,7 +63,7 @@ pub struct Answer {
     /// What the person who wrote the mock should know.
     pub remarks: Vec<String>,
     /// A message that is sent in its place, because the rules do not allow what it says; only its id is another.
-    pub verbatim: Option<Message>,
+    pub verbatim: Option<Box<Message>>,
 }
 
 impl Answer {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rehearsal_core::answer::{Answer, CallOutcome, Question};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::json::RawJson;
-use rehearsal_core::message::{Message, Method, Reply, RequestId};
+use rehearsal_core::message::{Method, Reply, RequestId};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 

@@ -1101,7 +1101,10 @@ fn members_of_lists_and_notifications_that_nothing_generated_says_are_told() {
         "old.journal",
         &journal(vec![
             ("client", json!({"type": "request", "id": 1, "method": "tools/list"})),
-            ("server", json!({"type": "response", "id": 1, "result": {"tools": tools, "_meta": {"page": 1}, "own": 1}})),
+            (
+                "server",
+                json!({"type": "response", "id": 1, "result": {"tools": tools, "_meta": {"page": 1}, "own": 1}}),
+            ),
             ("client", call),
             ("server", json!({"type": "notification", "method": "notifications/progress", "params": progress})),
             ("server", json!({"type": "notification", "method": "notifications/message", "params": log})),

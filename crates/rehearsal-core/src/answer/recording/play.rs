@@ -375,7 +375,7 @@ impl RecordedPlay {
     fn meant(&self, recorded: &Recorded) -> Answer {
         let to = self.asked.terms.revision;
         let Some((message, reply)) = recorded.meant() else { return self.not_understood(&recorded.place) };
-        let verbatim = (recorded.revision == Some(to)).then(|| message.clone());
+        let verbatim = (recorded.revision == Some(to)).then(|| Box::new(message.clone()));
         let reply = adapted(&reply, &self.asked.method, recorded.revision, to, &self.info);
         Answer { verbatim, ..self.answer(reply) }
     }
