@@ -7,11 +7,10 @@ use serde_json::value::RawValue;
 use super::envelope::Envelope;
 use super::{ErrorReply, Message, Others, Reply, RequestId};
 use crate::json::RawJson;
-use crate::protocol::code;
 
 impl Message {
     /// What a garbled answer means, as a client would take it that looks less closely: a result beside an error that is
-    /// `null`, an error without a code or a message, any answer without `jsonrpc`.
+    /// `null`, an error without a message, any answer without `jsonrpc`.
     pub fn meant(&self) -> Option<Reply> {
         self.as_garbled()?;
         let envelope: Envelope<'_> = serde_json::from_slice(&self.raw).ok()?;
@@ -28,12 +27,12 @@ impl Message {
         let members: BTreeMap<String, &RawValue> = serde_json::from_slice(error).ok()?;
         let piece = |value: &RawValue| RawJson::slice(&self.raw, value.get().as_bytes());
         let member = |key: &str| members.get(key).map(|value| piece(value));
-        let code = member("code").and_then(|code| code.as_str().parse().ok());
+        let code = member("code")?.as_str().parse().ok()?;
         let message = member("message").and_then(|message| message.text());
         let more = members.iter().filter(|(key, _)| !["code", "message", "data"].contains(&key.as_str()));
         let more = more.map(|(key, value)| (key.clone(), piece(value)));
         Some(ErrorReply {
-            code: code.unwrap_or(code::INTERNAL_ERROR),
+            code,
             message: message.unwrap_or_default(),
             data: member("data"),
             more: Others::of(more.collect()),

@@ -290,7 +290,7 @@ mod tests {
             (Server, 0, RESULT),
             (Server, 0, PROGRESS),
         ];
-        assert_eq!(shape(&talk), "0[1 2 4 6] 5 8");
+        assert_eq!(shape(&talk), "0[1 2 4 5 6] 8");
     }
 
     #[test]
@@ -478,7 +478,7 @@ mod tests {
             What::Message { from, channel: Channel::MAIN, message, event_id: None }
         };
         let mut whats = vec![message(Client, CALL)];
-        whats.extend((0..WINDOW * 2).map(|_| message(Server, CHANGED)));
+        whats.extend((0..WINDOW * 2).map(|_| message(Client, CHANGED)));
         whats.push(message(Server, RESULT));
         let entries = (0..).zip(whats).map(|(seq, what)| Entry::new(seq, Duration::ZERO, what)).collect();
         let moments = timeline(&parts(entries));

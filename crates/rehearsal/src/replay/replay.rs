@@ -256,10 +256,8 @@ impl Replay {
                 continue;
             }
             ledger.unused += 1;
-            // What cannot be read any more is counted all the same.
-            if ledger.unused_recordings.len() < LISTED
-                && let Ok(recorded) = self.0.tape.recorded(number)
-            {
+            if ledger.unused_recordings.len() < LISTED {
+                let recorded = self.0.tape.recorded(number)?;
                 let message = request(&recorded);
                 ledger.unused_recordings.push(LedgerLine {
                     method: message.method().map(ToString::to_string).unwrap_or_default(),

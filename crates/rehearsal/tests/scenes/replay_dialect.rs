@@ -128,8 +128,11 @@ fn rounds_of_2026_07_28_are_replayed_verified_and_generated() {
 #[test]
 fn a_trace_that_is_cut_while_it_is_served_is_told() {
     let call = r#"{"request":{"seq":0,"at_ms":0,"id":1,"method":"tools/call","params":{"name":"t"}},"response":{"seq":1,"at_ms":1,"success":true,"result":{"content":[]}},"duration_ms":1}"#;
+    // The first one is looked at when it is opened, because it came without a handshake.
+    let later =
+        call.replace(r#""seq":1"#, r#""seq":3"#).replace(r#""seq":0"#, r#""seq":2"#).replace(r#""id":1"#, r#""id":2"#);
     let trace = format!(
-        r#"{{"format":1,"session_id":"s","server_info":{{}},"started_at":null,"metadata":{{}},"calls":[{call}],"messages":[],"ended_at":null,"end":null}}"#
+        r#"{{"format":1,"session_id":"s","server_info":{{}},"started_at":null,"metadata":{{}},"calls":[{call},{later}],"messages":[],"ended_at":null,"end":null}}"#
     );
     let ask = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let served = format!(
