@@ -57,12 +57,18 @@ pub(super) fn early(tape: &Tape, selected: Option<&[bool]>, format: Format, like
     if !matches!(format, Format::Trace | Format::Journal) {
         return Ok(Early::default());
     }
-    let (mut refused, mut greeted) = (HashSet::new(), None);
-    for number in (0..tape.index.exchanges()).take(LOOKED_AT as usize) {
+    let mut refused = HashSet::new();
+    let mut next = 0;
+    for _ in 0..LOOKED_AT {
+        let number = next;
+        if number >= tape.index.exchanges() {
+            break;
+        }
         let exchange = tape.index.exchange(number)?;
+        next += 1;
         // Which version is spoken is known since the handshake, or from the request itself.
-        let is_early = exchange.revision().is_none() && greeted != Some(exchange.session);
-        if !is_early || !is_selected(selected, exchange.session) {
+        if exchange.revision().is_some() || !is_selected(selected, exchange.session) {
+            next = tape.of_session(exchange.session)?.end.max(next);
             continue;
         }
         let recorded = tape.recorded(number)?;
@@ -70,7 +76,9 @@ pub(super) fn early(tape: &Tape, selected: Option<&[bool]>, format: Format, like
         let (Some(method), Some(reply)) = (message.method(), recorded.reply()) else { continue };
         let needs_none = [Method::INITIALIZE, Method::PING, Method::DISCOVER].contains(method);
         match reply {
-            Reply::Result(_) if *method == Method::INITIALIZE => greeted = Some(exchange.session),
+            Reply::Result(_) if *method == Method::INITIALIZE => {
+                next = tape.of_session(exchange.session)?.end.max(next)
+            }
             Reply::Result(_) | Reply::Error(_) if needs_none => {}
             Reply::Result(_) => return Ok(Early::All),
             Reply::Error(_) => {
