@@ -113,7 +113,8 @@ async fn progress_is_passed_on_as_the_server_said_it() {
     });
     let client = client.connect().await.unwrap();
     client.call("go").with_progress().await.unwrap();
-    let [heard] = &heard.lock().unwrap()[..] else { panic!("one") };
+    let said = heard.lock().unwrap().clone();
+    let [heard] = &said[..] else { panic!("{said:?}") };
     assert_eq!((heard.field("progress").unwrap().as_str(), heard.field("total").unwrap().as_str()), ("1", "2"));
     forwarding.replay.close().await.unwrap();
 }
