@@ -71,7 +71,7 @@ impl Learner {
         match moment {
             Moment::Start(start) => {
                 self.agreed = None;
-                self.learned.lists().into_iter().for_each(Listed::begin_session);
+                self.learned.lists_mut().into_iter().for_each(Listed::begin_session);
                 // What a handshake says later counts more.
                 for key in ["name", "version"] {
                     let said = start.server_info.get(key).filter(|said| said.is_string());
@@ -144,8 +144,7 @@ impl Learner {
             self.learned.names_itself |= *method != Method::DISCOVER && named(&value).is_some();
         }
         if let Some(result) = value.as_object() {
-            let params = call.request.message.params().and_then(|params| params.exact().ok());
-            self.unlike.extend(unlike(result, method, self.revision(params.as_ref())));
+            self.unlike.extend(unlike(result, method, self.revision(call)));
         }
         match (method.as_str(), reply) {
             (
@@ -198,22 +197,23 @@ impl Learner {
     fn listed(&mut self, call: &Call, of: impl Fn(&mut Learned) -> &mut Listed, page: &Value) {
         let params = call.request.message.params().and_then(|params| params.exact().ok());
         let cursor = params.as_ref().and_then(|params| params.get("cursor")).filter(|cursor| !cursor.is_null());
-        let revision = self.revision(params.as_ref());
+        let revision = self.revision(call);
         for words in of(&mut self.learned).take(page, cursor, revision) {
             self.more.enter(Fate::LeftOut(words), 1);
         }
     }
 
     /// The version that a request is made in.
-    fn revision(&self, params: Option<&Value>) -> Option<Revision> {
-        let claimed = params.and_then(|params| params.get("_meta")?.get(meta::PROTOCOL_VERSION)?.as_str());
+    fn revision(&self, call: &Call) -> Option<Revision> {
+        let params = call.request.message.params();
+        let claimed = params.and_then(|params| params.at(&["_meta", meta::PROTOCOL_VERSION])?.text());
         claimed.and_then(|version| version.parse().ok()).or(self.agreed)
     }
 
     /// A request that was refused before anybody looked at what it asks for.
     fn refused(&mut self, call: &Call, method: &Method, error: ErrorReply, inside: &[Inside]) -> Result<(), Fate> {
         let params = call.request.message.params().and_then(|params| params.exact().ok());
-        if let Some(fate) = refusals::once(method, params.as_ref(), &error, self.revision(params.as_ref())) {
+        if let Some(fate) = refusals::once(method, params.as_ref(), &error, self.revision(call)) {
             return Err(fate);
         }
         self.beside(inside, Some(method));
@@ -268,7 +268,7 @@ impl Learner {
             (Reply::Result(_), Value::Object(result)) => Some(Said::Result(without_envelope(result, method))),
             (Reply::Result(_), _) => return Err(left_out("whose result is no object")),
         };
-        let revision = self.revision(Some(&params));
+        let revision = self.revision(call);
         let state = params.get("requestState").map(Value::to_string);
         let returns = params.get("inputResponses").is_some() || state.is_some();
         let key = RequestKey::of(&with_one_secret(&view));

@@ -134,13 +134,18 @@ impl Default for Learned {
 
 impl Learned {
     /// Its lists.
-    pub(super) fn lists(&mut self) -> [&mut Listed; 4] {
+    pub(super) fn lists(&self) -> [&Listed; 4] {
+        [&self.tools, &self.resources, &self.resource_templates, &self.prompts]
+    }
+
+    /// The same, to be changed.
+    pub(super) fn lists_mut(&mut self) -> [&mut Listed; 4] {
         [&mut self.tools, &mut self.resources, &mut self.resource_templates, &mut self.prompts]
     }
 
     /// How many items a page of every list has, where all of them agree on that; `None` where nothing comes in pages.
     pub(super) fn page_size(&self) -> Option<usize> {
-        let lists = [&self.tools, &self.resources, &self.resource_templates, &self.prompts];
+        let lists = self.lists();
         let sizes: BTreeSet<_> = lists.iter().flat_map(|listed| listed.pages()).copied().collect();
         let [size] = sizes.into_iter().collect::<Vec<_>>()[..] else { return None };
         let fits = |listed: &&Listed| !listed.pages().is_empty() || listed.items.len() <= size;
@@ -163,8 +168,7 @@ impl Learned {
 
     /// Whether nothing was learned.
     pub fn is_empty(&self) -> bool {
-        let lists = [&self.tools, &self.resources, &self.resource_templates, &self.prompts];
-        self.requests.is_empty() && lists.iter().all(|listed| listed.items.is_empty())
+        self.requests.is_empty() && self.lists().iter().all(|listed| listed.items.is_empty())
     }
 
     /// What the server is called.

@@ -15,11 +15,11 @@ pub(super) fn within_levels(learned: &Learned) -> (Cow<'_, Learned>, Vec<String>
     let mut too_deep = Vec::new();
     let mut within = Cow::Borrowed(learned);
     let has_deep_items = |learned: &Learned| {
-        let lists = [&learned.tools, &learned.resources, &learned.resource_templates, &learned.prompts];
+        let lists = learned.lists();
         lists.iter().any(|list| list.items.iter().chain(&list.gone).any(is_too_deep))
     };
     if has_deep_items(learned) {
-        for list in within.to_mut().lists() {
+        for list in within.to_mut().lists_mut() {
             too_deep.extend(list.take_out(is_too_deep).into_iter().map(|name| words(&format!("how {name} is listed"))));
         }
     }

@@ -68,9 +68,7 @@ impl<'a> Writer<'a> {
             ..Draft::default()
         };
         if draft.page_size.is_none() {
-            let Learned { tools, resources, resource_templates, prompts, .. } = self.learned;
-            let lists = [tools, resources, resource_templates, prompts];
-            self.left_out.extend(lists.into_iter().filter_map(Listed::paged));
+            self.left_out.extend(self.learned.lists().into_iter().filter_map(Listed::paged));
         }
         let requests = self.requests(&draft);
         self.as_recorded(Draft { requests, ..draft })

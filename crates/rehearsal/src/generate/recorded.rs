@@ -73,7 +73,7 @@ impl Recorded {
             }
         }
         left_out.extend(learned.capabilities.changing().map(|key| not_always(key)));
-        let lists = [&learned.tools, &learned.resources, &learned.resource_templates, &learned.prompts];
+        let lists = learned.lists();
         left_out.extend(lists.into_iter().flat_map(Listed::otherwise));
         left_out.extend(lists.into_iter().filter_map(Listed::paged));
         left_out.extend(promised(learned));
