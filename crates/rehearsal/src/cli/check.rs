@@ -16,7 +16,7 @@ use super::output::to_stdout;
 
 /// Check mock files without starting them
 #[derive(Args, Debug)]
-#[command(after_help = format!("{MORE}\n\n{}", Exit::help()))]
+#[command(after_help = MORE)]
 pub(super) struct Check {
     /// The files; - is stdin
     #[arg(required = true, value_name = "FILE")]
@@ -39,7 +39,11 @@ server is reached.
 
 Examples:
   rehearse check weather.mock.yaml
-  rehearse check --json mocks/*.mock.yaml | jq .line";
+  rehearse check --json mocks/*.mock.yaml | jq .line
+
+Exit status:
+    0  nothing is wrong
+    2  something is, or a file cannot be read";
 
 impl Check {
     /// Checks each file; the status is 2 if anything is wrong with any of them.

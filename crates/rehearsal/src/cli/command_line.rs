@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::call::Call;
 use super::check::Check;
@@ -83,7 +83,8 @@ Examples:
 impl CommandLine {
     /// Reads the words; what cannot be read, and `--help`, is said at once.
     pub(super) fn read(context: &Context) -> Result<CommandLine, Exit> {
-        CommandLine::try_parse_from(&context.words).map_err(|error| {
+        let read = || CommandLine::from_arg_matches(&CommandLine::screen().try_get_matches_from(&context.words)?);
+        read().map_err(|error| {
             // Whoever does not listen to it has no use for it either.
             let _ = error.print();
             let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
@@ -97,6 +98,36 @@ impl CommandLine {
             Exit::BadInput
         })
     }
+
+    /// The command with all that are below it, as they are to be shown.
+    pub(super) fn screen() -> Command {
+        flowing(CommandLine::command())
+    }
+}
+
+/// Leaves it to the width of the terminal where the lines of a paragraph end.
+fn flowing(command: Command) -> Command {
+    let more = command.get_after_help().map(|text| unbroken(&text.to_string()));
+    let command = command.mut_subcommands(flowing);
+    match more {
+        Some(more) => command.after_help(more),
+        None => command,
+    }
+}
+
+/// The same text with a line for each paragraph; indented lines and what introduces them stay.
+fn unbroken(text: &str) -> String {
+    let mut flowing = String::with_capacity(text.len());
+    let mut before = "";
+    for line in text.lines() {
+        let goes_on = !before.is_empty() && !before.starts_with(' ') && !line.is_empty() && !line.starts_with(' ');
+        if !flowing.is_empty() || !before.is_empty() {
+            flowing.push(if goes_on { ' ' } else { '\n' });
+        }
+        flowing.push_str(line);
+        before = line;
+    }
+    flowing
 }
 
 /// Whether the verb that was named starts a server.
@@ -112,10 +143,28 @@ fn takes_command(words: &[OsString]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_makes_sense_to_its_parser() {
-        CommandLine::command().debug_assert();
+        CommandLine::screen().debug_assert();
+    }
+
+    #[test]
+    fn paragraphs_are_broken_by_the_terminal_and_lists_are_not() {
+        let text = "One and\ntwo.\n\nExamples:\n  a\n  b\n\nExit status:\n    0  well";
+        assert_eq!(unbroken(text), "One and two.\n\nExamples:\n  a\n  b\n\nExit status:\n    0  well");
+    }
+
+    #[test]
+    fn no_screen_has_a_word_alone_on_a_line_in_the_middle_of_a_paragraph() {
+        fn look(command: &mut Command) {
+            let more = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for (line, next) in more.lines().zip(more.lines().skip(1)) {
+                let prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+                assert!(!(prose(line) && prose(next)), "{}: {line}", command.get_name());
+            }
+            command.get_subcommands_mut().for_each(look);
+        }
+        look(&mut CommandLine::screen());
     }
 }

@@ -1,6 +1,6 @@
 //! `rehearse completions`
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
 use super::command_line::CommandLine;
@@ -29,7 +29,7 @@ impl Completions {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
         // The generator panics where it cannot write, so it writes to memory.
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut CommandLine::command(), "rehearse", &mut script);
+        clap_complete::generate(self.shell, &mut CommandLine::screen(), "rehearse", &mut script);
         to_stdout(|out| out.write_all(&script))?;
         Ok(Exit::Ok)
     }

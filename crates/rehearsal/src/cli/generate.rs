@@ -20,7 +20,7 @@ use super::trace::{Reading, input, is_written_into, plain};
 
 /// Turn a recording into an editable mock, or into the code of a server
 #[derive(Args, Debug)]
-#[command(after_help = format!("{MORE}\n\n{}", Exit::help()))]
+#[command(after_help = MORE)]
 pub(super) struct Generate {
     /// The recording; - is stdin
     #[arg(value_name = "TRACE", value_parser = input, value_hint = clap::ValueHint::FilePath)]
@@ -68,7 +68,12 @@ In the code the matching is one function of its own, to be overridden by whoever
 Examples:
   rehearse generate trace.jsonl --as mock -o weather.mock.yaml
   rehearse generate trace.jsonl --as python -o weather_server.py
-  rehearse generate trace.jsonl --as rust -o weather-server";
+  rehearse generate trace.jsonl --as rust -o weather-server
+
+Exit status:
+    0  it was written; what had to be left out is told on stderr
+    1  it was written, but the recorded server does something that a mock may not
+    2  a flag is wrong, the recording cannot be read, or a file not be written";
 
 /// Why nothing could be made of a recording.
 #[derive(Debug, thiserror::Error)]

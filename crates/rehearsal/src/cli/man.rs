@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_mangen::Man as Page;
 use clap_mangen::roff::{Roff, roman};
 
@@ -31,7 +31,7 @@ Examples:
 impl Man {
     /// Prints or writes the pages.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let mut command = CommandLine::command();
+        let mut command = CommandLine::screen();
         command.build();
         let Some(directory) = &self.dir else {
             to_stdout(|out| print_page(&command, out))?;

@@ -19,7 +19,7 @@ use crate::print::Talk;
 
 /// Serve a mock: a whole MCP server from YAML files
 #[derive(Args, Debug)]
-#[command(after_help = format!("{MORE}\n\n{}", Exit::help()))]
+#[command(after_help = MORE)]
 pub(super) struct Mock {
     /// The files; several are one server, and of what can be said only once the first counts
     #[arg(required_unless_present = "harness", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
@@ -68,7 +68,15 @@ When nothing in the files answers a request, the client and stderr are told what
 Examples:
   rehearse mock weather.mock.yaml
   rehearse mock weather.mock.yaml --listen 8080 --watch
-  rehearse list -- rehearse mock weather.mock.yaml notes.mock.yaml";
+  rehearse list -- rehearse mock weather.mock.yaml notes.mock.yaml
+
+Exit status:
+    0  the client has left
+    2  a flag or a file is wrong
+    3  nobody can listen at the address
+  129  ended by SIGHUP
+  130  ended by SIGINT (Ctrl-C)
+  143  ended by SIGTERM";
 
 /// Why a mock could not be served.
 #[derive(Debug, thiserror::Error)]

@@ -37,7 +37,7 @@ const SHOWN: usize = 10;
 
 /// Serve a recording: the server that was recorded, again
 #[derive(Args, Debug)]
-#[command(after_help = format!("{MORE}\n\n{}", Exit::help()))]
+#[command(after_help = MORE)]
 pub(super) struct Replay {
     /// The recording, in any format that `rehearse trace` reads
     #[arg(value_name = "TRACE", value_hint = clap::ValueHint::FilePath)]
@@ -146,7 +146,17 @@ Examples:
   rehearse replay trace.jsonl --listen 8080 --pace recorded
   rehearse replay trace.jsonl --ignore '$.params.arguments.now' --strict --ledger ledger.json
   rehearse replay trace.jsonl --unmatched forward -- npx -y @modelcontextprotocol/server-everything
-  rehearse call echo message=hello -- rehearse replay trace.jsonl";
+  rehearse call echo message=hello -- rehearse replay trace.jsonl
+
+Exit status:
+    0  the client has left; with --strict: all that it asked was recorded, and all that was recorded was asked
+    1  with --strict: something was asked that is not recorded, or recorded and not asked
+    2  a flag, the recording, a path or the ledger is wrong
+    3  nobody can listen at the address, or the real server did not answer
+    4  something that was forwarded could not be recorded
+  129  ended by SIGHUP
+  130  ended by SIGINT (Ctrl-C)
+  143  ended by SIGTERM";
 
 impl Replay {
     /// Serves until the client is gone, or until somebody ends us.

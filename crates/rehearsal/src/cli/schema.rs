@@ -9,7 +9,7 @@ use super::output::to_stdout;
 
 /// Print the JSON Schema of a file format, for editors
 #[derive(Args, Debug)]
-#[command(after_help = format!("{MORE}\n\n{}", Exit::help()))]
+#[command(after_help = MORE)]
 pub(super) struct Schema {
     /// Which format
     #[arg(value_enum)]
@@ -31,7 +31,11 @@ or begin a file with:
   # yaml-language-server: $schema=./mock.schema.json
 
 Examples:
-  rehearse schema mock > mock.schema.json";
+  rehearse schema mock > mock.schema.json
+
+Exit status:
+    0  it was printed
+    2  there is no such schema";
 
 impl Schema {
     /// Prints it.

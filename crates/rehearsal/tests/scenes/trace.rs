@@ -596,9 +596,9 @@ fn help_teaches_each_verb() {
     Options:
       -h, --help  Print help
 
-    A file is told by its first bytes: a trace (one session a line), a journal (one message a line),
-    or what another tool recorded; `rehearse trace convert --help` lists those. `-` reads stdin.
-    Files are read in a stream, so their size does not matter.
+    A file is told by its first bytes: a trace (one session a line), a journal (one message a line), or
+    what another tool recorded; `rehearse trace convert --help` lists those. `-` reads stdin. Files are
+    read in a stream, so their size does not matter.
 
     Examples:
       rehearse trace show trace.jsonl
