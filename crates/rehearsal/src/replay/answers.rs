@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use rehearsal_core::answer::{
-    Act, Answer, Asked, Begun, Memory, Opening, Performance, Place, Provenance, Recorded, RecordedPlay, Terms,
+    Act, Answer, Asked, Begun, Memory, Opening, Performance, Place, Provenance, Recorded, RecordedPlay, Terms, Thing,
     Unmatched, World,
 };
 use rehearsal_core::json::RawJson;
@@ -203,7 +203,7 @@ impl Shared {
         match recorded.filter(|recorded| !recorded.things.is_empty() && asked.terms.era() == Era::Legacy) {
             None => Ok(Begun::Answered(answer)),
             Some(mut recorded) => {
-                self.leave_out_told(&mut recorded, asked.conversation)?;
+                self.leave_out_told(&mut recorded, &asked)?;
                 // What is said after the handshake is said in the version that it settled.
                 let terms = memory.terms().unwrap_or(asked.terms.clone());
                 let info = Arc::clone(&opening.info);
@@ -391,13 +391,13 @@ impl Shared {
             if self.has_tasks && [Method::TOOLS_CALL, Method::TASKS_RESULT].contains(&asked.method) {
                 *recorded = self.carried_out(recorded, &asked)?;
             }
-            self.leave_out_told(recorded, asked.conversation)?;
+            self.leave_out_told(recorded, &asked)?;
         }
         if asked.method == Method::TOOLS_CALL {
             rounds = rounds.into_iter().map(Recorded::for_call).collect();
         }
         let mut missed = match rounds.first() {
-            Some(first) if step == 0 => self.missed(first, asked.conversation)?,
+            Some(first) if step == 0 => self.missed(first, &asked)?,
             Some(_) | None => Vec::new(),
         };
         // Whoever is sent away between rounds is not at the last of them yet.
@@ -420,7 +420,9 @@ impl Shared {
             self.see(&asked, session, Some(number), &answer.reply);
             return Ok(Begun::Answered(answer));
         }
-        let play = RecordedPlay::new(rounds, asked, key, Arc::clone(info), self.options.pace);
+        let said = rounds.iter().flat_map(|round| &round.things).chain(&missed);
+        let tokens = self.progress().tokens(asked.conversation, session, said.filter_map(Thing::progress_token));
+        let play = RecordedPlay::new(rounds, asked, key, Arc::clone(info), self.options.pace).telling_of(tokens);
         let mut play = Box::new(play.from_step(step).having_missed(&missed).having_subscribed(subscribed));
         let act = play.next(world);
         Ok(Begun::Plays(Performance::Recording(play), act))

@@ -13,13 +13,16 @@ use rehearsal_core::answer::{Asked, Recorded, RecordedTask};
 use rehearsal_core::message::Method;
 use rehearsal_core::protocol::Era;
 use rehearsal_core::trace::RequestKey;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::options::Repeat;
 use super::progress::Taken;
 use super::replay::Shared;
 use super::tape::request;
 use super::tasks::{TaskAnswer, Whose, shape};
+
+/// How many looks before another are looked at for what was said meanwhile.
+const LOOKS: u32 = 64;
 
 impl Shared {
     /// What a client is told that looks again at a task before it has answered; `None` where the task goes on.
@@ -76,7 +79,7 @@ impl Shared {
 
     /// Takes note of what a client answered to a task, or that it wants nothing more of it.
     pub(super) fn note_answers(&self, asked: &Asked, id: &str, of: Option<&Recorded>) -> io::Result<()> {
-        let key = self.options.likeness.key(&Method::TASKS_GET, Some(&serde_json::json!({"taskId": id})));
+        let key = self.options.likeness.key(&Method::TASKS_GET, Some(&json!({"taskId": id})));
         let looked_at = self.last(key, asked)?.map(|number| self.tape.recorded(number)).transpose()?;
         for session in [of, looked_at.as_deref()].into_iter().flatten().map(|recorded| recorded.session) {
             if asked.method == Method::TASKS_CANCEL {
@@ -89,6 +92,24 @@ impl Shared {
             }
         }
         Ok(())
+    }
+
+    /// The recorded looks at a task before another, or before its result: whoever looks less often makes fewer of them.
+    pub(super) fn looks_before(&self, recorded: &Recorded, asked: &Asked) -> io::Result<Vec<u32>> {
+        let is_about = self.has_tasks && [Method::TASKS_GET, Method::TASKS_RESULT].contains(&asked.method);
+        match asked.params.get("taskId").and_then(Value::as_str) {
+            Some(id) if is_about => self.looks_at_task(id, recorded),
+            Some(_) | None => Ok(Vec::new()),
+        }
+    }
+
+    /// The last recorded looks at a task before an exchange of its session, in order.
+    pub(super) fn looks_at_task(&self, id: &str, before: &Recorded) -> io::Result<Vec<u32>> {
+        let key = self.options.likeness.key(&Method::TASKS_GET, Some(&json!({"taskId": id})));
+        let Some(group) = self.tape.index.group(key)? else { return Ok(Vec::new()) };
+        let from = self.tape.place_in(group, before.session)?;
+        let to = self.tape.place_of(group, before.number)?;
+        (from.max(to.saturating_sub(LOOKS))..to).map(|at| self.tape.index.member(group, at)).collect()
     }
 
     /// The task that a request of 2026-07-28 looks at.

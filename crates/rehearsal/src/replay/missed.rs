@@ -37,9 +37,13 @@ impl Shared {
         Ok((is_answered && !recorded.things.is_empty()).then_some((number, key)))
     }
 
-    /// Takes out of an exchange that not every client makes what was told already.
-    pub(super) fn leave_out_told(&self, recorded: &mut Arc<Recorded>, conversation: u64) -> io::Result<()> {
-        if recorded.things.is_empty() || !self.tape.index.exchange(recorded.number)?.flags.is_protocol() {
+    /// Takes out of an exchange that not every client makes, or not as often, what was told already.
+    pub(super) fn leave_out_told(&self, recorded: &mut Arc<Recorded>, asked: &Asked) -> io::Result<()> {
+        if recorded.things.is_empty() {
+            return Ok(());
+        }
+        let is_look = asked.method == Method::TASKS_GET;
+        if !is_look && !self.tape.index.exchange(recorded.number)?.flags.is_protocol() {
             return Ok(());
         }
         let mut left = Recorded::clone(recorded);
@@ -47,35 +51,45 @@ impl Shared {
         let mut progress = self.progress();
         left.things.retain(|thing| match &thing.what {
             Inside::Call(call) if call.asker == Side::Server => true,
-            Inside::Call(_) | Inside::Entry(_) => progress.tell(conversation, session, thing.seq()),
+            Inside::Call(_) | Inside::Entry(_) => progress.tell(asked.conversation, session, thing.seq()),
         });
         *recorded = Arc::new(left);
         Ok(())
     }
 
     /// What was said before an exchange, after others that this client did not make.
-    pub(super) fn missed(&self, recorded: &Recorded, conversation: u64) -> io::Result<Vec<Thing>> {
-        let mut missed = Vec::new();
-        if !recorded.hears {
-            return Ok(missed);
+    pub(super) fn missed(&self, recorded: &Recorded, asked: &Asked) -> io::Result<Vec<Thing>> {
+        let mut before = self.looks_before(recorded, asked)?;
+        if recorded.hears {
+            before.extend(self.protocol_before(recorded)?);
         }
+        let mut missed = Vec::new();
+        for number in before {
+            let before = self.tape.recorded(number)?;
+            let is_heard = |thing: &&Thing| thing.told().is_some() || thing.end_of_listening().is_some();
+            missed.extend(before.things.iter().filter(is_heard).cloned());
+        }
+        // What came while this was in hand already is part of it.
+        missed.retain(|thing| thing.seq() < recorded.call.request.seq);
+        missed.sort_by_key(Thing::seq);
+        let mut progress = self.progress();
+        missed.retain(|thing| progress.tell(asked.conversation, recorded.session, thing.seq()));
+        Ok(missed)
+    }
+
+    /// The exchanges before another that not every client makes, back to one that every client does.
+    fn protocol_before(&self, recorded: &Recorded) -> io::Result<Vec<u32>> {
+        let mut numbers = Vec::new();
         for number in (0..recorded.number).rev().take(LOOKED_AT as usize) {
             let before = self.tape.index.exchange(number)?;
             if before.session != recorded.session || before.flags.counts() {
                 break;
             }
             if before.flags.is_protocol() {
-                let before = self.tape.recorded(number)?;
-                let is_heard = |thing: &&Thing| thing.told().is_some() || thing.end_of_listening().is_some();
-                missed.extend(before.things.iter().filter(is_heard).cloned());
+                numbers.push(number);
             }
         }
-        // What came while this was in hand already is part of it.
-        missed.retain(|thing| thing.seq() < recorded.call.request.seq);
-        missed.sort_by_key(Thing::seq);
-        let mut progress = self.progress();
-        missed.retain(|thing| progress.tell(conversation, recorded.session, thing.seq()));
-        Ok(missed)
+        Ok(numbers)
     }
 
     /// What was told after somebody had subscribed, in whichever era, for a client that subscribes to these resources now.

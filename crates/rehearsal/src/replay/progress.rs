@@ -4,7 +4,9 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
+use rehearsal_core::answer::{Recorded, Tokens};
 use rehearsal_core::message::Method;
+use serde_json::Value;
 
 use super::index::Group;
 use super::options::Repeat;
@@ -33,6 +35,10 @@ struct Conversation {
     answered: HashSet<(u32, String, String)>,
     /// The tasks that have ended, as far as the client knows.
     ended: HashMap<String, Ended>,
+    /// The calls that became tasks, by the names of those.
+    begun: HashMap<String, u32>,
+    /// What this client gave for the recorded tokens of such calls, each in its session.
+    tokens: HashMap<(u32, String), Option<Value>>,
     /// The last exchange of each session that a client of a name, or any, was given.
     reached: HashMap<(Option<String>, u32), u32>,
     /// The last page of each kind of list that it was given.
@@ -244,6 +250,27 @@ impl Progress {
         if let Some(conversation) = self.conversations.get_mut(&conversation) {
             conversation.ended.remove(task);
         }
+    }
+
+    /// A recorded call became a task of this name; progress of it has the token that the client gave.
+    pub(super) fn follow(&mut self, conversation: u64, task: &str, call: &Recorded, given: Option<&Value>) {
+        let conversation = self.conversations.entry(conversation).or_default();
+        conversation.begun.insert(task.to_owned(), call.number);
+        if let Some(token) = call.token() {
+            conversation.tokens.insert((call.session, token), given.cloned());
+        }
+    }
+
+    /// The call that became a task.
+    pub(super) fn call_of(&self, conversation: u64, task: &str) -> Option<u32> {
+        self.conversations.get(&conversation)?.begun.get(task).copied()
+    }
+
+    /// Of recorded tokens of a session those of calls that became tasks, with what the client gave.
+    pub(super) fn tokens(&self, conversation: u64, session: u32, recorded: impl Iterator<Item = String>) -> Tokens {
+        let Some(known) = self.conversations.get(&conversation).map(|it| &it.tokens) else { return Tokens::new() };
+        let given = |token: String| Some((token.clone(), known.get(&(session, token))?.clone()));
+        recorded.filter_map(given).collect()
     }
 
     /// How a task has ended, as far as a client knows.

@@ -18,7 +18,7 @@ use rehearsal_core::answer::{
     Answer, Asked, Begun, Provenance, Question, Recorded, RecordedTask, World, related_task, task_outcome, wanted_task,
 };
 use rehearsal_core::message::{ErrorReply, Method, Reply};
-use rehearsal_core::protocol::{Era, Revision, code};
+use rehearsal_core::protocol::{Era, Revision, code, meta};
 use rehearsal_core::trace::RequestKey;
 use serde_json::{Value, json};
 
@@ -199,6 +199,10 @@ impl Shared {
     /// The answer to a call that was answered by a task.
     fn begun(&self, asked: &Asked, recorded: &Recorded) -> io::Result<Option<TaskAnswer>> {
         let Some(task) = recorded.reply().and_then(RecordedTask::begun) else { return Ok(None) };
+        // Since 2026-07-28 nothing is said of a call that was answered.
+        let token = asked.params.get("_meta").and_then(|meta| meta.get(meta::PROGRESS_TOKEN));
+        let token = token.filter(|_| asked.terms.era() == Era::Legacy);
+        self.progress().follow(asked.conversation, &task.id, recorded, token);
         match wanted_task(asked) {
             Some(shape) if shape == task.shape => Ok(None),
             Some(_) => {
@@ -233,7 +237,7 @@ impl Shared {
     /// to `tasks/result`: everything that the task wanted to know is asked first.
     pub(super) fn carried_out(&self, recorded: &Arc<Recorded>, asked: &Asked) -> io::Result<Arc<Recorded>> {
         if asked.method == Method::TOOLS_CALL && request(recorded).method() == Some(&Method::TASKS_RESULT) {
-            return self.whole_result(recorded);
+            return self.whole_task(recorded, asked.conversation);
         }
         let is_look = request(recorded).method() == Some(&Method::TASKS_GET) && shape(recorded) == Era::Modern;
         let task = recorded.reply().filter(|_| is_look).and_then(|reply| RecordedTask::shown(reply, Era::Modern));
@@ -303,11 +307,27 @@ impl Shared {
     /// An answer to `tasks/result` with everything that was said since the first time that it was asked for: a client that
     /// answers what the task wants to know may ask for the result again when it is there.
     fn whole_result(&self, recorded: &Arc<Recorded>) -> io::Result<Arc<Recorded>> {
-        let id = request(recorded).params().and_then(|params| params.field("taskId")?.text());
+        let id = task_of(recorded);
         let is_result = request(recorded).method() == Some(&Method::TASKS_RESULT);
-        let Some(id) = id.filter(|_| is_result) else { return Ok(Arc::clone(recorded)) };
-        let all = self.about("tasks/result", &id, Whose::Session(recorded.session))?;
-        let earlier = all.into_iter().rev().filter(|number| *number < recorded.number);
+        match id.filter(|_| is_result) {
+            Some(id) => self.following(recorded, &id, Vec::new()),
+            None => Ok(Arc::clone(recorded)),
+        }
+    }
+
+    /// An answer to `tasks/result` with everything that was said since the task was called for.
+    fn whole_task(&self, recorded: &Arc<Recorded>, conversation: u64) -> io::Result<Arc<Recorded>> {
+        let Some(id) = task_of(recorded) else { return Ok(Arc::clone(recorded)) };
+        let mut others = self.looks_at_task(&id, recorded)?;
+        others.extend(self.progress().call_of(conversation, &id));
+        self.following(recorded, &id, others)
+    }
+
+    /// An answer to `tasks/result` with everything that was said in others before it, and in those.
+    fn following(&self, recorded: &Arc<Recorded>, id: &str, mut others: Vec<u32>) -> io::Result<Arc<Recorded>> {
+        others.extend(self.about("tasks/result", id, Whose::Session(recorded.session))?);
+        others.sort_unstable();
+        let earlier = others.into_iter().filter(|number| *number < recorded.number);
         let earlier = earlier.map(|number| self.tape.recorded(number)).collect::<io::Result<Vec<_>>>()?;
         Ok(recorded.following(&earlier))
     }
@@ -354,6 +374,11 @@ fn adapted(questions: &[Question], recorded: &Recorded, asked: &Asked) -> Vec<Qu
         question.params.as_object_mut().map(|params| params.shift_remove("_meta"));
     }
     questions.into_iter().filter_map(|it| it.adapted(&asked.terms, recorded.revision).ok()).collect()
+}
+
+/// The task that a request is about.
+fn task_of(recorded: &Recorded) -> Option<String> {
+    request(recorded).params().and_then(|params| params.field("taskId")?.text())
 }
 
 /// The shape in which a recording speaks of tasks.

@@ -22,6 +22,7 @@ mod replayed_refusals;
 mod replayed_rounds;
 mod replayed_silence;
 mod replayed_subscriptions;
+mod replayed_task_progress;
 mod replayed_tasks;
 mod replayed_turns;
 mod replays;

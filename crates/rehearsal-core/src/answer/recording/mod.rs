@@ -15,6 +15,7 @@ mod score;
 mod task;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod unmatched;
 
 pub use adapt::{adapted, adapted_notification};
@@ -23,4 +24,5 @@ pub use play::{Pace, RecordedPlay};
 pub use recorded::{Place, Recorded, Thing};
 pub use rounds::SentAway;
 pub use task::{RecordedTask, ended_as, task_outcome, wanted_task};
+pub use tokens::Tokens;
 pub use unmatched::{Silence, Unmatched};

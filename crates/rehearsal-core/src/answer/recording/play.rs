@@ -12,6 +12,7 @@ use super::recorded::{Recorded, Thing};
 use super::rounds::SentAway;
 use super::score::{Step, missed, score};
 use super::task::wanted_task;
+use super::tokens::Tokens;
 use super::unmatched::{Silence, Unmatched};
 use crate::answer::{Act, Answer, Asked, Change, EndOfListening, Overtaker, Provenance, Question, Turn, World};
 use crate::message::{ErrorReply, Method, Reply};
@@ -65,6 +66,8 @@ pub struct RecordedPlay {
     pub(super) missed: std::vec::IntoIter<Step>,
     /// The resources that the recorded client had subscribed to.
     pub(super) subscribed: BTreeSet<String>,
+    /// Under which tokens it hears of calls that were answered before.
+    pub(super) tokens: Tokens,
     pub(super) next: usize,
     /// Answers that came with the request or since.
     pub(super) offered: Map<String, Value>,
@@ -98,6 +101,7 @@ impl RecordedPlay {
             after,
             missed: Vec::new().into_iter(),
             subscribed: BTreeSet::new(),
+            tokens: Tokens::new(),
             next: 0,
             offered,
             told: false,
@@ -124,7 +128,7 @@ impl RecordedPlay {
     /// The same play, after what was said before it and was not heard.
     #[must_use]
     pub fn having_missed(mut self, things: &[Thing]) -> RecordedPlay {
-        self.missed = missed(things).into_iter();
+        self.missed = missed(things, &self.tokens).into_iter();
         self
     }
 
@@ -337,7 +341,7 @@ impl RecordedPlay {
         }
         let mut params = adapted_notification(&method, params, from, terms.revision)?;
         if method == Method::PROGRESS {
-            params["progressToken"] = self.asked.meta().get(meta::PROGRESS_TOKEN)?.clone();
+            params[meta::PROGRESS_TOKEN] = self.token(params.get(meta::PROGRESS_TOKEN))?;
         } else if method == Method::LOG_MESSAGE {
             let level = params.get("level").and_then(Value::as_str).and_then(LogLevel::named);
             if terms.log_from.is_none_or(|from| level.is_some_and(|level| level < from)) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::recorded::{Place, Recorded, Thing};
+use super::tokens::Tokens;
 use super::unmatched::Silence;
 use crate::answer::{Change, EndOfListening, Overtaker, Question, Rise, Turn};
 use crate::exchange::Side;
@@ -71,7 +72,7 @@ impl Step {
 /// The steps of an exchange and of its later rounds, for a client of an era, and those after the answer.
 pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Step>) {
     // Since 2026-07-28 each round is a request of its own.
-    let rise = (era == Era::Legacy).then(Rise::default);
+    let rise = (era == Era::Legacy && rounds.len() > 1).then(Rise::default);
     let (steps, open, named) = (Vec::new(), Vec::new(), Vec::new());
     let mut writing = Writing { steps, asked: 0, open, named, last: Duration::ZERO, turn: None, round: 0, rise };
     let mut after = Vec::new();
@@ -94,11 +95,16 @@ pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Step>
 }
 
 /// What was said before an exchange, to a client that may not have asked for it.
-pub(super) fn missed(things: &[Thing]) -> Vec<Step> {
+pub(super) fn missed(things: &[Thing], tokens: &Tokens) -> Vec<Step> {
     let step = |thing: &Thing| match (thing.change(), thing.told()) {
         (Some(change @ Change::Resource(_)), _) => Some(Step::Tell(change)),
         // Of a request that this client did not make.
-        (_, Some(told)) if told.method == Method::PROGRESS => None,
+        (_, Some(told))
+            if told.method == Method::PROGRESS
+                && !thing.progress_token().is_some_and(|token| tokens.contains_key(&token)) =>
+        {
+            None
+        }
         (_, None) => thing.end_of_listening().map(|end| Step::EndListening(Box::new(end))),
         (_, Some(told)) => {
             let params = told.params.as_ref().and_then(|params| params.exact().ok()).unwrap_or_default();

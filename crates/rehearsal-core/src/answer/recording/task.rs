@@ -285,7 +285,8 @@ impl Recorded {
             };
             things.extend(round.things.iter().map(of_this));
         }
-        let call = Call { request: first.call.request.clone(), ..self.call.clone() };
+        let message = self.call.request.message.clone();
+        let call = Call { request: Placed { message, ..first.call.request.clone() }, ..self.call.clone() };
         Arc::new(Recorded { call, things, overlaps: false, after: None, ..Recorded::clone(self) })
     }
 

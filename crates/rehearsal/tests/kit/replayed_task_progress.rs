@@ -1,0 +1,88 @@
+//! What a server of 2025-11-25 says of a task after it has given its handle.
+
+use rehearsal::replay::{Options, Replay};
+
+use crate::transcript::{Peer, replay, session};
+
+const HANDSHAKE: &str = r#"
+> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}},"serverInfo":{"name":"s","version":"1"}}}
+> {"method":"notifications/initialized"}
+"#;
+
+/// Progress after the handle, during a look, after it, during another call, and while the client waits for the result.
+const RECORDED: &str = r#"
+> {"id":1,"method":"tools/call","params":{"name":"dig","task":{},"_meta":{"progressToken":"P"}}}
+< {"id":1,"result":{"task":{"taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":null}}}
+< {"method":"notifications/progress","params":{"progressToken":"P","progress":1}}
+> {"id":2,"method":"tasks/get","params":{"taskId":"t"}}
+< {"method":"notifications/progress","params":{"progressToken":"P","progress":2}}
+< {"id":2,"result":{"taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":null}}
+< {"method":"notifications/message","params":{"level":"info","data":"deep"}}
+> {"id":3,"method":"tools/call","params":{"name":"rest","_meta":{"progressToken":"R"}}}
+< {"method":"notifications/progress","params":{"progressToken":"R","progress":7}}
+< {"method":"notifications/progress","params":{"progressToken":"P","progress":3}}
+< {"id":3,"result":{"content":[]}}
+> {"id":4,"method":"tasks/result","params":{"taskId":"t"}}
+< {"method":"notifications/progress","params":{"progressToken":"P","progress":4}}
+< {"id":4,"result":{"content":[{"type":"text","text":"gold"}],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
+"#;
+
+fn recorded() -> Replay {
+    replay(&[session("a", &[HANDSHAKE, RECORDED].concat())], Options::default())
+}
+
+async fn hears(replay: &Replay, transcript: &str) {
+    Peer::of(replay).play(&[HANDSHAKE, transcript].concat()).await;
+    assert_eq!(replay.ledger().unwrap().unused_recordings, []);
+}
+
+#[tokio::test]
+async fn progress_of_a_task_has_the_token_of_its_call() {
+    hears(&recorded(), &RECORDED.replace(r#""P""#, "17").replace(r#""R""#, r#""P""#)).await;
+}
+
+#[tokio::test]
+async fn whoever_gave_no_token_hears_no_progress() {
+    let silent = |line: &&str| !line.contains(r#""progressToken":"P","progress""#);
+    let transcript: String = RECORDED.lines().filter(silent).map(|line| format!("{line}\n")).collect();
+    hears(&recorded(), &transcript.replace(r#","_meta":{"progressToken":"P"}"#, "")).await;
+}
+
+#[tokio::test]
+async fn what_was_said_at_a_look_is_said_once_however_often_it_is_looked() {
+    let look = r#"
+    > {"id":2,"method":"tasks/get","params":{"taskId":"t"}}
+    < {"id":2,"result":{"taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":null}}
+    "#;
+    let rest = RECORDED.find(r#"> {"id":3"#).unwrap();
+    hears(&recorded(), &[&RECORDED[..rest], look, look, &RECORDED[rest..]].concat()).await;
+}
+
+#[tokio::test]
+async fn whoever_does_not_look_hears_it_before_the_result() {
+    let transcript = r#"
+    > {"id":1,"method":"tools/call","params":{"name":"dig","task":{},"_meta":{"progressToken":"P"}}}
+    < {"id":1,"result":{"task":{"taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":null}}}
+    < {"method":"notifications/progress","params":{"progressToken":"P","progress":1}}
+    > {"id":4,"method":"tasks/result","params":{"taskId":"t"}}
+    < {"method":"notifications/progress","params":{"progressToken":"P","progress":2}}
+    < {"method":"notifications/message","params":{"level":"info","data":"deep"}}
+    < {"method":"notifications/progress","params":{"progressToken":"P","progress":4}}
+    < {"id":4,"result":{"content":[{"type":"text","text":"gold"}],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
+    "#;
+    Peer::of(&recorded()).play(&[HANDSHAKE, transcript].concat()).await;
+}
+
+#[tokio::test]
+async fn whoever_knows_no_tasks_hears_all_of_it_before_the_answer() {
+    let transcript = r#"
+    > {"id":1,"method":"tools/call","params":{"name":"dig","_meta":{"progressToken":5}}}
+    < {"method":"notifications/progress","params":{"progressToken":5,"progress":1}}
+    < {"method":"notifications/progress","params":{"progressToken":5,"progress":2}}
+    < {"method":"notifications/message","params":{"level":"info","data":"deep"}}
+    < {"method":"notifications/progress","params":{"progressToken":5,"progress":4}}
+    < {"id":1,"result":{"content":[{"type":"text","text":"gold"}]}}
+    "#;
+    Peer::of(&recorded()).play(&[HANDSHAKE, transcript, transcript].concat()).await;
+}
