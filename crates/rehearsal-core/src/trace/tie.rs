@@ -169,6 +169,11 @@ impl Tie {
         self.kind == Kind::Question
     }
 
+    /// Whether the client gave up a call by it.
+    pub fn gives_up(&self) -> bool {
+        matches!(self.kind, Kind::Cancelled { .. })
+    }
+
     /// Whether the server told it on the way to an answer.
     pub(super) fn is_said(&self) -> bool {
         matches!(self.kind, Kind::Progress { .. } | Kind::Log)

@@ -5,7 +5,7 @@ use rehearsal::replay::{Options, Replay};
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant};
 
-use crate::transcript::{Peer, replay, session};
+use crate::transcript::{META, Peer, replay, session};
 
 /// A call that its client gave up after 3 ms, the same call answered, and one that was never answered.
 const RECORDED: &str = r#"
@@ -106,4 +106,65 @@ async fn a_question_that_is_withdrawn_says_why_as_it_did() {
     let asked: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
     let withdrawn: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
     assert_eq!(withdrawn["params"], json!({"requestId": asked["id"], "reason": "timeout", "_meta": {"why": 1}}));
+}
+
+/// A call that ended in a question, one that ended after its question was answered, and one beside them.
+const ASKED: &str = r#"
+> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}}
+< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
+> {"method":"notifications/initialized"}
+> {"id":1,"method":"tools/call","params":{"name":"book"}}
+< {"id":"q","method":"elicitation/create","params":{"message":"When?","requestedSchema":{"type":"object","properties":{}}}}
+> {"id":2,"method":"tools/call","params":{"name":"look"}}
+< {"id":2,"result":{"content":[]}}
+> {"id":3,"method":"tools/call","params":{"name":"sail"}}
+< {"id":"r","method":"elicitation/create","params":{"message":"Where?","requestedSchema":{"type":"object","properties":{}}}}
+> {"id":"r","result":{"action":"cancel"}}
+"#;
+
+const BOOK: &str = "the recording of tools/call book ends with a question, which nobody answered: session a, call 2";
+const SAIL: &str = "the recording of tools/call sail has no answer, because it was never answered: session a, call 4";
+
+#[tokio::test]
+async fn a_call_that_ended_in_a_question_asks_it_and_then_says_that_the_recording_ends() {
+    let replay = replay(&[session("a", ASKED)], Options::default());
+    let mut peer = Peer::of(&replay);
+    peer.play(
+        &r#"
+    HANDSHAKE
+    > {"id":1,"method":"tools/call","params":{"name":"book"}}
+    < {"id":1,"method":"elicitation/create","params":{"message":"When?","requestedSchema":{"type":"object","properties":{}}}}
+    > {"id":2,"method":"tools/call","params":{"name":"look"}}
+    < {"id":2,"result":{"content":[]}}
+    > {"id":3,"method":"tools/call","params":{"name":"sail"}}
+    < {"id":2,"method":"elicitation/create","params":{"message":"Where?","requestedSchema":{"type":"object","properties":{}}}}
+    > {"id":1,"result":{"action":"decline"}}
+    "#
+        .replace("HANDSHAKE", ASKED.split("> {\"id\":1").next().unwrap()),
+    )
+    .await;
+    assert_eq!(error(&mut peer).await["message"], BOOK);
+    peer.play(r#"> {"id":2,"result":{"action":"decline"}}"#).await;
+    assert_eq!(error(&mut peer).await["message"], SAIL);
+    let ledger = replay.ledger().unwrap();
+    assert_eq!((ledger.matched, ledger.unmatched, ledger.unused), (1, 2, 0));
+}
+
+#[tokio::test]
+async fn a_client_of_2026_is_sent_away_by_a_question_that_nobody_answered() {
+    let replay = replay(&[session("a", ASKED)], Options::default());
+    let mut peer = Peer::of(&replay);
+    for (tool, asks, ends) in [("book", "When?", BOOK), ("sail", "Where?", SAIL)] {
+        let call = r#"> {"id":7,"method":"tools/call","params":{"name":"TOOL",META}}"#.replace("TOOL", tool);
+        peer.play(&call).await;
+        let heard: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
+        let asked = &heard["result"];
+        assert_eq!(asked["inputRequests"]["question-1"]["params"]["message"], asks, "{heard}");
+        let back = json!({"question-1": {"action": "decline"}});
+        let back = format!(r#""inputResponses":{back},"requestState":{},"_meta""#, asked["requestState"]);
+        peer.play(&call.replace("META", META).replace(r#""_meta""#, &back)).await;
+        assert_eq!(error(&mut peer).await["message"], ends);
+    }
+    let ledger = replay.ledger().unwrap();
+    assert_eq!((ledger.matched, ledger.unmatched, ledger.unused), (0, 2, 1));
 }

@@ -13,7 +13,7 @@ use rehearsal::wire::{Connection, Event, Outgoing, memory};
 use serde_json::{Value, json};
 
 /// What every request of 2026-07-28 has; `META` in a transcript.
-const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{},"roots":{}},"progressToken":1}"#;
+pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{},"roots":{}},"progressToken":1}"#;
 
 /// The journal of a session in which this was said. Lines without a mark go on with the one before.
 pub(crate) fn session(id: &str, transcript: &str) -> String {

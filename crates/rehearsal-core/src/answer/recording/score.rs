@@ -73,8 +73,9 @@ impl Step {
 pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Step>) {
     // Since 2026-07-28 each round is a request of its own.
     let rise = (era == Era::Legacy && rounds.len() > 1).then(Rise::default);
-    let (steps, open, named) = (Vec::new(), Vec::new(), Vec::new());
-    let mut writing = Writing { steps, asked: 0, open, named, last: Duration::ZERO, turn: None, round: 0, rise };
+    let (steps, open, unheard, named) = Default::default();
+    let (last, turn) = (Duration::ZERO, None);
+    let mut writing = Writing { steps, asked: 0, open, unheard, named, last, turn, round: 0, rise };
     let mut after = Vec::new();
     for (number, round) in rounds.iter().enumerate() {
         let request = &round.call.request;
@@ -86,6 +87,7 @@ pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Step>
         writing.turn = None;
         // What the server did not wait for before it answered needs no answer.
         writing.open.clear();
+        writing.unheard.clear();
         let steps = std::mem::take(&mut writing.steps);
         writing.things(&round.things, Place::After);
         after.append(&mut writing.steps);
@@ -120,6 +122,8 @@ struct Writing {
     asked: usize,
     /// Questions whose answers are still to come, each with the place and the time of the answer.
     open: Vec<(u64, Duration, String)>,
+    /// Questions that nobody answered; their names.
+    unheard: Vec<String>,
     /// The names of all questions by their ids.
     named: Vec<(String, String)>,
     /// When the last thing happened.
@@ -191,6 +195,7 @@ impl Writing {
             let said = notification.params.as_ref().and_then(|params| params.exact().ok());
             let mut said = said.and_then(|said| said.as_object().cloned()).unwrap_or_default();
             said.shift_remove("requestId");
+            self.unheard.retain(|other| *other != name);
             return self.steps.push(Step::Withdraw(name, said));
         }
         self.wait(entry.at);
@@ -208,12 +213,7 @@ impl Writing {
     }
 
     fn answer(&mut self, round: &Recorded, number: usize, goes_on: bool) {
-        let Some(response) = &round.call.response else {
-            let Some(at) = round.given_up() else { return self.steps.push(Step::Unanswered(Silence::Lasted)) };
-            let (asked, last) = (at.saturating_sub(round.call.request.at), at.saturating_sub(self.last));
-            self.steps.push(Step::GivenUp { asked, last });
-            return self.steps.push(Step::Unanswered(Silence::GivenUp));
-        };
+        let Some(response) = &round.call.response else { return self.silence(round) };
         self.hear_before(response.seq);
         self.take_time(response, round.after);
         match asked_for(&response.message).filter(|_| round.is_round()) {
@@ -230,6 +230,19 @@ impl Writing {
                 }
             }
         }
+    }
+
+    /// Nobody knows what follows, but what was asked on the way is asked again, and the client may answer.
+    fn silence(&mut self, round: &Recorded) {
+        self.hear_before(u64::MAX);
+        if !self.unheard.is_empty() {
+            self.steps.extend(self.unheard.drain(..).map(Step::Hear));
+            return self.steps.push(Step::Ends);
+        }
+        let Some(at) = round.given_up() else { return self.steps.push(Step::Unanswered(Silence::Lasted)) };
+        let (asked, last) = (at.saturating_sub(round.call.request.at), at.saturating_sub(self.last));
+        self.steps.push(Step::GivenUp { asked, last });
+        self.steps.push(Step::Unanswered(Silence::GivenUp));
     }
 
     fn take_time(&mut self, message: &Placed, after: Option<Overtaker>) {
@@ -260,6 +273,9 @@ impl Writing {
         let name = format!("question-{}", self.asked);
         if let Some(request) = call.request.message.as_request() {
             self.named.push((request.id.to_string(), name.clone()));
+        }
+        if call.response.is_none() && method != Method::PING {
+            self.unheard.push(name.clone());
         }
         self.open.extend(call.response.iter().map(|answer| (answer.seq, answer.at, name.clone())));
         Question { name, method, params }

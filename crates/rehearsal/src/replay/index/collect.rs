@@ -1,6 +1,6 @@
 //! One session on its way into an index.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use rehearsal_core::message::Method;
 use rehearsal_core::protocol::{Revision, meta};
@@ -16,6 +16,9 @@ const ALIKE: usize = 64;
 
 /// How many tools, prompts or resources are kept under a method.
 const SUBJECTS: usize = 10_000;
+
+/// How many requests without an answer are looked at for who asked something.
+const SILENT: usize = 64;
 
 /// Everything that goes into an index.
 #[derive(Debug, Default)]
@@ -37,6 +40,8 @@ struct Session {
     revision: Option<Revision>,
     /// Those in hand.
     open: Vec<InHand>,
+    /// The last of those that were never answered, each with its place and that where its client gave it up.
+    silent: VecDeque<Silent>,
     /// The one that was answered last, and the place of the answer.
     settled: Option<(u32, u64)>,
     /// What belongs to nobody, by its place, until it is known who was in hand.
@@ -56,6 +61,14 @@ struct Left {
     record: ThingRecord,
     /// The place of the call that likeliest asked it.
     likely: Option<(u64, u32)>,
+}
+
+/// An exchange that was never answered.
+#[derive(Clone, Copy, Debug)]
+struct Silent {
+    number: u32,
+    place: u64,
+    given_up: u64,
 }
 
 /// An exchange that was not answered yet.
@@ -163,6 +176,7 @@ impl Session {
         // handshake, or with the first answer.
         let mut things: Vec<ThingRecord> = std::mem::take(&mut self.early);
         things.iter_mut().for_each(|thing| thing.is_late = asked.is_protocol);
+        let given_up = inside.iter().find(|thing| thing.tie.gives_up()).map_or(u64::MAX, |thing| thing.tie.seq());
         let has_stream = inside.iter().any(|thing| thing.opens_stream(call));
         for thing in inside {
             if let Some(facts) = all.sessions.last_mut() {
@@ -192,8 +206,15 @@ impl Session {
             if let Some((before, _)) = self.settled.replace((number, place)) {
                 self.close(all, before);
             }
-        } else {
+        } else if asked.is_protocol {
             self.close(all, number);
+        } else {
+            self.silent.push_back(Silent { number, place, given_up });
+            if self.silent.len() > SILENT
+                && let Some(Silent { number, .. }) = self.silent.pop_front()
+            {
+                self.close(all, number);
+            }
         }
     }
 
@@ -258,15 +279,24 @@ impl Session {
             let Left { record, likely } = left;
             // Of several that may have said it, the first that was answered.
             let rank = |other: &&InHand| (likely != Some(other.place), other.end);
-            match (self.open.iter().min_by_key(rank).copied(), self.settled) {
-                (Some(next), _) => self.give(all, next, record),
-                (None, Some((number, _))) => {
+            match (self.open.iter().min_by_key(rank).copied(), self.silent(record), self.settled) {
+                (Some(next), _, _) => self.give(all, next, record),
+                (None, Some(number), _) => self.things.entry(number).or_default().push(record),
+                (None, None, Some((number, _))) => {
                     self.things.entry(number).or_default().push(ThingRecord { is_late: true, ..record });
                 }
-                (None, None) => self.early.push(record),
+                (None, None, None) => self.early.push(record),
             }
         }
         self.settle_open(all, place);
+    }
+
+    /// Who was never answered and may have said something, where nobody else was in hand: whoever asked last. What is no question
+    /// may as well have come after an answer.
+    fn silent(&self, record: ThingRecord) -> Option<u32> {
+        let answered = self.settled.filter(|_| !record.is_call).map_or(0, |(_, place)| place);
+        let may_have = |it: &&Silent| it.place >= answered && record.seq < it.given_up;
+        self.silent.iter().rfind(may_have).map(|it| it.number)
     }
 
     fn settle_open(&mut self, all: &mut Collection, place: u64) {
