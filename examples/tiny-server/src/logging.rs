@@ -18,7 +18,7 @@ pub(crate) fn set_level(call: &Call) -> Result<Value, Instead> {
 
 /// Sends `message` to the client if it wants to hear messages of that level.
 pub(crate) async fn log(call: &Call, level: LogLevel, message: &str) {
-    if call.terms.log_from.is_some_and(|from| level >= from) {
+    if call.terms.logs.include(Some(level)) {
         let params = json!({"level": level.name(), "logger": "tiny-server", "data": message});
         call.notify(Method::LOG_MESSAGE, params).await;
     }

@@ -69,6 +69,6 @@ pub use scene::TaskTerms;
 pub use seal::Seal;
 pub use state::State;
 pub use task::{Status, Task, acknowledged, related_task};
-pub use terms::{Handshake, Memory, Terms, supported, unknown_level};
+pub use terms::{Handshake, Logs, Memory, Terms, supported, unknown_level};
 pub use uri_template::UriTemplate;
 pub use wanted::{EndOfListening, Wanted, end_of_subscription, on_subscription};

@@ -234,7 +234,7 @@ impl Play {
             Step::Wait(delay) => return Some(Act::Wait(*delay)),
             Step::Progress { progress, total, message } => self.progress(*progress, *total, message.as_ref(), state),
             Step::Log { level, logger, data } => {
-                if self.asked.terms.log_from.is_none_or(|from| *level < from) {
+                if !self.asked.terms.logs.include(Some(*level)) {
                     return None;
                 }
                 self.render(data, state).map(|data| {

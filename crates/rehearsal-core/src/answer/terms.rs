@@ -33,7 +33,7 @@ impl Memory {
             revision: handshake.revision,
             client: Arc::clone(&handshake.client),
             capabilities: Arc::clone(&handshake.capabilities),
-            log_from: Some(self.log_level.unwrap_or(LogLevel::Debug)),
+            logs: self.log_level.map_or(Logs::Any, Logs::From),
         })
     }
 }
@@ -58,8 +58,30 @@ pub struct Terms {
     pub client: Arc<Value>,
     /// What the client can do, as it declared it.
     pub capabilities: Arc<Value>,
-    /// From which level on the client wants log messages; `None` is silence.
-    pub log_from: Option<LogLevel>,
+    /// Which log messages the client wants.
+    pub logs: Logs,
+}
+
+/// Which log messages a client wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logs {
+    /// None: since 2026-07-28 who wants some says so.
+    None,
+    /// Those that the server likes to tell: it has said nothing, before 2026-07-28.
+    Any,
+    /// Those from this level on.
+    From(LogLevel),
+}
+
+impl Logs {
+    /// Whether a message of a level, or of one that nobody knows, is among them.
+    pub fn include(self, level: Option<LogLevel>) -> bool {
+        match self {
+            Logs::None => false,
+            Logs::Any => true,
+            Logs::From(from) => level.is_none_or(|level| level >= from),
+        }
+    }
 }
 
 impl Terms {
@@ -79,7 +101,7 @@ impl Terms {
                 revision: Revision::LATEST_LEGACY,
                 client: Arc::default(),
                 capabilities: Arc::default(),
-                log_from: None,
+                logs: Logs::None,
             }),
             None => Err(ErrorReply::new(
                 code::INVALID_REQUEST,
@@ -106,7 +128,7 @@ impl Terms {
             client: Arc::default(),
             capabilities: json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}})
                 .into(),
-            log_from: Some(LogLevel::Debug),
+            logs: Logs::Any,
         }
     }
 
@@ -143,13 +165,13 @@ impl Terms {
             ErrorReply::new(code::UNSUPPORTED_VERSION, format!("unsupported protocol version {version:?}"))
                 .with_data(&data)
         })?;
-        let log_from = match meta.get(meta::LOG_LEVEL) {
-            None => None,
-            Some(Value::String(name)) => Some(LogLevel::named(name).ok_or_else(|| invalid(unknown_level(name)))?),
+        let logs = match meta.get(meta::LOG_LEVEL) {
+            None => Logs::None,
+            Some(Value::String(name)) => Logs::From(LogLevel::named(name).ok_or_else(|| invalid(unknown_level(name)))?),
             Some(_) => return Err(invalid(format!("{} must be a string", meta::LOG_LEVEL))),
         };
         let client = meta.get(meta::CLIENT_INFO).cloned().unwrap_or_else(|| Value::Object(Map::new()));
-        Ok(Terms { revision, client: client.into(), capabilities: capabilities.clone().into(), log_from })
+        Ok(Terms { revision, client: client.into(), capabilities: capabilities.clone().into(), logs })
     }
 }
 

@@ -72,7 +72,7 @@ impl Live<'_> {
         let terms = &self.asked.terms;
         if method == Method::LOG_MESSAGE {
             let level = params.get("level").and_then(Value::as_str).and_then(LogLevel::named);
-            if terms.log_from.is_none_or(|from| level.is_some_and(|level| level < from)) {
+            if !terms.logs.include(level) {
                 return;
             }
         } else if terms.era() == Era::Modern && method != Method::PROGRESS {

@@ -114,7 +114,7 @@ impl Upstream {
         }
         let server = Server { builder: self.server.as_ref(), info: &self.server_info };
         let mut work = self.work(live)?;
-        work.begin(asked.method.clone(), params, token, asked.terms.log_from, server).await?;
+        work.begin(asked.method.clone(), params, token, asked.terms.logs, server).await?;
         Ok(work)
     }
 

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use rehearsal_core::answer::{Question, Terms, adapted_notification};
+use rehearsal_core::answer::{Logs, Question, Terms, adapted_notification};
 use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply};
 use rehearsal_core::protocol::{Era, code, meta};
@@ -230,9 +230,12 @@ impl Line {
         })
     }
 
-    /// Asks for the log messages that the client wants.
-    async fn want_logs(&self, client: &Client, from: Option<LogLevel>) {
-        let Some(from) = from else { return };
+    /// Asks for the log messages that the client has asked for.
+    async fn want_logs(&self, client: &Client, logs: Logs) {
+        let from = match logs {
+            Logs::From(from) => from,
+            Logs::None | Logs::Any => return,
+        };
         let before = self.log_from.lock().unwrap_or_else(PoisonError::into_inner).replace(from);
         let can = client.revision().era() == Era::Modern || client.server_capabilities().get("logging").is_some();
         if before != Some(from) && can {
@@ -303,12 +306,12 @@ impl Work {
         method: Method,
         params: Value,
         token: Option<Value>,
-        log_from: Option<LogLevel>,
+        logs: Logs,
         server: Server<'_>,
     ) -> Result<(), String> {
         let (line, ear) = (Arc::clone(&self.line), self.ear.clone());
         let client = line.connected(server).await?.clone();
-        line.want_logs(&client, log_from).await;
+        line.want_logs(&client, logs).await;
         let mut call = client.request(method, params).timeout(PATIENCE);
         if let Some(token) = token {
             let ear = ear.clone();

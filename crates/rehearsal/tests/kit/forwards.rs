@@ -210,3 +210,35 @@ async fn what_was_never_answered_is_asked_of_the_real_server() {
     assert_eq!(client.call_tool("plain", json!({})).await.unwrap().content(), "here");
     forwarding.replay.close().await.unwrap();
 }
+
+#[tokio::test]
+async fn the_real_server_is_told_no_level_of_log_messages_but_that_of_the_client() {
+    let logging = "
+server: { name: logging, version: '1' }
+tools: [{ name: plain, answers: [{ steps: [{ log: { level: info, data: x } }], text: here }] }]
+";
+    for (revision, level) in [
+        (Some(Revision::V2025_06_18), None),
+        (Some(Revision::V2025_06_18), Some("warning")),
+        (None, None),
+        (None, Some("debug")),
+    ] {
+        let forwarding = before(Arc::new(MockServer::from_text(logging).unwrap()));
+        let client = forwarding.client();
+        let client = match revision {
+            Some(revision) => client.legacy(revision),
+            None => client,
+        };
+        let client = client.connect().await.unwrap();
+        if let Some(level) = level {
+            client.set_log_level(level).await.unwrap();
+        }
+        assert_eq!(client.call_tool("plain", json!({})).await.unwrap().content(), "here");
+        client.close().await;
+        forwarding.replay.close().await.unwrap();
+        let recorded = std::fs::read_to_string(forwarding.directory.path().join("live.jsonl")).unwrap();
+        let set: Vec<_> = recorded.matches("logging/setLevel").collect();
+        assert_eq!(set.len(), usize::from(level.is_some()), "{revision:?} {level:?}: {recorded}");
+        assert!(level.is_none_or(|level| recorded.contains(&format!(r#"{{"level":"{level}"}}"#))), "{recorded}");
+    }
+}

@@ -344,7 +344,7 @@ impl RecordedPlay {
             params[meta::PROGRESS_TOKEN] = self.token(params.get(meta::PROGRESS_TOKEN))?;
         } else if method == Method::LOG_MESSAGE {
             let level = params.get("level").and_then(Value::as_str).and_then(LogLevel::named);
-            if terms.log_from.is_none_or(|from| level.is_some_and(|level| level < from)) {
+            if !terms.logs.include(level) {
                 return None;
             }
         } else if method == Method::TASK_STATUS

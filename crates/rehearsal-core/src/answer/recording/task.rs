@@ -321,7 +321,7 @@ pub fn wanted_task(asked: &Asked) -> Option<Era> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::Terms;
+    use crate::answer::{Logs, Terms};
 
     fn result(value: Value) -> Reply {
         Reply::Result(RawJson::from_value(&value))
@@ -357,7 +357,7 @@ mod tests {
         let ended = RecordedTask::shown(&result(ended), Era::Modern).unwrap();
         for (revision, expected) in [(Revision::V2025_11_25, "failed"), (Revision::V2026_07_28, "completed")] {
             let (client, capabilities) = (Arc::default(), Arc::default());
-            let terms = Terms { revision, client, capabilities, log_from: None };
+            let terms = Terms { revision, client, capabilities, logs: Logs::None };
             let asked = Asked::new("tasks/get".into(), json!({"taskId": "a"}), terms);
             let Reply::Result(shown) = ended.shows(ended.outcome(), &asked, &json!({})) else { panic!("no result") };
             assert_eq!(shown.value().unwrap()["status"], expected);
