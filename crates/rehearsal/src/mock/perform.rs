@@ -43,10 +43,10 @@ pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
             Performance::Recording(_) => None,
         },
     };
-    if let (Some(playing), Some(answer)) = (&mut playing, &answer)
+    if let (Some(playing), Some(answer), Performance::Recording(recorded)) = (&mut playing, &answer, &play)
         && answer.reply.is_input_required()
     {
-        playing.is_to_go_on();
+        playing.is_to_go_on(recorded.next_turn());
     }
     if let (Performance::Recording(play), Some(answer)) = (&play, &mut answer) {
         server.source().answered(play, answer);
@@ -128,7 +128,7 @@ async fn until_answer<'a>(
             Act::Reply(answer) => return Some(End::Answered(answer)),
         }
         if let (Some(playing), Performance::Recording(recorded), false) = (&mut *playing, &play, is_turn) {
-            playing.goes_on_at(recorded.next_place().unwrap_or(u64::MAX));
+            playing.goes_on_at(recorded.next_turn());
         }
         act = play.next(&mut server.state(), &server.world());
     }

@@ -90,13 +90,19 @@ impl Turns {
 }
 
 impl Playing<'_> {
-    /// Its client is sent away with a question: it has not ended.
-    pub(super) fn is_to_go_on(&mut self) {
-        self.goes_on = true;
+    /// Its client is sent away with a question: it has not ended, unless the next round was a request of its own.
+    pub(super) fn is_to_go_on(&mut self, next: Option<Turn>) {
+        self.goes_on = next.is_some_and(|next| next.request == self.request);
     }
 
-    /// What comes next may have its turn: this one waits, for a while or for its client.
-    pub(super) fn goes_on_at(&mut self, place: u64) {
+    /// What comes next may have its turn: this one waits, for a while or for its client. Where several rounds are one call, the
+    /// next may have begun.
+    pub(super) fn goes_on_at(&mut self, next: Option<Turn>) {
+        if let Some(next) = next.filter(|next| next.request != self.request) {
+            *self = self.turns.enter(next);
+            return;
+        }
+        let place = next.map_or(u64::MAX, |next| next.place);
         let mut sessions = self.turns.sessions();
         let next = sessions.get_mut(&self.session).and_then(|score| score.playing.get_mut(&self.request));
         if let Some(next) = next.filter(|next| !self.is_second && **next != place) {
@@ -209,7 +215,7 @@ mod tests {
     async fn who_is_sent_away_with_a_question_has_not_ended() {
         let turns = Turns::default();
         let mut slow = turns.enter(turn(0, 5, Some(1)));
-        turns.enter(turn(1, 4, None)).is_to_go_on();
+        turns.enter(turn(1, 4, None)).is_to_go_on(Some(turn(1, 4, None)));
         let waiting = slow.take_turn(turn(0, 5, Some(1)));
         tokio::pin!(waiting);
         // Longer than for what was not asked.

@@ -103,3 +103,50 @@ async fn what_is_said_of_one_call_comes_after_what_was_said_of_others_before() {
     peer.play(&[SPEAKING[0], SPEAKING[3], SPEAKING[4]].join("\n")).await;
     assert!(began.elapsed() < Duration::from_millis(300), "{:?}", began.elapsed());
 }
+
+/// What is asked by rounds of `input_required`, and by requests before.
+const ASKING: &str =
+    r#"{"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}}}"#;
+
+/// Both are asked something and go on at once, and the second is done first.
+const ROUNDS: [&str; 8] = [
+    r#"> {"id":1,"method":"tools/call","params":{"name":"slow",META}}"#,
+    r#"< {"id":1,"result":{"resultType":"input_required","requestState":"a","inputRequests":{"q":ASKING}}}"#,
+    r#"> {"id":2,"method":"tools/call","params":{"name":"quick",META}}"#,
+    r#"< {"id":2,"result":{"resultType":"input_required","requestState":"b","inputRequests":{"q":ASKING}}}"#,
+    r#"> {"id":3,"method":"tools/call","params":{"name":"slow","requestState":"a","inputResponses":{"q":{"action":"cancel"}},META}}"#,
+    r#"> {"id":4,"method":"tools/call","params":{"name":"quick","requestState":"b","inputResponses":{"q":{"action":"cancel"}},META}}"#,
+    r#"< {"id":4,"result":{"resultType":"complete","content":[{"type":"text","text":"quick"}]}}"#,
+    r#"< {"id":3,"result":{"resultType":"complete","content":[{"type":"text","text":"slow"}]}}"#,
+];
+
+/// An older client, which is asked by requests.
+const OLDER: &str = r#"
+> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}}
+< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"recorded","version":"0"}}}
+> {"method":"notifications/initialized"}
+> {"id":1,"method":"tools/call","params":{"name":"slow"}}
+> {"id":2,"method":"tools/call","params":{"name":"quick"}}
+< {"id":1,"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}}}
+< {"id":2,"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}}}
+> {"id":1,"result":{"action":"cancel"}}
+"#;
+
+const OLDER_ANSWERS: &str = r#"
+> {"id":2,"result":{"action":"cancel"}}
+< {"id":2,"result":{"content":[{"type":"text","text":"quick"}]}}
+< {"id":1,"result":{"content":[{"type":"text","text":"slow"}]}}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_overtook_each_other_by_rounds_do_so_where_they_are_one() {
+    // In hand at once in both rounds, in the second alone, and in none: then the second was asked, answered and done meanwhile.
+    for order in [[0, 2, 1, 3, 4, 5, 6, 7], [0, 1, 2, 3, 4, 5, 6, 7], [0, 1, 2, 3, 5, 6, 4, 7]] {
+        let recorded = order.map(|at| ROUNDS[at]).join("\n").replace("ASKING", ASKING);
+        let replay = replay(&[session("a", &recorded)], Options::default());
+        let mut peer = Peer::of(&replay);
+        peer.play(OLDER).await;
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        peer.play(OLDER_ANSWERS).await;
+    }
+}

@@ -153,10 +153,10 @@ impl RecordedPlay {
         self.rounds.first().map(|round| (round.number, round.session))
     }
 
-    /// The place of what it says next, where order matters; what its client says first has its own time.
-    pub fn next_place(&self) -> Option<u64> {
+    /// The turn of what it says next, where order matters; what its client says first has its own time.
+    pub fn next_turn(&self) -> Option<Turn> {
         self.steps.iter().skip(self.next).find_map(|step| match step {
-            Step::Turn(turn) => Some(turn.place),
+            Step::Turn(turn) => Some(*turn),
             _ => None,
         })
     }

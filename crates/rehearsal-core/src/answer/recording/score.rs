@@ -77,11 +77,13 @@ pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Step>
     let (last, turn) = (Duration::ZERO, None);
     let mut writing = Writing { steps, asked: 0, open, unheard, named, last, turn, round: 0, rise };
     let mut after = Vec::new();
+    // Before 2026-07-28 all of them are one call, which is in hand from the first to the last.
+    let overlaps = era == Era::Legacy && rounds.iter().any(|round| round.overlaps);
     for (number, round) in rounds.iter().enumerate() {
         let request = &round.call.request;
         writing.round = number;
         writing.last = request.at;
-        writing.turn = round.overlaps.then_some((round.session, request.seq, request.at));
+        writing.turn = (overlaps || round.overlaps).then_some((round.session, request.seq, request.at));
         writing.things(&round.things, Place::Before);
         writing.answer(round, number, number + 1 < rounds.len());
         writing.turn = None;
