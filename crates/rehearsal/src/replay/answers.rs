@@ -16,7 +16,7 @@ use rehearsal_core::shape::may_be_asked;
 use rehearsal_core::trace::RequestKey;
 use serde_json::{Value, json};
 
-use super::index::Group;
+use super::index::{Group, refused_key};
 use super::ledger::Ledger;
 use super::missed::subscribes_to;
 use super::options::Repeat;
@@ -270,6 +270,9 @@ impl Shared {
             && let Some(key) = self.task_key(&asked)
         {
             taken = self.take(key, &asked, repeat)?;
+        }
+        if taken.is_none() {
+            taken = self.take(refused_key(key), &asked, repeat)?;
         }
         if let Some(answer) = self.about_task(&asked, taken)? {
             self.ledger().repeated += u64::from(matches!(taken, Some(Taken::Again(_))));

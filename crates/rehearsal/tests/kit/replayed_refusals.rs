@@ -123,3 +123,49 @@ async fn a_version_that_is_refused_in_a_call_of_the_handshake_era_is_refused_aga
     let modern = refused.replace(r#""name":"dig""#, r#""name":"dig",META"#).replace("-32022", "-32603");
     Peer::of(&replay).play(&modern).await;
 }
+
+/// A server that does not speak 2026-07-28, to a client that does.
+const TOO_NEW: &str = r#"
+> {"id":1,"method":"tools/call","params":{"name":"dig",META}}
+< {"id":1,"error":{"code":-32022,"message":"not here","data":{"supported":["2025-11-25"],"requested":"2026-07-28"}}}
+"#;
+
+#[tokio::test]
+async fn a_version_that_is_refused_in_a_call_of_2026_is_refused_again() {
+    let alone = replay(&[session("a", TOO_NEW)], Options::default());
+    Peer::of(&alone).play(TOO_NEW).await;
+    let ledger = alone.ledger().unwrap();
+    assert!(ledger.is_even() && ledger.matched == 1, "{ledger}");
+    // An older client has no such code.
+    let older = TOO_NEW.replace(",META", "").replace("-32022", "-32603");
+    Peer::of(&alone).play(&[&HANDSHAKE.replace(r#""name":"s","version":"1""#, UNNAMED), &older[..]].concat()).await;
+}
+
+#[tokio::test]
+async fn what_was_answered_in_another_version_is_not_refused_for_its_version() {
+    let replay = replay(&[session("a", &[TOO_NEW, HANDSHAKE, CALL].concat())], Options::default());
+    Peer::of(&replay).play(&[HANDSHAKE, CALL].concat()).await;
+    let info = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}"#;
+    let answered = r#"< {"id":1,"result":{"content":[],"resultType":"complete",INFO}}"#.replace("INFO", info);
+    Peer::of(&replay).play(&[TOO_NEW.lines().nth(1).unwrap(), &answered].join("\n")).await;
+    assert_eq!(replay.ledger().unwrap().unused, 0);
+}
+
+#[tokio::test]
+async fn who_was_not_let_in_for_its_version_is_not_again() {
+    let refused = r#"
+    > {"id":0,"method":"server/discover","params":{META}}
+    < {"id":0,"error":{"code":-32022,"message":"not here","data":{"supported":[],"requested":"2026-07-28"}}}
+    "#;
+    let alone = replay(&[session("a", refused)], Options::default());
+    Peer::of(&alone).play(refused).await;
+    // Where it was let in otherwise, everybody is.
+    let replay = replay(&[session("a", &[refused, HANDSHAKE, CALL].concat())], Options::default());
+    let mut peer = Peer::of(&replay);
+    peer.play(refused.lines().nth(1).unwrap()).await;
+    let heard: serde_json::Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
+    assert_eq!(heard["result"]["capabilities"], json!({"tools": {}}), "{heard}");
+}
+
+/// What is said where the server of a recording has said nothing about itself.
+const UNNAMED: &str = r#""name":"recorded","version":"0""#;

@@ -7,8 +7,8 @@ use rehearsal_core::protocol::{Revision, meta};
 use rehearsal_core::trace::{Call, Likeness, RequestKey, Span, Start, Ties, Woven};
 
 use super::chains::Chains;
-use super::digest::{Answered, Asked, Digest, Digests, Kept};
-use super::key::method_key;
+use super::digest::{Answered, Asked, Digest, Digests, Kept, Refused};
+use super::key::{method_key, refused_key};
 use super::layout::{After, Exchange, Facts, Flags, NONE, ThingRecord};
 
 /// How many exchanges are kept under a key that only finds what is alike.
@@ -158,7 +158,10 @@ impl Session {
         let from = asked.rounds.as_ref().and_then(|rounds| rounds.from);
         if from.is_some_and(|thread| self.chains.goes_on(asked.key, thread, number, place)) {
             flags.add(Flags::ROUND);
-        } else if asked.is_about_itself || is_refused {
+        } else if asked.refused == Some(Refused::Version) {
+            flags.add(Flags::PROTOCOL);
+            all.keys.push((refused_key(asked.key).0, number));
+        } else if asked.refused == Some(Refused::Itself) || is_refused {
             flags.add(Flags::PROTOCOL);
         } else {
             all.keys.push((asked.key.0, number));

@@ -4,7 +4,7 @@ use std::iter;
 
 use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Message, Method, Reply};
-use rehearsal_core::protocol::{Revision, code, meta};
+use rehearsal_core::protocol::{Era, Revision, code, meta};
 use rehearsal_core::trace::{Call, Entry, Fate, Likeness, RequestKey, Span, Tie, Ties, Weave, What, Woven, subject};
 use serde_json::{Value, json};
 
@@ -54,12 +54,21 @@ pub(super) struct Asked {
     pub(super) claimed: Option<Revision>,
     /// The version that was agreed on by it, before.
     pub(super) agreed: Option<Revision>,
-    /// Whether it was refused for what its client claimed or sent as headers, which whoever serves finds out anew.
-    pub(super) is_about_itself: bool,
+    /// Whether it was refused for what its client claimed or sent as headers.
+    pub(super) refused: Option<Refused>,
     /// Whether whoever does not need it does not ask for it.
     pub(super) is_protocol: bool,
     /// Whether it listens for the whole session.
     pub(super) listens: bool,
+}
+
+/// How a request was refused for what its client claimed or sent as headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// For what whoever serves finds out anew.
+    Itself,
+    /// For a version that there is, which this server did not want. In another it may have answered the same.
+    Version,
 }
 
 /// Where the answer to a request came.
@@ -161,9 +170,9 @@ impl Asked {
                 Some(_) => Answered::Elsewhere,
             },
             rounds: Rounds::of(call, params).map(Box::new),
-            claimed: claims(params).and_then(|claims| claims.get(meta::PROTOCOL_VERSION)?.as_str()?.parse().ok()),
+            claimed: claimed(params),
             agreed: agreed.and_then(|version| version.as_str()?.parse().ok()),
-            is_about_itself: is_about_itself(call, params),
+            refused: Refused::of(call, params),
             is_protocol: is_protocol(method),
             listens: *method == Method::SUBSCRIPTIONS_LISTEN,
         })
@@ -203,17 +212,29 @@ fn claims(params: Option<&Value>) -> Option<&Value> {
     params?.get("_meta")
 }
 
-fn is_about_itself(call: &Call, params: Option<&Value>) -> bool {
-    let response = call.response.as_ref().and_then(|answer| answer.message.as_response());
-    let Some(Reply::Error(error)) = response.map(|response| &response.reply) else { return false };
-    let has = |key: &str| claims(params).is_some_and(|claims| claims.get(key).is_some());
-    let half = has(meta::PROTOCOL_VERSION) != has(meta::CLIENT_CAPABILITIES);
-    match error.code {
-        code::HEADER_MISMATCH => true,
-        // Before 2026-07-28 no request says its version.
-        code::UNSUPPORTED_VERSION => has(meta::PROTOCOL_VERSION),
-        code::INVALID_PARAMS => half,
-        _ => false,
+/// The version that a request claims, where it is one that there is.
+fn claimed(params: Option<&Value>) -> Option<Revision> {
+    claims(params)?.get(meta::PROTOCOL_VERSION)?.as_str()?.parse().ok()
+}
+
+impl Refused {
+    fn of(call: &Call, params: Option<&Value>) -> Option<Refused> {
+        let response = call.response.as_ref().and_then(|answer| answer.message.as_response());
+        let Some(Reply::Error(error)) = response.map(|response| &response.reply) else { return None };
+        let has = |key: &str| claims(params).is_some_and(|claims| claims.get(key).is_some());
+        let half = has(meta::PROTOCOL_VERSION) != has(meta::CLIENT_CAPABILITIES);
+        let opens = call.request.message.method() == Some(&Method::DISCOVER);
+        let is_modern = claimed(params).is_some_and(|claimed| claimed.era() == Era::Modern);
+        match error.code {
+            code::HEADER_MISMATCH => Some(Refused::Itself),
+            // Whoever was not let in is refused like anybody else.
+            code::UNSUPPORTED_VERSION if is_modern && opens => None,
+            code::UNSUPPORTED_VERSION if is_modern && !half => Some(Refused::Version),
+            // Before 2026-07-28 no request says its version.
+            code::UNSUPPORTED_VERSION => has(meta::PROTOCOL_VERSION).then_some(Refused::Itself),
+            code::INVALID_PARAMS => half.then_some(Refused::Itself),
+            _ => None,
+        }
     }
 }
 

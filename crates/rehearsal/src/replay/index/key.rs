@@ -9,6 +9,11 @@ pub(in crate::replay) fn about_key(method: &Method, subject: Option<&str>) -> Re
     RequestKey::of(&json!({"about": method.as_str(), "subject": subject}))
 }
 
+/// The same request, where a server refused it because of its version.
+pub(in crate::replay) fn refused_key(key: RequestKey) -> RequestKey {
+    RequestKey::of(&json!({"refused": key.to_string()}))
+}
+
 /// All of one method.
 pub(in crate::replay) fn method_key(method: &str) -> RequestKey {
     RequestKey::of(&json!({"any": method}))

@@ -9,7 +9,7 @@ use super::list::List;
 use super::seal::{SEAL, seal, unseal};
 
 /// What the file begins with; the number is that of the layout.
-pub(super) const MAGIC: [u8; 16] = *b"rehearse index D";
+pub(super) const MAGIC: [u8; 16] = *b"rehearse index E";
 /// No exchange, no request.
 pub(super) const NONE: u32 = u32::MAX;
 

@@ -20,7 +20,7 @@ mod open;
 mod seal;
 mod write;
 
-pub(super) use key::{about_key, method_key};
+pub(super) use key::{about_key, method_key, refused_key};
 pub(super) use layout::{After, Facts};
 pub(super) use list::List;
 pub(super) use lookup::{Group, Index};
