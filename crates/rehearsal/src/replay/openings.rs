@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rehearsal_core::answer::{Asked, Opening};
+use rehearsal_core::answer::{Asked, Opening, Recorded};
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::Era;
 use rehearsal_core::trace::Likeness;
 use serde_json::Value;
 
 use super::answers::LOOKED_AT;
-use super::index::method_key;
+use super::index::{about_key, method_key};
 use super::replay::{CANDIDATES, Shared, is_selected};
 use super::tape::{Tape, request};
 
@@ -172,7 +172,13 @@ pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Poole
     }
     let facts = if tape.index.sessions() == 0 { None } else { Some(tape.facts(0)?) };
     let server_info = facts.map(|facts| facts.server_info.clone()).unwrap_or_default();
-    Ok(Pooled { opening: Opening::inferred(&server_info, used), refused })
+    let mut opening = Opening::inferred(&server_info, used);
+    let listeners = tape.index.group(about_key(&Method::SUBSCRIPTIONS_LISTEN, None))?;
+    for number in listeners.into_iter().flat_map(|group| tape.members(group, CANDIDATES)) {
+        let recorded = tape.recorded(number?)?;
+        listened(tape, &recorded, &mut opening)?;
+    }
+    Ok(Pooled { opening, refused })
 }
 
 /// Whether somebody was served all the same: since 2026-07-28 nobody needs to be let in.
@@ -189,9 +195,12 @@ fn is_entered(tape: &Tape, selected: Option<&[bool]>) -> io::Result<bool> {
 
 /// What can be told of a server whose handshake was not recorded, from what it was asked.
 fn inferred(tape: &Tape, numbers: &[u32]) -> io::Result<Opening> {
-    let (mut used, mut server_info) = (Vec::new(), None);
+    let (mut used, mut server_info, mut listeners) = (Vec::new(), None, Vec::new());
     for number in numbers {
         let recorded = tape.recorded(*number)?;
+        if request(&recorded).method() == Some(&Method::SUBSCRIPTIONS_LISTEN) && listeners.len() < CANDIDATES as usize {
+            listeners.push(Arc::clone(&recorded));
+        }
         if server_info.is_none() {
             server_info = Some(tape.facts(recorded.session)?.server_info.clone());
         }
@@ -199,5 +208,19 @@ fn inferred(tape: &Tape, numbers: &[u32]) -> io::Result<Opening> {
             used.push(method.clone());
         }
     }
-    Ok(Opening::inferred(&server_info.unwrap_or_default(), used.iter().map(Method::as_str)))
+    let mut opening = Opening::inferred(&server_info.unwrap_or_default(), used.iter().map(Method::as_str));
+    for listener in listeners {
+        listened(tape, &listener, &mut opening)?;
+    }
+    Ok(opening)
+}
+
+/// What can be told of a server from somebody who listened to it: what it promised, or else what it was asked to tell.
+fn listened(tape: &Tape, recorded: &Recorded, opening: &mut Opening) -> io::Result<()> {
+    let promised = tape.facts(recorded.session)?.acknowledged.clone();
+    let asked = || request(recorded).params()?.field("notifications")?.exact().ok()?.as_object().cloned();
+    if let Some(notifications) = promised.or_else(asked) {
+        opening.tells(&notifications);
+    }
+    Ok(())
 }

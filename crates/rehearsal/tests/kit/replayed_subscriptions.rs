@@ -177,3 +177,47 @@ async fn a_subscription_to_more_goes_on_and_so_does_one_that_ended_with_its_sess
     "#;
     hears(&last, &(LISTENED.to_owned() + again)).await;
 }
+
+/// Somebody listens, and nothing else was recorded. The server tells of less than it was asked to.
+const ALONE: &str = r#"
+> {"id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["a:b"]},META}}
+< {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:b"]},"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}
+< {"method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}
+< {"method":"notifications/resources/updated","params":{"uri":"a:b","_meta":{"io.modelcontextprotocol/subscriptionId":1}}}
+"#;
+
+#[tokio::test]
+async fn a_server_of_which_only_a_subscription_is_known_can_do_what_it_promised() {
+    let replay = replay(&[session("a", ALONE)], Options::default());
+    let info = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"recorded","version":"0"}}"#;
+    let discovered = r#"
+    > {"id":0,"method":"server/discover","params":{META}}
+    < {"id":0,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}},"resultType":"complete","ttlMs":0,"cacheScope":"private",INFO}}
+    "#;
+    let listed = r#"
+    > {"id":2,"method":"tools/list","params":{META}}
+    < {"id":2,"result":{"tools":[],"resultType":"complete","ttlMs":0,"cacheScope":"private",INFO}}
+    "#;
+    Peer::of(&replay).play(&[discovered, ALONE, listed].concat().replace("INFO", info)).await;
+    let older = r#"
+    > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+    < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}},"serverInfo":{"name":"recorded","version":"0"}}}
+    > {"id":1,"method":"resources/subscribe","params":{"uri":"a:b"}}
+    < {"id":1,"result":{}}
+    < {"method":"notifications/tools/list_changed","params":{}}
+    < {"method":"notifications/resources/updated","params":{"uri":"a:b"}}
+    "#;
+    Peer::of(&replay).play(older).await;
+}
+
+#[tokio::test]
+async fn a_server_that_promised_nothing_can_do_what_it_was_asked_to() {
+    let (asked, _) = ALONE.split_at(ALONE.find("< {").unwrap());
+    let replay = replay(&[session("a", asked)], Options::default());
+    let mut peer = Peer::of(&replay);
+    peer.play(asked).await;
+    let heard: serde_json::Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
+    let promised =
+        serde_json::json!({"toolsListChanged": true, "promptsListChanged": true, "resourceSubscriptions": ["a:b"]});
+    assert_eq!(heard["params"]["notifications"], promised);
+}

@@ -100,6 +100,28 @@ impl Opening {
         Opening { info: info.into(), capabilities, more, discovered, said_in: None, wanted: None }
     }
 
+    /// Adds what a server must be able to do that told, or was asked to tell, somebody who listened of all this.
+    pub fn tells(&mut self, notifications: &Map<String, Value>) {
+        for (key, capability, feature) in [
+            ("toolsListChanged", "tools", "listChanged"),
+            ("promptsListChanged", "prompts", "listChanged"),
+            ("resourcesListChanged", "resources", "listChanged"),
+            ("resourceSubscriptions", "resources", "subscribe"),
+        ] {
+            if notifications.get(key).is_some_and(|wanted| *wanted == true || wanted.is_array()) {
+                let declared = self.capabilities.entry(capability).or_insert_with(|| json!({}));
+                declared[feature] = true.into();
+            }
+        }
+        if notifications.contains_key("taskIds") {
+            add(
+                &mut self.capabilities,
+                &Map::from_iter([("extensions".to_owned(), json!({meta::TASKS_EXTENSION: {}}))]),
+            );
+            declare_tasks(&mut self.capabilities);
+        }
+    }
+
     /// `initialize`: settles the version, and remembers what the client can do.
     pub fn initialize(&self, asked: &Asked, memory: &mut Memory) -> Result<Reply, ErrorReply> {
         let settled = self.settled(asked);

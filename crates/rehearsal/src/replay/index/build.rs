@@ -34,7 +34,10 @@ pub(super) fn collect<R: BufRead + Seek>(
         match part? {
             Part::Start(start) => all.start(start),
             Part::Call(call) => session.calls.extend(all.digest(&call, span, likeness)),
-            Part::Entry(entry) => session.entries.extend(Digest::of_entry(&entry, span)),
+            Part::Entry(entry) => {
+                all.acknowledge(&entry);
+                session.entries.extend(Digest::of_entry(&entry, span));
+            }
             Part::Finish { .. } => all.finish(std::mem::take(&mut session)),
         }
     }

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use rehearsal_core::exchange::Side;
 use rehearsal_core::message::Method;
 use rehearsal_core::protocol::{Revision, meta};
-use rehearsal_core::trace::{Call, Likeness, RequestKey, Span, Start, Ties, Woven};
+use rehearsal_core::trace::{Call, Entry, Likeness, RequestKey, Span, Start, Ties, What, Woven};
+use serde_json::Value;
 
 use super::chains::Chains;
 use super::digest::{Answered, Asked, Digest, Digests, Kept, Refused};
@@ -108,6 +110,16 @@ impl Collection {
             facts.client = request.params().and_then(|params| params.at(path)?.text());
         }
         Some(digest)
+    }
+
+    /// Learns from an acknowledged subscription what the server tells of.
+    pub(super) fn acknowledge(&mut self, entry: &Entry) {
+        let What::Message { from: Side::Server, message, .. } = &entry.what else { return };
+        let told = message.as_notification().filter(|told| told.method == Method::SUBSCRIPTION_ACKNOWLEDGED);
+        let promised = told.and_then(|told| told.param(&["notifications"])?.exact().ok());
+        if let (Some(Value::Object(promised)), Some(facts)) = (promised, self.sessions.last_mut()) {
+            facts.acknowledged.get_or_insert_default().extend(promised);
+        }
     }
 
     /// The session is over, and this is what was in it.

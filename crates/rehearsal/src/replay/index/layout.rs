@@ -9,7 +9,7 @@ use super::list::List;
 use super::seal::{SEAL, seal, unseal};
 
 /// What the file begins with; the number is that of the layout.
-pub(super) const MAGIC: [u8; 16] = *b"rehearse index E";
+pub(super) const MAGIC: [u8; 16] = *b"rehearse index F";
 /// No exchange, no request.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -320,6 +320,8 @@ pub(in crate::replay) struct Facts {
     pub(in crate::replay) plain: u64,
     /// How long clients should wait before they come back to a closed stream, in milliseconds.
     pub(in crate::replay) retry: Option<u64>,
+    /// What the server promised to tell those who listen, if it did.
+    pub(in crate::replay) acknowledged: Option<Map<String, Value>>,
     /// How much the server said that belongs to no request, so that nobody hears it again.
     pub(in crate::replay) unsaid: u64,
 }
