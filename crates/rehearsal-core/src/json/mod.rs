@@ -2,6 +2,7 @@
 
 mod canonical;
 mod decimal;
+mod edit;
 mod excerpt;
 mod kind;
 mod long;

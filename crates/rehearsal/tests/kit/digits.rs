@@ -135,3 +135,30 @@ tools:
     );
     assert!(doubled(&client, HUGE).await.is_error(), "more than its schema takes");
 }
+
+#[tokio::test]
+async fn a_replay_in_another_version_writes_what_it_does_not_change_as_it_was() {
+    let odd = r#"{"zero": -0, "half": "\ud800", "more": [1.50, 1E2, "\u00e9"]}"#;
+    let result = format!(r#"{{"content":[],"structuredContent":{odd},"_meta":{{"a":"\udfff"}}}}"#);
+    let call = format!(
+        r#"{{"request":{{"seq":2,"at_ms":0,"id":1,"method":"tools/call","params":{{"name":"odd"}}}},"response":{{"seq":3,"at_ms":0,"success":true,"result":{result}}}}}"#
+    );
+    let opening = r#"{"request":{"seq":0,"at_ms":0,"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}},"response":{"seq":1,"at_ms":0,"success":true,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}}"#;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("trace.jsonl");
+    std::fs::write(&path, format!(r#"{{"format":1,"session_id":"a","calls":[{opening},{call}]}}"#) + "\n").unwrap();
+    let replay = Replay::open(&Input::File(path), Options::default()).unwrap();
+    for revision in [None, Some(Revision::V2025_11_25), Some(Revision::V2025_06_18)] {
+        let (ours, theirs) = memory::pair();
+        let server = replay.server(|_, _| {});
+        tokio::spawn(async move { server.serve(theirs).await });
+        let client = Client::connection(ours);
+        let client = match revision {
+            Some(revision) => client.legacy(revision),
+            None => client.modern(),
+        };
+        let response = client.connect().await.unwrap().call("odd").await.unwrap();
+        assert!(says(&response, &format!(r#""structuredContent":{odd}"#)), "{revision:?}: {response:?}");
+        assert!(says(&response, r#""a":"\udfff""#), "{revision:?}: {response:?}");
+    }
+}

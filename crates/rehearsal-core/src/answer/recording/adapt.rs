@@ -5,7 +5,6 @@
 use serde_json::{Map, Value};
 
 use crate::answer::shape::{self, ResultType};
-use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code};
 use crate::shape::{forget_in_notification, forget_in_result, has_code, may_be_said};
@@ -20,7 +19,7 @@ pub fn adapted(reply: &Reply, method: &Method, from: Option<Revision>, to: Revis
         Reply::Result(raw) => match raw.exact() {
             Ok(Value::Object(object)) => {
                 let result = completed(object, method.as_str(), from, to, info);
-                Reply::Result(RawJson::from_value(&result))
+                Reply::Result(raw.edited(&result))
             }
             Ok(_) | Err(_) => reply.clone(),
         },

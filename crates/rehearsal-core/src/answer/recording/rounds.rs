@@ -119,15 +119,16 @@ impl RecordedPlay {
         let state = json!({"exchange": exchange, "step": step});
         let state = world.seal.close(&state, &self.key.to_string(), world.now_ms);
         let (recorded, revision) = (round.and_then(|round| self.rounds.get(round)), self.asked.terms.revision);
-        let Some(mut again) = recorded.and_then(|recorded| recorded.sends_away(revision, questions)) else {
+        let Some((sent, mut again)) = recorded.and_then(|recorded| recorded.sends_away(revision, questions)) else {
             return self.answer(Reply::Result(Question::input_required(questions, state, &self.asked, &self.info)));
         };
         if again.get("requestState").is_none() {
-            let (key, result) = (self.key, RawJson::from_value(&again));
+            let (key, result) = (self.key, sent.edited(&again));
             let questions = questions.iter().map(|question| question.name.clone()).collect();
             self.away = Some(SentAway { key, exchange, step, questions, result });
         }
         again["requestState"] = state.into();
-        self.answer(Reply::Result(RawJson::from_value(&again)))
+        let result = sent.edited(&again);
+        self.answer(Reply::Result(result))
     }
 }

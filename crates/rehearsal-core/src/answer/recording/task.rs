@@ -176,14 +176,14 @@ impl RecordedTask {
         match outcome {
             Reply::Error(_) => outcome.clone(),
             Reply::Result(result) => {
-                let mut result = result.exact().unwrap_or_default();
-                if let (Some(result), Value::Object(related)) = (result.as_object_mut(), related_task(&self.id)) {
-                    let about = result.entry("_meta").or_insert_with(|| json!({}));
+                let mut named = result.exact().unwrap_or_default();
+                if let (Some(named), Value::Object(related)) = (named.as_object_mut(), related_task(&self.id)) {
+                    let about = named.entry("_meta").or_insert_with(|| json!({}));
                     if let Some(about) = about.as_object_mut() {
                         about.extend(related);
                     }
                 }
-                Reply::Result(RawJson::from_value(&result))
+                Reply::Result(result.edited(&named))
             }
         }
     }
@@ -210,7 +210,7 @@ pub fn task_outcome(outcome: &Reply, from: Option<Revision>, asked: &Asked, info
         && let Ok(mut whole) = result.exact()
     {
         envelope(&mut whole, ResultType::Complete, Method::TOOLS_CALL.as_str(), asked.terms.revision, info);
-        *result = RawJson::from_value(&whole);
+        *result = result.edited(&whole);
     }
     said
 }
@@ -227,7 +227,7 @@ fn nameless(result: &RawJson) -> RawJson {
             object.shift_remove("_meta");
         }
     }
-    RawJson::from_value(&value)
+    result.edited(&value)
 }
 
 impl Recorded {
