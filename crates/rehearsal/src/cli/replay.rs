@@ -13,7 +13,7 @@ use rehearsal::core::redact::{Redaction, Rule};
 use rehearsal::core::trace::{Format, Likeness};
 use rehearsal::mock::Server;
 use rehearsal::record::{Recorder, journals};
-use rehearsal::replay::{Indexed, Ledger, OnIndex, Options, Repeat, ReplayError, Sessions, Unknown, Upstream};
+use rehearsal::replay::{Beside, Indexed, Ledger, OnIndex, Options, Repeat, ReplayError, Sessions, Unknown, Upstream};
 use rehearsal::store::{Input, Recording};
 use rehearsal::wire::http::server::HttpServer;
 use serde_json::{Map, Value};
@@ -221,19 +221,14 @@ impl Replay {
 
     /// What a file is to this replay, where it is something.
     fn in_use(&self, path: &Path) -> Option<&'static str> {
-        let beside = |endings: &str| {
-            let mut name = self.trace.clone().into_os_string();
-            name.push(endings);
-            PathBuf::from(name)
-        };
         let is_file = Input::from(self.trace.clone()) != Input::Stdin;
-        let its = [
-            ("", "the recording"),
-            (".index", "its index"),
-            (".trace", "its trace"),
-            (".trace.index", "the index of its trace"),
-        ];
-        let mut its = its.iter().filter(|_| is_file).map(|(ending, what)| (beside(ending), *what));
+        let beside = Beside::ALL.map(|it| match it {
+            Beside::Index => (it.path(&self.trace), "its index"),
+            Beside::Trace => (it.path(&self.trace), "its trace"),
+            Beside::IndexOfTrace => (it.path(&self.trace), "the index of its trace"),
+        });
+        let recording = [(self.trace.clone(), "the recording")];
+        let mut its = recording.into_iter().chain(beside).filter(|_| is_file);
         let output = self.output.as_deref().filter(|output| is_one_file(output, path));
         let output = output.map(|_| "where the real server is recorded");
         its.find(|(file, _)| is_one_file(file, path)).map(|(_, what)| what).or(output)

@@ -14,6 +14,34 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+/// A file that a replay keeps beside a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// `trace.jsonl.index`
+    Index,
+    /// `cassette.json.trace`, of a recording in another format.
+    Trace,
+    /// `cassette.json.trace.index`
+    IndexOfTrace,
+}
+
+impl Beside {
+    /// All of them.
+    pub const ALL: [Beside; 3] = [Beside::Index, Beside::Trace, Beside::IndexOfTrace];
+
+    /// Where it is.
+    pub fn path(self, recording: &Path) -> PathBuf {
+        let ending = match self {
+            Beside::Index => ".index",
+            Beside::Trace => ".trace",
+            Beside::IndexOfTrace => return Beside::Index.path(&Beside::Trace.path(recording)),
+        };
+        let mut name = recording.as_os_str().to_owned();
+        name.push(ending);
+        name.into()
+    }
+}
+
 /// What the name of a file ends with that is not whole yet.
 const NEW: &str = ".new";
 

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rehearsal_core::trace::{ReadError, TraceWriter};
 
-use super::beside::{clean_beside, new_beside, put_in_place};
+use super::beside::{Beside, clean_beside, new_beside, put_in_place};
 use super::index::{IndexError, fingerprint};
 use crate::store::{BadLines, Recording};
 
@@ -27,7 +27,9 @@ pub(super) fn converted(
 ) -> Result<(Recording, Option<PathBuf>), IndexError> {
     let length = recording.file().metadata()?.len();
     let in_passing = || Ok((Recording::in_file(Arc::new(written(recording, tempfile::tempfile()?)?)), None));
-    let Some(kept) = path.filter(|_| length >= WORTH_KEEPING).map(beside) else { return in_passing() };
+    let Some(kept) = path.filter(|_| length >= WORTH_KEEPING).map(|path| Beside::Trace.path(path)) else {
+        return in_passing();
+    };
     clean_beside(&kept);
     let made_from = made_from(recording)?;
     if let Some(file) = File::open(&kept).ok()
@@ -46,13 +48,6 @@ pub(super) fn converted(
     file.sync_all()?;
     let kept = put_in_place(new, &kept).map(|()| kept);
     Ok((Recording::in_file(Arc::new(file)), kept))
-}
-
-/// `cassette.json.trace`
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".trace");
-    name.into()
 }
 
 /// The time of a kept trace says what it was made from: the seconds are those of the recording, and the rest is a

@@ -34,6 +34,7 @@ mod tape;
 mod tasks;
 mod unmatched;
 
+pub use beside::Beside;
 pub use forward::Upstream;
 pub use index::IndexError;
 pub use ledger::{Ledger, LedgerLine};

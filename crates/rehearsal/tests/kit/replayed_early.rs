@@ -3,17 +3,11 @@
 use rehearsal::replay::Options;
 use rehearsal::wire::http::server::Sessions;
 
-use crate::transcript::{Peer, replay, session};
+use crate::transcript::{HANDSHAKE, Peer, replay, session};
 
 const EARLY: &str = r#"
 > {"id":1,"method":"tools/call","params":{"name":"dig","arguments":{"when":"early"}}}
 < {"id":1,"result":{"content":[{"type":"text","text":"served all the same"}]}}
-"#;
-
-const HANDSHAKE: &str = r#"
-> {"id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
-< {"id":2,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
-> {"method":"notifications/initialized"}
 "#;
 
 const LATER: &str = r#"

@@ -4,7 +4,7 @@ use rehearsal::replay::Options;
 
 use crate::transcript::{Peer, replay, session};
 
-const HANDSHAKE: &str = r#"
+pub(crate) const HANDSHAKE: &str = r#"
 > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}},"serverInfo":{"name":"s","version":"1"}}}
 > {"method":"notifications/initialized"}

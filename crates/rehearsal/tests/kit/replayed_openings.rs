@@ -2,13 +2,7 @@
 
 use rehearsal::replay::Options;
 
-use crate::transcript::{Peer, replay, session};
-
-const HANDSHAKE: &str = r#"
-> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
-< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
-> {"method":"notifications/initialized"}
-"#;
+use crate::transcript::{HANDSHAKE, Peer, replay, session, unnamed};
 
 const CALL: &str = r#"
 > {"id":1,"method":"tools/call","params":{"name":"dig"}}
@@ -28,11 +22,6 @@ const REFUSED: &str = r#"
 const DISCOVER: &str = r#"
 > {"id":0,"method":"server/discover","params":{META}}
 "#;
-
-/// What is said where the server of a recording has said nothing about itself.
-fn unnamed() -> String {
-    HANDSHAKE.replace(r#""name":"s","version":"1"}}}"#, r#""name":"recorded","version":"0"}}}"#)
-}
 
 async fn hears(recorded: &[&str], transcript: &[&str]) {
     let replay = replay(&[session("a", &recorded.concat())], Options::default());

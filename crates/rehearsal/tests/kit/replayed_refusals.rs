@@ -4,13 +4,7 @@ use rehearsal::replay::{Ledger, LedgerLine, Options, Replay};
 use rehearsal::store::Input;
 use serde_json::json;
 
-use crate::transcript::{Peer, replay, session};
-
-const HANDSHAKE: &str = r#"
-> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
-< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
-> {"method":"notifications/initialized"}
-"#;
+use crate::transcript::{HANDSHAKE, Peer, replay, session, unnamed};
 
 const CALL: &str = r#"
 > {"id":1,"method":"tools/call","params":{"name":"dig"}}
@@ -99,7 +93,7 @@ async fn an_answer_that_was_not_understood_is_none() {
     let calls = [json!({"request": request, "response": response})];
     std::fs::write(&trace, json!({"format": 1, "session_id": "a", "calls": calls}).to_string() + "\n").unwrap();
     let replay = Replay::open(&Input::File(trace), Options::default()).unwrap();
-    let opening = HANDSHAKE.replace(r#""name":"s","version":"1""#, r#""name":"recorded","version":"0""#);
+    let opening = unnamed();
     let call = CALL.lines().nth(1).unwrap();
     let refusal =
         r#"< {"id":1,"error":{"code":-32603,"message":"session a, call 1: the recorded answer cannot be understood"}}"#;
@@ -138,7 +132,7 @@ async fn a_version_that_is_refused_in_a_call_of_2026_is_refused_again() {
     assert!(ledger.is_even() && ledger.matched == 1, "{ledger}");
     // An older client has no such code.
     let older = TOO_NEW.replace(",META", "").replace("-32022", "-32603");
-    Peer::of(&alone).play(&[&HANDSHAKE.replace(r#""name":"s","version":"1""#, UNNAMED), &older[..]].concat()).await;
+    Peer::of(&alone).play(&[unnamed(), older].concat()).await;
 }
 
 #[tokio::test]
@@ -166,6 +160,3 @@ async fn who_was_not_let_in_for_its_version_is_not_again() {
     let heard: serde_json::Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
     assert_eq!(heard["result"]["capabilities"], json!({"tools": {}}), "{heard}");
 }
-
-/// What is said where the server of a recording has said nothing about itself.
-const UNNAMED: &str = r#""name":"recorded","version":"0""#;

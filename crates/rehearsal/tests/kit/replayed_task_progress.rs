@@ -2,13 +2,8 @@
 
 use rehearsal::replay::{Options, Replay};
 
+use crate::replayed_ends::HANDSHAKE;
 use crate::transcript::{Peer, replay, session};
-
-const HANDSHAKE: &str = r#"
-> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
-< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}},"serverInfo":{"name":"s","version":"1"}}}
-> {"method":"notifications/initialized"}
-"#;
 
 /// Progress after the handle, during a look, after it, during another call, and while the client waits for the result.
 const RECORDED: &str = r#"

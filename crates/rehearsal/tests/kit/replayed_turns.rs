@@ -6,13 +6,7 @@ use rehearsal::replay::Options;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::transcript::{Peer, replay, session};
-
-const HANDSHAKE: &str = r#"
-> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
-< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
-> {"method":"notifications/initialized"}
-"#;
+use crate::transcript::{HANDSHAKE, Peer, replay, session};
 
 /// Both were in hand at once, and answered after a long time, the second first.
 const BOTH: [&str; 4] = [

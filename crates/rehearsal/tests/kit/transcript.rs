@@ -15,6 +15,18 @@ use serde_json::{Value, json};
 /// What every request of 2026-07-28 has; `META` in a transcript.
 pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{},"roots":{}},"progressToken":1}"#;
 
+/// How most of the recordings of the handshake era begin.
+pub(crate) const HANDSHAKE: &str = r#"
+> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
+> {"method":"notifications/initialized"}
+"#;
+
+/// What it becomes where the server of a recording has said nothing about itself.
+pub(crate) fn unnamed() -> String {
+    HANDSHAKE.replace(r#""name":"s","version":"1"}}}"#, r#""name":"recorded","version":"0"}}}"#)
+}
+
 /// The journal of a session in which this was said. Lines without a mark go on with the one before.
 pub(crate) fn session(id: &str, transcript: &str) -> String {
     let mut journal = json!({"type": "start", "format": 2, "session_id": id}).to_string() + "\n";

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rehearsal_core::trace::{Likeness, ReadError, RequestKey};
 use serde_json::json;
@@ -12,7 +12,7 @@ use super::build::collect;
 use super::layout::Origin;
 use super::lookup::Index;
 use super::write::write;
-use crate::replay::beside::{clean_beside, new_beside, put_in_place};
+use crate::replay::beside::{Beside, clean_beside, new_beside, put_in_place};
 use crate::replay::options::{Indexed, Options};
 use crate::store::Recording;
 
@@ -49,7 +49,7 @@ pub(in crate::replay) fn open(
 ) -> Result<Index, IndexError> {
     let likeness = &options.likeness;
     let origin = origin(recording.file(), likeness)?;
-    let beside = path.map(beside);
+    let beside = path.map(|path| Beside::Index.path(path));
     beside.iter().for_each(|beside| clean_beside(beside));
     let found = beside.as_deref().filter(|_| existing == Existing::Use);
     if let Some(file) = found.and_then(|beside| File::open(beside).ok())
@@ -94,13 +94,6 @@ fn kept(
         put_in_place(file, beside);
     }
     Some(written)
-}
-
-/// `trace.jsonl.index`
-fn beside(trace: &Path) -> PathBuf {
-    let mut name = trace.as_os_str().to_owned();
-    name.push(".index");
-    name.into()
 }
 
 /// A number that changes with a file, with as much of it as is looked at.
