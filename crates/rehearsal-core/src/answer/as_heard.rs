@@ -121,7 +121,7 @@ fn answers(
         }
         for (step, written) in draft.steps.iter_mut().zip(&turn.scene.steps) {
             match (step, written) {
-                (DraftStep::Ask(questions), Step::Ask(_)) => {
+                (DraftStep::Ask(questions) | DraftStep::TryAsk(questions), Step::Ask(..)) => {
                     for (at, question) in questions.iter_mut().enumerate() {
                         question.exactly |=
                             versions.iter().any(|revision| !asks(mock, written, at, question, *revision));
@@ -131,7 +131,14 @@ fn answers(
                     let unknown = versions.iter().filter(|revision| !is_known(method, params, **revision));
                     left_out.extend(unknown.map(|revision| format!("what of {method} is newer than {revision}")));
                 }
-                (DraftStep::Wait(_) | DraftStep::Notify { .. } | DraftStep::Again | DraftStep::Ask(_), _) => {}
+                (
+                    DraftStep::Wait(_)
+                    | DraftStep::Notify { .. }
+                    | DraftStep::Again
+                    | DraftStep::Ask(_)
+                    | DraftStep::TryAsk(_),
+                    _,
+                ) => {}
             }
         }
     }
@@ -161,7 +168,7 @@ fn answered(mock: &Mock, kind: Kind, turn: &InTurn, revision: Revision) -> Optio
 
 /// Whether the client is asked this in a version.
 fn asks(mock: &Mock, step: &Step, at: usize, question: &DraftQuestion, revision: Revision) -> bool {
-    let Step::Ask(questions) = step else { return false };
+    let Step::Ask(questions, _) = step else { return false };
     let Some(draft) = questions.get(at).filter(|draft| draft.is_known_to(revision)) else { return false };
     let rendered = nobody(revision, |scope| draft.render(revision, &mock.templates, scope));
     let nothing = json!({});

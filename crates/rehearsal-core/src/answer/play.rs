@@ -14,7 +14,7 @@ use super::asked::Facts;
 use super::provenance::{Answer, Provenance};
 use super::refusal;
 use super::rise::Rise;
-use super::scene::{self, Outcome, Scene, Step, TaskTerms};
+use super::scene::{self, Outcome, Scene, Step, TaskTerms, Unanswered};
 use super::state::State;
 use super::target::Target;
 use super::task;
@@ -118,8 +118,17 @@ impl Play {
             Ok(answer) => {
                 self.offered.insert(name.to_owned(), answer);
             }
+            Err(_) if self.goes_on_unanswered() => {
+                self.offered.insert(name.to_owned(), Value::Null);
+            }
             Err(why) => self.failure = Some(why),
         }
+    }
+
+    fn goes_on_unanswered(&self) -> bool {
+        let Cue::Step(at) = self.cue else { return false };
+        let step = self.scene().and_then(|scene| scene.steps.get(at));
+        matches!(step, Some(Step::Ask(_, Unanswered::IsNull)))
     }
 
     pub(super) fn scene(&self) -> Option<&Scene> {
@@ -251,9 +260,9 @@ impl Play {
                 params.map(|params| Some(Act::Notify { method: method.as_str().into(), params }))
             }
             Step::Changed(changed) => self.changed(changed, state).map(|change| Some(Act::Tell(change))),
-            Step::Ask(questions) => {
+            Step::Ask(questions, unanswered) => {
                 self.round += 1;
-                self.ask(at, questions, state, world)
+                self.ask(at, questions, *unanswered, state, world)
             }
             Step::Again if self.asked.terms.era() == Era::Modern && !self.in_task => {
                 Ok(Some(self.input_required(&[], at + 1, world)))

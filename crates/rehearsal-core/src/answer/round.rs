@@ -6,6 +6,7 @@ use super::Asked;
 use super::act::{Act, World};
 use super::play::{Cast, Cue, Play};
 use super::question::{Objection, Question, QuestionDraft, asks_at_once};
+use super::scene::Unanswered;
 use super::state::State;
 use crate::message::{ErrorReply, Reply};
 use crate::protocol::code;
@@ -34,6 +35,7 @@ impl Play {
         &mut self,
         at: usize,
         drafts: &[QuestionDraft],
+        unanswered: Unanswered,
         state: &State,
         world: &World<'_>,
     ) -> Result<Option<Act>, String> {
@@ -44,12 +46,21 @@ impl Play {
                 Some(answer) if takes_anything || draft.takes(&answer) => {
                     self.answers.insert(draft.name.clone(), answer);
                 }
+                Some(_) if at_once && unanswered == Unanswered::IsNull => {
+                    self.answers.insert(draft.name.clone(), Value::Null);
+                }
                 Some(answer) if at_once => {
                     let why = format!("the client's answer to {} makes no sense: {answer}", draft.name);
                     return Ok(Some(self.failed(&why)));
                 }
                 // Asked again, as 2026-07-28 says.
                 Some(_) | None => {}
+            }
+        }
+        if unanswered == Unanswered::IsNull {
+            let unable = drafts.iter().filter(|draft| draft.objection(&self.asked.terms).is_some());
+            for draft in unable {
+                self.answers.entry(&draft.name).or_insert(Value::Null);
             }
         }
         let missing: Vec<_> = drafts.iter().filter(|draft| !self.answers.contains_key(&draft.name)).collect();

@@ -87,12 +87,21 @@ pub(super) enum Step {
     Log { level: LogLevel, logger: Option<String>, data: Draft },
     Notify { method: String, params: Option<Draft> },
     Changed(Changed),
-    Ask(Vec<QuestionDraft>),
+    Ask(Vec<QuestionDraft>, Unanswered),
     Again,
     Set(Vec<(String, Draft)>),
     Append(Vec<(String, Draft)>),
     Delete(Vec<String>),
     CloseStream { retry: Option<Delay> },
+}
+
+/// What becomes of a question that a client refuses, or that it cannot be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unanswered {
+    /// Whatever it was needed for fails.
+    Fails,
+    /// Its answer is `null`.
+    IsNull,
 }
 
 /// What changed.
@@ -317,14 +326,16 @@ fn compile_step(step: &Located<WrittenStep>, shop: &mut Workshop<'_>) -> Step {
             mock::Changed::Resources => Changed::Resources,
             mock::Changed::Resource(uri) => Changed::Resource(shop.words(at, uri)),
         }),
-        WrittenStep::Ask(questions) => {
-            let question = |(name, ask): &(String, mock::Ask)| QuestionDraft::compile(name, ask, at, shop);
-            Step::Ask(questions.iter().map(question).collect())
-        }
+        WrittenStep::Ask(questions) => Step::Ask(compile_questions(questions, at, shop), Unanswered::Fails),
+        WrittenStep::TryAsk(questions) => Step::Ask(compile_questions(questions, at, shop), Unanswered::IsNull),
         WrittenStep::Again(_) => Step::Again,
         WrittenStep::Set(fields) => Step::Set(values(fields, shop)),
         WrittenStep::Append(fields) => Step::Append(values(fields, shop)),
         WrittenStep::Delete(keys) => Step::Delete(keys.iter().map(ToString::to_string).collect()),
         WrittenStep::CloseStream { retry } => Step::CloseStream { retry: *retry },
     }
+}
+
+fn compile_questions(questions: &[(String, mock::Ask)], at: Span, shop: &mut Workshop<'_>) -> Vec<QuestionDraft> {
+    questions.iter().map(|(name, ask)| QuestionDraft::compile(name, ask, at, shop)).collect()
 }

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 
 use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
-use rehearsal_core::message::{Body, Method};
+use rehearsal_core::message::{Body, Method, Reply};
 use rehearsal_core::protocol::meta;
 use rehearsal_core::trace::{Inside, What};
 use serde_json::Value;
 
 use super::fate::{Fate, beside};
 use super::learned::{Before, Question};
+use super::result::reply;
 
 /// What a server said while it worked on an answer to `during`; `Err` where that is nothing that could be said again.
 pub(super) fn said_before(inside: &Inside, during: &Method) -> Result<Before, Fate> {
@@ -19,7 +20,8 @@ pub(super) fn said_before(inside: &Inside, during: &Method) -> Result<Before, Fa
         Inside::Call(call) if call.asker == Side::Server => match call.request.message.method() {
             Some(method) if *method != Method::PING => {
                 let params = stable(call.request.message.params()).ok_or_else(|| unreadable(method))?;
-                Ok(Before::Asked(vec![Question { name: String::new(), method: method.clone(), params }]))
+                let refused = !matches!(reply(call), Some(Reply::Result(_)));
+                Ok(Before::Asked(vec![Question { name: String::new(), method: method.clone(), params, refused }]))
             }
             Some(_) | None => Err(beside(inside, Some(during))),
         },
@@ -43,6 +45,23 @@ pub(super) fn said_before(inside: &Inside, during: &Method) -> Result<Before, Fa
         },
         Inside::Call(_) => Err(beside(inside, Some(during))),
     }
+}
+
+/// What is asked of a client that declared `declared`, and not this; nobody asks that again. In words.
+///
+/// ```text
+/// that elicitation/create was asked of a client that had not declared it
+/// ```
+pub(super) fn undeclared(before: &Before, declared: &Value) -> Vec<String> {
+    let Before::Asked(questions) = before else { return Vec::new() };
+    let is_undeclared = |method: &&Method| match method.as_str() {
+        "elicitation/create" => declared.get("elicitation").is_none(),
+        "sampling/createMessage" => declared.get("sampling").is_none(),
+        "roots/list" => declared.get("roots").is_none(),
+        _ => false,
+    };
+    let methods = questions.iter().map(|question| &question.method).filter(is_undeclared);
+    methods.map(|method| format!("that {method} was asked of a client that had not declared it")).collect()
 }
 
 /// Params without what is another one next time: the token, and the stream or task that it belongs to.
@@ -89,8 +108,12 @@ mod tests {
     #[test]
     fn every_question_of_an_answer_has_a_name_of_its_own() {
         let asked = |names: &[&str]| {
-            let question =
-                |name: &&str| Question { name: (*name).to_owned(), method: Method::ELICITATION, params: Value::Null };
+            let question = |name: &&str| Question {
+                name: (*name).to_owned(),
+                method: Method::ELICITATION,
+                params: Value::Null,
+                refused: false,
+            };
             Before::Asked(names.iter().map(question).collect())
         };
         let mut before = [asked(&["confirm", ""]), asked(&["confirm"]), asked(&["", "confirm"])];

@@ -9,18 +9,18 @@ use std::collections::{BTreeSet, HashMap};
 
 use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
-use rehearsal_core::message::{Body, ErrorReply, Method, Reply};
+use rehearsal_core::message::{ErrorReply, Method, Reply};
 use rehearsal_core::protocol::{Revision, meta};
 use rehearsal_core::trace::{Call, Inside, Moment, RequestKey};
 use serde_json::Value;
 
-use super::before::{name_questions, said_before};
+use super::before::{name_questions, said_before, undeclared};
 use super::fate::{Account, Fate, beside, ended};
 use super::learned::{Answered, Before, Learned, Request, Said};
 use super::listed::Listed;
 use super::looked_at::{is_own, looked_at};
 use super::refusals::{self, Refusals};
-use super::result::{asked, asks, is_task, unlike, without_envelope};
+use super::result::{asked, asks, is_task, reply, unlike, without_envelope};
 use super::secret::{has_secret, with_one_secret};
 
 /// How many bytes of answers are taken in. What is generated is for people to edit.
@@ -45,6 +45,8 @@ pub struct Learner {
     rounds: HashMap<(RequestKey, Option<String>), Vec<Round>>,
     /// The version that this session agreed on.
     agreed: Option<Revision>,
+    /// What its client declared, where it said so.
+    client: Option<Value>,
     refusals: Refusals,
     /// What results said or did not say of themselves, unlike those of anything that is generated, in words.
     unlike: BTreeSet<String>,
@@ -70,7 +72,7 @@ impl Learner {
     pub fn moment(&mut self, moment: Moment) -> Result<(), TooLarge> {
         match moment {
             Moment::Start(start) => {
-                self.agreed = None;
+                (self.agreed, self.client) = (None, None);
                 self.learned.lists_mut().into_iter().for_each(Listed::begin_session);
                 // What a handshake says later counts more.
                 for key in ["name", "version"] {
@@ -170,6 +172,7 @@ impl Learner {
             ) => return self.refused(call, method, error, inside),
             ("initialize", _) => {
                 self.agreed = value.get("protocolVersion").and_then(Value::as_str).and_then(|it| it.parse().ok());
+                self.client = declared(call, &["capabilities"]);
                 self.settled(call);
                 let revision = self.agreed.unwrap_or(Revision::V2025_11_25);
                 self.introduced(revision, &value, value.get("serverInfo"));
@@ -282,6 +285,7 @@ impl Learner {
         for thing in inside {
             match said_before(thing, method) {
                 Ok(before) => {
+                    self.tell_undeclared(call, &before);
                     round.before.push(before);
                     round.things += 1;
                 }
@@ -313,6 +317,13 @@ impl Learner {
         Ok(())
     }
 
+    fn tell_undeclared(&mut self, call: &Call, before: &Before) {
+        let claimed = declared(call, &["_meta", meta::CLIENT_CAPABILITIES]);
+        if let Some(declared) = claimed.as_ref().or(self.client.as_ref()) {
+            self.unlike.extend(undeclared(before, declared));
+        }
+    }
+
     /// The client has to come back with answers for what this result asks.
     fn asked_again(&mut self, call: &Call, key: RequestKey, mut round: Round) {
         let result = match reply(call) {
@@ -321,6 +332,7 @@ impl Learner {
         };
         let questions = asked(&result);
         let before = if questions.is_empty() { Before::SentAway } else { Before::Asked(questions) };
+        self.tell_undeclared(call, &before);
         // What was not answered is asked again by every server.
         if round.before.last() != Some(&before) || answers_some(call, &before) {
             round.before.push(before);
@@ -364,11 +376,9 @@ pub(super) fn not_always(capability: &str) -> String {
     format!("that the capability `{capability}` was not always declared like that")
 }
 
-fn reply(call: &Call) -> Option<Reply> {
-    match call.response.as_ref()?.message.body() {
-        Body::Response(response) => Some(response.reply.clone()),
-        Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => None,
-    }
+/// What a client declares, in this place of its params.
+fn declared(call: &Call, place: &[&str]) -> Option<Value> {
+    call.request.message.params()?.at(place)?.exact().ok()
 }
 
 /// Whether a request brings an answer to some question, or there was none.

@@ -108,6 +108,8 @@ pub struct Question {
     pub method: Method,
     /// With what.
     pub params: Value,
+    /// Whether the server went on without an answer.
+    pub refused: bool,
 }
 
 impl Default for Learned {

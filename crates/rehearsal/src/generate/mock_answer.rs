@@ -36,7 +36,11 @@ fn step(before: &Before) -> DraftStep {
                 params: it.params.clone(),
                 exactly: false,
             };
-            DraftStep::Ask(questions.iter().map(question).collect())
+            let drafts = questions.iter().map(question).collect();
+            match questions.iter().any(|question| question.refused) {
+                true => DraftStep::TryAsk(drafts),
+                false => DraftStep::Ask(drafts),
+            }
         }
     }
 }

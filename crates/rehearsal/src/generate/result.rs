@@ -1,10 +1,19 @@
 //! What kind of result was recorded.
 
-use rehearsal_core::message::Method;
+use rehearsal_core::message::{Body, Method, Reply};
 use rehearsal_core::protocol::{Revision, meta};
+use rehearsal_core::trace::Call;
 use serde_json::{Map, Value};
 
 use super::learned::Question;
+
+/// What a call was answered with.
+pub(super) fn reply(call: &Call) -> Option<Reply> {
+    match call.response.as_ref()?.message.body() {
+        Body::Response(response) => Some(response.reply.clone()),
+        Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => None,
+    }
+}
 
 /// Takes out what each version adds by itself.
 pub(super) fn without_envelope(mut result: Map<String, Value>, method: &Method) -> Map<String, Value> {
@@ -76,7 +85,8 @@ pub(super) fn asked(result: &Value) -> Vec<Question> {
     let requests = result.get("inputRequests").and_then(Value::as_object);
     let question = |(name, asked): (&String, &Value)| {
         let method = asked.get("method")?.as_str()?.into();
-        Some(Question { name: name.clone(), method, params: asked.get("params").cloned().unwrap_or_default() })
+        let params = asked.get("params").cloned().unwrap_or_default();
+        Some(Question { name: name.clone(), method, params, refused: false })
     };
     requests.into_iter().flatten().filter_map(question).collect()
 }

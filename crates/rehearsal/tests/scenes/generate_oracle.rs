@@ -49,7 +49,7 @@ fn called(calls: &[(&str, Value, Value)]) -> Vec<(&'static str, Value)> {
     messages
 }
 
-fn journal(messages: Vec<(&str, Value)>) -> String {
+pub(crate) fn journal(messages: Vec<(&str, Value)>) -> String {
     let start = json!({"type": "start", "format": 1, "session_id": "s", "server_info": {"transport": "stdio"},
         "started_at": "2026-07-28T12:00:00Z", "metadata": {}});
     let lines = messages.into_iter().enumerate().map(|(at, (from, mut message))| {
@@ -59,7 +59,7 @@ fn journal(messages: Vec<(&str, Value)>) -> String {
     std::iter::once(start.to_string()).chain(lines).map(|line| line + "\n").collect()
 }
 
-fn text(text: &str) -> Value {
+pub(crate) fn text(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}]})
 }
 

@@ -155,6 +155,35 @@ fn a_client_that_cannot_is_not_asked() {
 }
 
 #[test]
+fn who_refuses_or_cannot_be_asked_has_answered_null() {
+    let text = r#"
+tools:
+  - name: t
+    answers:
+      - steps: [{ try_ask: { who: { elicitation: { message: Who?, requested_schema: { type: object } } } } }]
+        choose:
+          - { when: { who: null }, text: somebody }
+          - text: "{{ answers.who.action }}"
+"#;
+    let params = json!({"name": "t"});
+    let said = |stage: &mut Stage, answers: Value| {
+        let lines = stage.ask("tools/call", params.clone(), &answers);
+        let result: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
+        (lines.len(), result["content"][0]["text"].as_str().unwrap_or_default().to_owned())
+    };
+    let mut legacy = Stage::legacy(text, Revision::V2025_11_25);
+    assert_eq!(said(&mut legacy, json!({"who": {"action": "decline"}})), (2, "decline".to_owned()));
+    assert_eq!(said(&mut legacy, json!({"who": {"action": "fly"}})), (2, "somebody".to_owned()));
+    assert_eq!(said(&mut legacy, json!({})), (2, "somebody".to_owned()));
+    legacy.memory.handshake.as_mut().unwrap().capabilities = json!({"roots": {}}).into();
+    assert_eq!(said(&mut legacy, json!({})), (1, "somebody".to_owned()));
+    let mut modern = Stage::new(text);
+    assert_eq!(modern.result("tools/call", params.clone())["resultType"], "input_required");
+    modern.capabilities = json!({});
+    assert_eq!(said(&mut modern, json!({})), (1, "somebody".to_owned()));
+}
+
+#[test]
 fn a_client_may_be_sent_away_with_nothing_but_state() {
     let mut stage =
         Stage::new("tools: [{ name: t, answers: [{ steps: [{ again: {} }, { set: { a: 1 } }], text: done }] }]");

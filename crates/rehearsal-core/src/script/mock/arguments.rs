@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::names::variables;
-use super::{AnswerRule, MockFile, Step};
+use super::{AnswerRule, MockFile};
 
 /// Tells every `when` the names of the arguments it may speak of, so that an argument called like an operator is one.
 pub(super) fn name_arguments(mock: &MockFile) {
@@ -28,12 +28,8 @@ fn name(answers: &[AnswerRule], is_name: &dyn Fn(&str) -> bool) {
         if let Some(when) = &answer.when {
             when.with_names(is_name);
         }
-        let asked = |key: &str| {
-            answer.steps.iter().any(|step| match &step.value {
-                Step::Ask(questions) => questions.iter().any(|(name, _)| *name == key),
-                _ => false,
-            })
-        };
+        let asked =
+            |key: &str| answer.steps.iter().flat_map(|step| step.value.questions()).any(|(name, _)| *name == key);
         name(&answer.choose, &asked);
         name(&answer.in_turn, is_name);
     }

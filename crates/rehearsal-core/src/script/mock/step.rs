@@ -38,6 +38,8 @@ pub enum Step {
     ///
     /// Each question has a name, under which its answer is found in `answers` of templates and in the `when` of `choose`.
     Ask(Named<Ask>),
+    /// The same, but a client that refuses, or that cannot be asked, has answered `null`.
+    TryAsk(Named<Ask>),
     /// Since 2026-07-28 the client is sent away and comes back at once, with state but no question; before, nothing.
     Again(Again),
     /// Keys of the state are set; strings in the values are templates.
@@ -51,6 +53,25 @@ pub enum Step {
         /// How long it should wait.
         retry: Option<Delay>,
     },
+}
+
+impl Step {
+    /// What the client is asked.
+    pub fn questions(&self) -> &[(String, Ask)] {
+        match self {
+            Step::Ask(questions) | Step::TryAsk(questions) => questions,
+            Step::Wait(_)
+            | Step::Progress(_)
+            | Step::Log { .. }
+            | Step::Notify { .. }
+            | Step::Changed(_)
+            | Step::Again(_)
+            | Step::Set(_)
+            | Step::Append(_)
+            | Step::Delete(_)
+            | Step::CloseStream { .. } => &[],
+        }
+    }
 }
 
 /// Nothing to say yet.

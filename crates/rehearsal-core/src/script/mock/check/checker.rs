@@ -292,7 +292,7 @@ impl Checker {
         answer.contents.iter().flat_map(|contents| &contents.value).for_each(|contents| self.contents(contents, place));
         answer.steps.iter().for_each(|step| self.step(step));
         answer.fault.iter().for_each(|fault| self.fault_kind(fault));
-        if !answer.choose.is_empty() && !answer.steps.iter().any(|step| matches!(step.value, Step::Ask(_))) {
+        if !answer.choose.is_empty() && answer.steps.iter().all(|step| step.value.questions().is_empty()) {
             self.advise(place, "`choose` without a question", "add `steps: [{ ask: … }]`");
         }
         self.answers(&answer.choose, kind);
@@ -306,7 +306,7 @@ impl Checker {
 
     fn step(&mut self, step: &Located<Step>) {
         match &step.value {
-            Step::Ask(questions) => {
+            Step::Ask(questions) | Step::TryAsk(questions) => {
                 if questions.is_empty() {
                     self.say(step.at, "`ask` without a question");
                 }

@@ -24,6 +24,8 @@ pub enum DraftStep {
     Again,
     /// The client is asked.
     Ask(Vec<DraftQuestion>),
+    /// The client is asked, and may refuse.
+    TryAsk(Vec<DraftQuestion>),
 }
 
 /// A question to the client, in the words of the wire.
@@ -45,15 +47,19 @@ impl DraftStep {
             DraftStep::Wait(time) => json!({"wait": milliseconds(*time)}),
             DraftStep::Notify { method, params } => notification(method, params),
             DraftStep::Again => json!({"again": {}}),
-            DraftStep::Ask(questions) => {
-                let question = |it: &DraftQuestion| {
-                    let words = (!it.exactly).then(|| asked(&it.method, &it.params)).flatten();
-                    (it.name.clone(), words.unwrap_or_else(|| request(&it.method, &it.params)))
-                };
-                json!({"ask": questions.iter().map(question).collect::<Map<_, _>>()})
-            }
+            DraftStep::Ask(questions) => json!({"ask": all(questions)}),
+            DraftStep::TryAsk(questions) => json!({"try_ask": all(questions)}),
         }
     }
+}
+
+/// Questions by their names.
+fn all(questions: &[DraftQuestion]) -> Map<String, Value> {
+    let question = |it: &DraftQuestion| {
+        let words = (!it.exactly).then(|| asked(&it.method, &it.params)).flatten();
+        (it.name.clone(), words.unwrap_or_else(|| request(&it.method, &it.params)))
+    };
+    questions.iter().map(question).collect()
 }
 
 /// `20ms`
