@@ -212,6 +212,28 @@ async fn whoever_takes_urls_is_sent_to_the_recorded_one_in_both_eras() {
     }
 }
 
+#[test]
+fn a_round_that_had_no_state_has_none() {
+    let trace = Trace::new();
+    let [mut first, mut second] = signing_in();
+    first.2.as_object_mut().unwrap().remove("requestState");
+    second.1.as_object_mut().unwrap().remove("requestState");
+    let mut later = [first.clone(), second.clone()];
+    later[1].2["content"][0]["text"] = json!("signed in again");
+    stateless(&trace, &[&[first, second][..], &later].concat());
+    let line = "rm -f seen.jsonl; $REHEARSE call ask --answer 'elicitation/create={\"action\":\"accept\"}' \
+                -- $REHEARSE record -q -o seen.jsonl -- \"$@\"";
+    for kind in ["mock", "python", "rust"] {
+        let server = trace.generate(kind);
+        let said = printed(&trace, line, &server);
+        let seen = std::fs::read_to_string(trace.path("seen.jsonl")).unwrap();
+        assert!(seen.contains("input_required") && !seen.contains("requestState"), "{kind}: {said}");
+        let server: Vec<OsString> = server.into_iter().map(OsString::from).collect();
+        let (status, said) = verified(&trace, &[], &server);
+        assert_eq!(status, Some(0), "{kind}: {said}");
+    }
+}
+
 #[tokio::test]
 async fn progress_of_several_rounds_rises_where_they_are_one_call() {
     let trace = Trace::new();

@@ -11,6 +11,7 @@ use super::listing::{List, is_offered, list};
 use super::play::{Cast, Play};
 use super::provenance::{Answer, Provenance};
 use super::recording::RecordedPlay;
+use super::round::returned;
 use super::shape::{self, ResultType};
 use super::state::State;
 use super::target::Target;
@@ -298,9 +299,11 @@ impl Mock {
             Some(_) | None => None,
         };
         let cast = Cast { mock: Arc::clone(self), asked: Arc::new(asked), target, arguments, remarks };
-        let play = match given {
-            Some(given) => Play::resume(cast, &given, world)?,
-            None => {
+        let kept = if given.is_none() { returned(&cast, state) } else { None };
+        let play = match (given, kept) {
+            (Some(given), _) => Play::resume(cast, &given, world)?,
+            (None, Some(round)) => Play::taken_up(cast, &round),
+            (None, None) => {
                 let call = state.call(target.number(self));
                 let values = state.snapshot();
                 let facts = Facts { asked: &cast.asked, call, state: &values };

@@ -265,7 +265,7 @@ impl Play {
                 self.ask(at, questions, *unanswered, state, world)
             }
             Step::Again if self.asked.terms.era() == Era::Modern && !self.in_task => {
-                Ok(Some(self.input_required(&[], at + 1, world)))
+                Ok(Some(self.input_required(&[], at + 1, state, world)))
             }
             Step::Again => {
                 self.round += 1;

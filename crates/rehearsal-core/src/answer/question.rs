@@ -73,13 +73,15 @@ impl Question {
     }
 
     /// The result that sends a client away until it knows, since 2026-07-28; with state alone where nothing is asked.
-    pub fn input_required(questions: &[Question], state: String, asked: &Asked, info: &Value) -> RawJson {
+    pub fn input_required(questions: &[Question], state: Option<String>, asked: &Asked, info: &Value) -> RawJson {
         let mut result = json!({});
         if !questions.is_empty() {
             let requests = questions.iter().map(|question| (question.name.clone(), question.input_request()));
             result["inputRequests"] = Value::Object(requests.collect());
         }
-        result["requestState"] = state.into();
+        if let Some(state) = state {
+            result["requestState"] = state.into();
+        }
         envelope(&mut result, ResultType::InputRequired, asked.method.as_str(), asked.terms.revision, info);
         RawJson::from_value(&result)
     }

@@ -9,7 +9,7 @@ use super::question::{Objection, Question, QuestionDraft, asks_at_once};
 use super::scene::Unanswered;
 use super::state::State;
 use crate::message::{ErrorReply, Reply};
-use crate::protocol::code;
+use crate::protocol::{Era, code};
 use crate::script::mock::Validate;
 
 impl Play {
@@ -18,16 +18,21 @@ impl Play {
         let invalid = |why: String| ErrorReply::new(code::INVALID_PARAMS, why);
         let belongs_to = belongs_to(&cast.asked, &cast.arguments);
         let state = world.seal.open(given, &belongs_to, world.now_ms).map_err(|broken| invalid(broken.to_string()))?;
-        if state["mock"] != json!(cast.mock.fingerprint) {
+        if !is_of(&cast, &state) {
             return Err(invalid("requestState was given before the mock file changed".to_owned()));
         }
         // It is signed, so it is what we wrote.
+        Ok(Play::taken_up(cast, &state))
+    }
+
+    /// The play of a round.
+    pub(super) fn taken_up(cast: Cast, round: &Value) -> Play {
         let number = |value: &Value| value.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or_default();
-        let mut play = Play::new(cast, number(&state["rule"]), state["call"].as_u64().unwrap_or(1));
-        play.path = state["path"].as_array().into_iter().flatten().map(number).collect();
-        play.cue = Cue::Step(number(&state["step"]));
-        play.answers = state["answers"].as_object().cloned().unwrap_or_default();
-        Ok(play)
+        let mut play = Play::new(cast, number(&round["rule"]), round["call"].as_u64().unwrap_or(1));
+        play.path = round["path"].as_array().into_iter().flatten().map(number).collect();
+        play.cue = Cue::Step(number(&round["step"]));
+        play.answers = round["answers"].as_object().cloned().unwrap_or_default();
+        play
     }
 
     /// Asks what was not answered yet, and goes on where everything was.
@@ -36,7 +41,7 @@ impl Play {
         at: usize,
         drafts: &[QuestionDraft],
         unanswered: Unanswered,
-        state: &State,
+        state: &mut State,
         world: &World<'_>,
     ) -> Result<Option<Act>, String> {
         let at_once = asks_at_once(&self.asked.terms);
@@ -83,12 +88,18 @@ impl Play {
             self.cue = Cue::Step(at);
             return Ok(Some(Act::Ask(questions)));
         }
-        Ok(Some(self.input_required(&questions, at, world)))
+        Ok(Some(self.input_required(&questions, at, state, world)))
     }
 
     /// Sends the client away with questions and with everything that is needed to go on.
-    pub(super) fn input_required(&self, questions: &[Question], step: usize, world: &World<'_>) -> Act {
-        let state = json!({
+    pub(super) fn input_required(
+        &self,
+        questions: &[Question],
+        step: usize,
+        state: &mut State,
+        world: &World<'_>,
+    ) -> Act {
+        let round = json!({
             "mock": self.mock.fingerprint,
             "rule": self.rule,
             "path": self.path,
@@ -97,10 +108,27 @@ impl Play {
             "answers": self.answers,
         });
         let belongs_to = belongs_to(&self.asked, &self.arguments);
-        let state = world.seal.close(&state, &belongs_to, world.now_ms);
-        let result = Question::input_required(questions, state, &self.asked, &self.mock.info);
+        let has_state = questions.is_empty() || self.scene().is_none_or(|scene| scene.request_state);
+        let given = has_state.then(|| world.seal.close(&round, &belongs_to, world.now_ms));
+        if given.is_none() {
+            state.keep_round(belongs_to, round);
+        }
+        let result = Question::input_required(questions, given, &self.asked, &self.mock.info);
         self.reply(Reply::Result(result))
     }
+}
+
+/// The round that a client comes back to without state: it makes the same request again, and brings answers.
+pub(super) fn returned(cast: &Cast, state: &mut State) -> Option<Value> {
+    let params = &cast.asked.params;
+    let returns = cast.asked.terms.era() == Era::Modern && params.get("inputResponses").is_some();
+    let round = returns.then(|| state.take_round(&belongs_to(&cast.asked, &cast.arguments))).flatten();
+    round.filter(|round| is_of(cast, round))
+}
+
+/// Whether a round is one of this mock.
+fn is_of(cast: &Cast, round: &Value) -> bool {
+    round["mock"] == json!(cast.mock.fingerprint)
 }
 
 /// What state is bound to: the same request, however its keys are ordered.

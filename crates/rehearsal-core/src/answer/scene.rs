@@ -25,6 +25,8 @@ pub(super) struct Scene {
     pub(super) status_message: Option<Draft>,
     /// What happens before the answer.
     pub(super) steps: Vec<Step>,
+    /// Whether a client that is sent away is given state to bring back.
+    pub(super) request_state: bool,
     /// Scenes of which the first that fits goes on.
     pub(super) choose: Vec<Choice>,
     /// The answer; `None` only where one of `choose` must fit.
@@ -157,6 +159,7 @@ impl Scene {
             task,
             status_message,
             steps,
+            request_state: rule.request_state.as_ref().is_none_or(|it| it.value),
             choose,
             outcome,
             fault: rule.fault.as_ref().map(|it| it.value.clone()),
@@ -171,6 +174,7 @@ impl Scene {
             task: None,
             status_message: None,
             steps: Vec::new(),
+            request_state: true,
             choose: Vec::new(),
             outcome,
             fault: None,

@@ -1,10 +1,14 @@
 //! What a mock remembers while it runs.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::Mock;
+
+/// How many rounds are remembered whose clients have no state to bring back; the oldest are forgotten.
+const ROUNDS: usize = 10_000;
 
 /// What a mock remembers while it runs: the state that answers read and change, and how often what was asked for.
 ///
@@ -18,6 +22,8 @@ pub struct State {
     given: Vec<u64>,
     /// How often each rule for faults could have happened.
     faults: Vec<u64>,
+    /// Rounds whose clients were sent away without state, each with the request that it belongs to; the oldest first.
+    rounds: VecDeque<(String, Value)>,
 }
 
 impl State {
@@ -28,6 +34,7 @@ impl State {
             calls: vec![0; mock.targets],
             given: vec![0; mock.rules],
             faults: vec![0; mock.fault_rules],
+            rounds: VecDeque::new(),
         }
     }
 
@@ -67,6 +74,20 @@ impl State {
             }
             None => 1,
         }
+    }
+
+    /// Keeps a round until its client makes the same request again.
+    pub(super) fn keep_round(&mut self, belongs_to: String, round: Value) {
+        if self.rounds.len() == ROUNDS {
+            self.rounds.pop_front();
+        }
+        self.rounds.push_back((belongs_to, round));
+    }
+
+    /// The oldest round of this request.
+    pub(super) fn take_round(&mut self, belongs_to: &str) -> Option<Value> {
+        let at = self.rounds.iter().position(|(other, _)| other == belongs_to)?;
+        self.rounds.remove(at).map(|(_, round)| round)
     }
 
     /// Sets a value.

@@ -20,11 +20,14 @@ pub(super) struct Group<'a> {
     pub(super) times: u64,
     /// The versions in which all of it was said.
     heard: BTreeSet<Revision>,
+    /// Whether clients that are sent away before it are given state, as far as anybody knows.
+    request_state: Option<bool>,
 }
 
 impl<'a> Group<'a> {
     fn new(whole: &'a Answered) -> Group<'a> {
-        Group { whole, times: 1, heard: whole.revision.into_iter().collect() }
+        let Answered { revision, request_state, .. } = *whole;
+        Group { whole, times: 1, heard: revision.into_iter().collect(), request_state }
     }
 
     /// Takes in an answer that is the same, or would be in the same version; gives back whether it is.
@@ -37,11 +40,13 @@ impl<'a> Group<'a> {
             return false;
         }
         self.times += 1;
+        self.request_state = self.request_state.or(answer.request_state);
         true
     }
 
     pub(super) fn draft(&self) -> DraftAnswer {
-        DraftAnswer { heard: self.heard.iter().copied().collect(), ..answer(self.whole) }
+        let request_state = self.request_state.unwrap_or(true);
+        DraftAnswer { heard: self.heard.iter().copied().collect(), request_state, ..answer(self.whole) }
     }
 }
 

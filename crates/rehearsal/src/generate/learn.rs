@@ -63,6 +63,8 @@ struct Round {
     /// The place of its first request among all of them.
     begun: usize,
     before: Vec<Before>,
+    /// Whether its client was sent away with state, each time.
+    states: Vec<bool>,
     /// How many recorded things it is made of.
     things: usize,
 }
@@ -296,7 +298,11 @@ impl Learner {
             self.asked_again(call, key, round);
             return Ok(());
         };
-        let Round { begun, mut before, things } = round;
+        let Round { begun, mut before, things, states } = round;
+        let request_state = states.iter().copied().max();
+        if request_state == Some(true) && states.contains(&false) {
+            self.unlike.insert(format!("that some rounds of {method} had no `requestState`"));
+        }
         self.account.enter(Fate::Used, things);
         name_questions(&mut before);
         let requests = &mut self.learned.requests;
@@ -313,7 +319,7 @@ impl Learner {
         // Of two that were in hand together the first is the one that was asked for first.
         let place = self.begun[at].partition_point(|other| *other < begun);
         self.begun[at].insert(place, begun);
-        requests[at].answers.insert(place, Answered { before, said, revision });
+        requests[at].answers.insert(place, Answered { before, said, revision, request_state });
         Ok(())
     }
 
@@ -333,11 +339,13 @@ impl Learner {
         let questions = asked(&result);
         let before = if questions.is_empty() { Before::SentAway } else { Before::Asked(questions) };
         self.tell_undeclared(call, &before);
+        let state = result.get("requestState").map(Value::to_string);
+        // With neither questions nor state nobody could come back.
+        round.states.push(state.is_some() || before == Before::SentAway);
         // What was not answered is asked again by every server.
         if round.before.last() != Some(&before) || answers_some(call, &before) {
             round.before.push(before);
         }
-        let state = result.get("requestState").map(Value::to_string);
         self.rounds.entry((key, state)).or_default().push(round);
     }
 

@@ -65,12 +65,15 @@ pub struct Answered {
     pub said: Said,
     /// The version in which it was given, where that is known.
     pub revision: Option<Revision>,
+    /// Whether clients that were sent away before it were given state; `None` where nobody was.
+    pub request_state: Option<bool>,
 }
 
 impl Answered {
     /// Whether another answer says the same, in whatever version.
     pub fn says_the_same(&self, other: &Answered) -> bool {
-        self.before == other.before && self.said == other.said
+        let states = self.request_state.zip(other.request_state);
+        self.before == other.before && self.said == other.said && states.is_none_or(|(one, other)| one == other)
     }
 }
 

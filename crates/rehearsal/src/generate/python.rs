@@ -64,6 +64,7 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
         speaks => recorded.speaks,
         rises => recorded.rises,
         secrets => recorded.secrets,
+        without_state => recorded.without_state,
         logs => learned.takes_levels || recorded.has("logging", &[]),
         responses => literal(&responses),
         notes => notes("#", &left_out),

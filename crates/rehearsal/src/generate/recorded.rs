@@ -33,13 +33,15 @@ pub(super) struct Recorded {
     pub(super) speaks: bool,
     /// Whether something is said otherwise where several rounds are one call.
     pub(super) rises: bool,
+    /// Whether some clients are sent away without state.
+    pub(super) without_state: bool,
     /// What is not in it, in words.
     pub(super) left_out: Vec<String>,
 }
 
 impl Recorded {
     pub(super) fn of(learned: &Learned) -> Recorded {
-        let (mut responses, mut speaks, mut rises) = (Map::new(), false, false);
+        let (mut responses, mut speaks, mut rises, mut without_state) = (Map::new(), false, false, false);
         let mut left_out = learned.left_out.clone();
         let (own, requests): (Vec<_>, Vec<_>) = learned.requests.iter().partition(|request| is_own(&request.method));
         let mut unknown = Account::default();
@@ -62,6 +64,7 @@ impl Recorded {
             }
             let mut answers: Vec<Value> = request.answers.iter().map(response).collect();
             rises |= answers.iter().any(rises_in_one_call);
+            without_state |= request.answers.iter().any(|answer| answer.request_state == Some(false));
             speaks |= request.answers.iter().any(|answer| !answer.before.is_empty());
             // The last is given again, so what repeats it at the end need not be there.
             while answers.len() > 1 && answers[answers.len() - 1] == answers[answers.len() - 2] {
@@ -85,7 +88,8 @@ impl Recorded {
             let requests = requests.as_array().into_iter().flatten();
             requests.into_iter().any(|request| has_secret(&request["params"]))
         });
-        Recorded { responses, refuses, capabilities: learned.capabilities.all(), secrets, speaks, rises, left_out }
+        let capabilities = learned.capabilities.all();
+        Recorded { responses, refuses, capabilities, secrets, speaks, rises, without_state, left_out }
     }
 
     /// Whether the server declares something, or was asked for it and answered.
@@ -160,6 +164,9 @@ fn response(answer: &Answered) -> Value {
     let before = steps(answer);
     if !before.is_empty() {
         response.insert("before".to_owned(), before.into());
+    }
+    if answer.request_state == Some(false) {
+        response.insert("withoutState".to_owned(), true.into());
     }
     match &answer.said {
         Said::Result(result) => drop(response.insert("result".to_owned(), result.clone().into())),

@@ -68,6 +68,7 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
         tells_changes => recorded.tells_changes(),
         rises => recorded.rises,
         secrets => recorded.secrets,
+        without_state => recorded.without_state,
         notes => notes("//!", &left_out),
     };
     let mut files = vec![("src/recorded.json".to_owned(), format!("{data:#}\n"))];

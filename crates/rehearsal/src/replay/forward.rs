@@ -176,7 +176,7 @@ impl Upstream {
         let questions: Vec<Question> = open.iter().map(|(question, _)| question.clone()).collect();
         let info = work.line().client().map_or_else(|| json!({}), |client| client.server_info().clone());
         let state = self.parked.put(asked, work, open);
-        Reply::Result(Question::input_required(&questions, state, asked, &info))
+        Reply::Result(Question::input_required(&questions, Some(state), asked, &info))
     }
 
     /// Whether somebody at the real server waits for what comes with a request.

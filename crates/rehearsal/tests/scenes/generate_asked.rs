@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::generate_oracle::{journal, text};
+use crate::generate_oracle::{journal, stateless, text};
 use crate::stage::{Stage, rehearse};
 
 /// A session whose client declares these capabilities and refuses whatever it is asked.
@@ -64,5 +64,56 @@ fn what_a_client_was_asked_that_had_not_declared_it_is_told() {
     exit: 0
     ----- stdout -----
     went on
+    ");
+}
+
+/// Three calls, two rounds each, of a server that knows its clients again by what they bring.
+fn without_state() -> String {
+    let ask = |name: &str| {
+        json!({"resultType": "input_required", "inputRequests": {name: {"method": "elicitation/create",
+        "params": {"mode": "form", "message": name, "requestedSchema": {"type": "object", "properties": {}}}}}})
+    };
+    let says = |said: &str| json!({"resultType": "complete", "content": [{"type": "text", "text": said}]});
+    let begin = json!({"name": "two", "arguments": {"a": 1, "b": 2}});
+    let back = |name: &str| json!({"name": "two", "arguments": {"b": 2, "a": 1}, "inputResponses": {name: {"action": "decline"}}});
+    let mut calls = Vec::new();
+    for said in ["the first", "the second", "the last"] {
+        calls.push(("tools/call", begin.clone(), ask("who")));
+        calls.push(("tools/call", back("who"), ask("why")));
+        calls.push(("tools/call", back("why"), says(said)));
+    }
+    stateless(&calls)
+}
+
+#[test]
+fn a_round_that_had_no_state_has_none() {
+    let stage = Stage::new().file("old.journal", &without_state());
+    rehearse!(stage, "rehearse generate old.journal --as mock -o new.mock.yaml && rehearse verify old.journal -- rehearse mock new.mock.yaml \
+                      && grep -A1 request_state new.mock.yaml", @"
+    exit: 0
+    ----- stdout -----
+                request_state: false
+                text: the first
+    --
+                request_state: false
+                text: the second
+    --
+                request_state: false
+                text: the last
+    ----- stderr -----
+    wrote new.mock.yaml
+    3 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "rehearse call two --args '{\"a\":1,\"b\":2}' --answer 'elicitation/create={\"action\":\"decline\"}' \
+                      -- rehearse record -q -o seen.jsonl -- rehearse mock new.mock.yaml; grep -c requestState seen.jsonl", @"
+    exit: 1
+    ----- stdout -----
+    the first
+    0
+    ");
+    rehearse!(stage, "rehearse generate old.journal --as python | grep -c withoutState", @"
+    exit: 0
+    ----- stdout -----
+    4
     ");
 }

@@ -24,7 +24,7 @@ fn session_in(version: &str, info: Value, capabilities: Value, calls: &[(&str, V
 }
 
 /// The same of 2026-07-28, whose client can be asked.
-fn stateless(calls: &[(&str, Value, Value)]) -> String {
+pub(crate) fn stateless(calls: &[(&str, Value, Value)]) -> String {
     let about = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
         "io.modelcontextprotocol/clientInfo": {"name": "a", "version": "1"}});

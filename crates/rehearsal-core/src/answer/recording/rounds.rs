@@ -120,7 +120,8 @@ impl RecordedPlay {
         let state = world.seal.close(&state, &self.key.to_string(), world.now_ms);
         let (recorded, revision) = (round.and_then(|round| self.rounds.get(round)), self.asked.terms.revision);
         let Some((sent, mut again)) = recorded.and_then(|recorded| recorded.sends_away(revision, questions)) else {
-            return self.answer(Reply::Result(Question::input_required(questions, state, &self.asked, &self.info)));
+            let asks = Question::input_required(questions, Some(state), &self.asked, &self.info);
+            return self.answer(Reply::Result(asks));
         };
         if again.get("requestState").is_none() {
             let (key, result) = (self.key, sent.edited(&again));

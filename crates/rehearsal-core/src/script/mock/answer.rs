@@ -26,6 +26,9 @@ pub struct AnswerRule {
     /// What happens before the answer, in order.
     #[serde(default)]
     pub steps: Vec<Located<Step>>,
+    /// Whether a client that is asked since 2026-07-28 is given `requestState` to bring back; it is unless said. Without, who
+    /// comes back is known by the request, which is the same again, and by bringing answers.
+    pub request_state: Option<Located<bool>>,
     /// A text block, for short; a template.
     pub text: Option<Located<String>>,
     /// The content blocks of a tool's result.

@@ -14,6 +14,7 @@ impl Checker {
             ("an answer", bodies(rule).first().map(|(_, at)| *at)),
             ("`choose`", (!rule.choose.is_empty()).then_some(place)),
             ("`steps`", rule.steps.first().map(|step| step.at)),
+            ("`request_state`", rule.request_state.as_ref().map(|it| it.at)),
             ("`delay`", rule.delay.map(|_| place)),
             ("`times`", rule.times.as_ref().map(|times| times.at)),
             ("`task`", rule.task.as_ref().map(|_| place)),

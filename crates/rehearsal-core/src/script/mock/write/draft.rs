@@ -97,6 +97,8 @@ pub struct DraftAnswer {
     pub heard: Vec<Revision>,
     /// What happens before it.
     pub steps: Vec<DraftStep>,
+    /// Whether a client that is sent away is given state to bring back.
+    pub request_state: bool,
     /// What is said in the end.
     pub says: Says,
 }
@@ -176,15 +178,16 @@ impl DraftAnswer {
             delay: None,
             heard: Vec::new(),
             steps: Vec::new(),
+            request_state: true,
             says,
         }
     }
 
     /// Whether it is nothing but what it says.
     fn is_bare(&self) -> bool {
-        let DraftAnswer { comment, name, when, given, times, delay, heard: _, steps, says: _ } = self;
-        let nothing = (comment.is_empty(), name, when, given, times, delay, steps.is_empty());
-        matches!(nothing, (true, None, None, None, None, None, true))
+        let DraftAnswer { comment, name, when, given, times, delay, heard: _, steps, request_state, says: _ } = self;
+        let nothing = (comment.is_empty(), name, when, given, times, delay, steps.is_empty(), request_state);
+        matches!(nothing, (true, None, None, None, None, None, true, true))
     }
 }
 
@@ -328,6 +331,9 @@ fn answer(answer: &DraftAnswer, kind: Kind, listed: &Value) -> Element {
     if !answer.steps.is_empty() {
         let steps: Vec<_> = answer.steps.iter().map(DraftStep::written).collect();
         keys.push(Key::new("steps", steps));
+    }
+    if !answer.request_state {
+        keys.push(Key::new("request_state", false));
     }
     keys.extend(says(&answer.says, kind, listed).into_iter().map(|key| in_answer(key, listed)));
     Element { comment: answer.comment.clone(), node: Node::Keys(keys) }
