@@ -217,11 +217,15 @@ fn a_round_that_had_no_state_has_none() {
     let trace = Trace::new();
     let [mut first, mut second] = signing_in();
     first.2.as_object_mut().unwrap().remove("requestState");
+    first.2["inputRequests"]["sign_in"]["params"] =
+        json!({"message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}});
+    first.1["arguments"] = json!({"a": 1, "b": 2});
+    second.1["arguments"] = json!({"b": 2, "a": 1});
     second.1.as_object_mut().unwrap().remove("requestState");
     let mut later = [first.clone(), second.clone()];
     later[1].2["content"][0]["text"] = json!("signed in again");
     stateless(&trace, &[&[first, second][..], &later].concat());
-    let line = "rm -f seen.jsonl; $REHEARSE call ask --answer 'elicitation/create={\"action\":\"accept\"}' \
+    let line = "rm -f seen.jsonl; $REHEARSE call ask --args '{\"b\":2,\"a\":1}' --answer 'elicitation/create={\"action\":\"accept\"}' \
                 -- $REHEARSE record -q -o seen.jsonl -- \"$@\"";
     for kind in ["mock", "python", "rust"] {
         let server = trace.generate(kind);
