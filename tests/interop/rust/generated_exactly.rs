@@ -68,6 +68,11 @@ fn odd() -> Vec<Called> {
             json!({"messages": [{"role": "user", "content": chart}, {"role": "critic", "content": {"type": "text", "text": "x"}}]}),
         ),
         (
+            "prompts/get",
+            json!({"name": "p", "arguments": {"x": 5, "y": [null]}}),
+            json!({"messages": [{"role": "user", "content": {"type": "text", "text": "5"}}]}),
+        ),
+        (
             "completion/complete",
             json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "x", "value": ""}}),
             json!({"completion": {"values": ["a"], "own": 1}}),

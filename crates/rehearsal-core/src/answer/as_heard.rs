@@ -58,7 +58,7 @@ pub fn as_heard(mut draft: Draft, hello: &Hello) -> (Draft, Vec<String>) {
     }
     left_out.extend(unsaid);
     if let Some(capabilities) = &hello.capabilities {
-        left_out.extend(introduce(&mut draft, mock, capabilities, &hello.heard));
+        introduce(&mut draft, mock, capabilities, &hello.heard);
     }
     (draft, left_out)
 }
@@ -127,7 +127,7 @@ fn answers(
                             versions.iter().any(|revision| !asks(mock, written, at, question, *revision));
                     }
                 }
-                (DraftStep::Notify { method, params }, Step::Progress { .. }) => {
+                (DraftStep::Notify { method, params, .. }, Step::Progress { .. }) => {
                     let unknown = versions.iter().filter(|revision| !is_known(method, params, **revision));
                     left_out.extend(unknown.map(|revision| format!("what of {method} is newer than {revision}")));
                 }

@@ -1,11 +1,11 @@
 //! A draft whose mock lists exactly what it was made from.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::{Mock, Source, shape};
-use crate::protocol::{Revision, meta};
+use super::{Mock, Source};
+use crate::protocol::Revision;
 use crate::script::ScriptError;
 use crate::script::mock::write::{Draft, DraftIntroduced, Offer, spelt};
 use crate::script::mock::{Otherwise, parse};
@@ -47,81 +47,28 @@ pub fn faithful(
 }
 
 /// Has a draft say that its mock, which was compiled without a word about capabilities, can do what these say, and in each
-/// version what was heard there; gives back what of that it does not say, in words.
-///
-/// What a mock can do of tasks it says by itself.
+/// version what was heard there.
 pub(super) fn introduce(
     draft: &mut Draft,
     mut mock: Mock,
     capabilities: &Map<String, Value>,
     heard: &BTreeMap<Revision, DraftIntroduced>,
-) -> BTreeSet<String> {
+) {
     let follows = std::mem::take(&mut mock.capabilities);
-    let wanted = with_own_tasks(capabilities, &follows, |_| true);
-    let said = wanted.iter().filter(|(key, value)| follows.get(*key) != Some(value));
+    let said = capabilities.iter().filter(|(key, value)| follows.get(*key) != Some(value));
     let said = said.map(|(key, value)| (key.clone(), value.clone()));
-    let more = follows.keys().filter(|key| !wanted.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+    let more = follows.keys().filter(|key| !capabilities.contains_key(*key)).map(|key| (key.clone(), Value::Null));
     draft.capabilities = said.chain(more).collect();
-    mock.capabilities = spelt(&wanted).0.as_object().cloned().unwrap_or_default();
-    let mut left_out = BTreeSet::new();
+    mock.capabilities = spelt(capabilities).0.as_object().cloned().unwrap_or_default();
     for (revision, heard) in heard {
-        let knows = |one: Value| {
-            one.as_object().is_some_and(|one| shape::capabilities(one, *revision) == Value::Object(one.clone()))
-        };
         let server = heard.server.as_ref().filter(|server| mock.server(*revision) != **server);
-        let declared = heard.capabilities.as_ref().map(|heard| {
-            let declared = with_own_tasks(heard, &follows, knows);
-            let is_lost = |path: &[&str]| at(heard, path).is_some_and(|was| at(&declared, path) != Some(was));
-            left_out.extend(is_lost(&["tasks"]).then(|| "the capability `tasks`".to_owned()));
-            left_out.extend(
-                is_lost(&["extensions", meta::TASKS_EXTENSION])
-                    .then(|| format!("the extension `{}`", meta::TASKS_EXTENSION)),
-            );
-            declared
-        });
-        let declared = declared.filter(|declared| mock.capabilities(*revision) != Value::Object(declared.clone()));
+        let said = |declared: &&Map<String, Value>| mock.capabilities(*revision).as_object() == Some(*declared);
+        let declared = heard.capabilities.as_ref().filter(|declared| !said(declared));
         if server.is_some() || declared.is_some() {
-            let said = DraftIntroduced { server: server.cloned(), capabilities: declared };
+            let said = DraftIntroduced { server: server.cloned(), capabilities: declared.cloned() };
             draft.introduced.insert(*revision, said);
         }
     }
-    left_out
-}
-
-fn at<'a>(fields: &'a Map<String, Value>, path: &[&str]) -> Option<&'a Value> {
-    let (first, rest) = path.split_first()?;
-    rest.iter().try_fold(fields.get(*first)?, |value, key| value.get(*key))
-}
-
-/// What was declared, but of tasks what a mock can do, where whoever hears it `knows` them.
-fn with_own_tasks(
-    declared: &Map<String, Value>,
-    own: &Map<String, Value>,
-    knows: impl Fn(Value) -> bool,
-) -> Map<String, Value> {
-    let mut all = declared.clone();
-    let extension = ["extensions", meta::TASKS_EXTENSION];
-    if !declared.contains_key("tasks") && at(declared, &extension).is_none() {
-        return all;
-    }
-    if knows(json!({"tasks": {}})) {
-        match own.get("tasks") {
-            Some(tasks) => drop(all.insert("tasks".to_owned(), tasks.clone())),
-            None => drop(all.shift_remove("tasks")),
-        }
-    }
-    if knows(json!({"extensions": {meta::TASKS_EXTENSION: {}}})) {
-        let mut extensions = all.get("extensions").and_then(Value::as_object).cloned().unwrap_or_default();
-        match at(own, &extension) {
-            Some(tasks) => drop(extensions.insert(meta::TASKS_EXTENSION.to_owned(), tasks.clone())),
-            None => drop(extensions.shift_remove(meta::TASKS_EXTENSION)),
-        }
-        match extensions.is_empty() {
-            true => drop(all.shift_remove("extensions")),
-            false => drop(all.insert("extensions".to_owned(), extensions.into())),
-        }
-    }
-    all
 }
 
 pub(super) fn lists(draft: &mut Draft) -> [(&'static str, &mut Vec<Offer>); 4] {

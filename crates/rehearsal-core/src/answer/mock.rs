@@ -132,7 +132,7 @@ impl Mock {
         for (key, value) in sources.iter().flat_map(|source| &source.mock.state) {
             initial.entry(key.as_str()).or_insert_with(|| value.clone());
         }
-        let has_tasks = tools.iter().any(Tool::has_tasks);
+        let has_tasks = tools.iter().any(Tool::has_tasks) || sources.iter().any(|source| declares_tasks(source.mock));
         let listing = Listing::new(&tools, &resources, &resource_templates, &prompts);
         let mut mock = Mock {
             templates,
@@ -341,6 +341,15 @@ fn implementation(written: &InOrder<Implementation>) -> Value {
     ordered(written, info)
 }
 
+/// Whether a file says that there are tasks, in whatever version.
+fn declares_tasks(file: &MockFile) -> bool {
+    let introduced = file.introduced.values().filter_map(|said| said.capabilities.as_ref()).map(|it| &it.value);
+    std::iter::once(&file.capabilities).chain(introduced).any(|declared| {
+        let extension = declared.get("extensions").and_then(|all| all.get(meta::TASKS_EXTENSION));
+        declared.get("tasks").or(extension).is_some_and(|tasks| !tasks.is_null())
+    })
+}
+
 /// What the files say, and what follows from what is offered and is not spoken of; `null` takes something away.
 fn capabilities(mock: &Mock, sources: &[Source<'_>]) -> Map<String, Value> {
     let mut all = Map::new();
@@ -367,7 +376,7 @@ fn capabilities(mock: &Mock, sources: &[Source<'_>]) -> Map<String, Value> {
     if prompts || answered || mock.resource_templates.iter().any(|it| !it.complete.is_empty()) {
         declare("completions", json!({}));
     }
-    if mock.has_tasks {
+    if mock.tools.iter().any(Tool::has_tasks) {
         declare("tasks", json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}));
         declare("extensions", json!({meta::TASKS_EXTENSION: {}}));
     }

@@ -11,6 +11,7 @@ use std::iter::Peekable;
 use jiff::Timestamp;
 
 use super::{Call, End, Entry, Part, ReadError, Start, Tie, Ties, Weave, What, Woven};
+use crate::exchange::Side;
 
 /// One thing in a timeline.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +44,16 @@ pub enum Inside {
     Call(Box<Call>),
     /// Anything else.
     Entry(Entry),
+}
+
+impl Inside {
+    /// Whether the client takes back what it asked.
+    pub fn cancels(&self) -> bool {
+        let Inside::Entry(Entry { what: What::Message { from: Side::Client, message, .. }, .. }) = self else {
+            return false;
+        };
+        message.method().is_some_and(|method| method.as_str() == "notifications/cancelled")
+    }
 }
 
 /// Puts a trace in order with bounded memory, as [`Weave`] does.

@@ -6,6 +6,7 @@ use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Body, Method, Reply};
 use rehearsal_core::protocol::meta;
+use rehearsal_core::script::mock::LogLevel;
 use rehearsal_core::trace::{Inside, What};
 use serde_json::Value;
 
@@ -13,8 +14,9 @@ use super::fate::{Fate, beside};
 use super::learned::{Before, Question};
 use super::result::reply;
 
-/// What a server said while it worked on an answer to `during`; `Err` where that is nothing that could be said again.
-pub(super) fn said_before(inside: &Inside, during: &Method) -> Result<Before, Fate> {
+/// What a server said while it worked on an answer to `during`, to a client that wants log messages from a level on, or none;
+/// `Err` where that is nothing that could be said again.
+pub(super) fn said_before(inside: &Inside, during: &Method, log_from: Option<LogLevel>) -> Result<Before, Fate> {
     let unreadable = |method: &Method| Fate::left_out(format!("{method}, whose params have too many levels"));
     match inside {
         Inside::Call(call) if call.asker == Side::Server => match call.request.message.method() {
@@ -29,7 +31,10 @@ pub(super) fn said_before(inside: &Inside, during: &Method) -> Result<Before, Fa
             What::Message { from: Side::Server, message, .. } => match message.body() {
                 Body::Notification(told) => {
                     let params = stable(told.params.as_ref()).ok_or_else(|| unreadable(&told.method))?;
-                    Ok(Before::Told { method: told.method.clone(), params })
+                    let level = params.get("level").and_then(Value::as_str).and_then(LogLevel::named);
+                    let unwanted = told.method == Method::LOG_MESSAGE
+                        && level.is_some_and(|level| log_from.is_none_or(|from| level < from));
+                    Ok(Before::Told { method: told.method.clone(), params, unwanted })
                 }
                 Body::Request(_) | Body::Response(_) | Body::Batch(_) | Body::Garbled(_) => {
                     Err(beside(inside, Some(during)))

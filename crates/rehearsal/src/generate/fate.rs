@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Body, Message, Method};
-use rehearsal_core::trace::{End, Inside, What};
+use rehearsal_core::trace::{Call, End, Inside, What};
 
 /// What becomes of one recorded thing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +75,15 @@ pub(super) fn beside(thing: &Inside, during: Option<&Method>) -> Fate {
             What::Piece { .. } => Fate::left_out("half a line"),
             What::Ended(end) => ended(end),
         },
+    }
+}
+
+/// Why a call has no answer, in words.
+pub(super) fn unanswered(call: &Call, inside: &[Inside]) -> &'static str {
+    match &call.response {
+        Some(_) => "without an answer that could be understood",
+        None if inside.iter().any(Inside::cancels) => "which the client cancelled",
+        None => "which was never answered",
     }
 }
 

@@ -10,12 +10,13 @@ use std::collections::{BTreeSet, HashMap};
 use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Method, Reply};
-use rehearsal_core::protocol::{Revision, meta};
+use rehearsal_core::protocol::{Era, Revision, meta};
+use rehearsal_core::script::mock::LogLevel;
 use rehearsal_core::trace::{Call, Inside, Moment, RequestKey};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::before::{name_questions, said_before, undeclared};
-use super::fate::{Account, Fate, beside, ended};
+use super::fate::{Account, Fate, beside, ended, unanswered};
 use super::learned::{Answered, Before, Learned, Request, Said};
 use super::listed::Listed;
 use super::looked_at::{is_own, looked_at};
@@ -25,6 +26,9 @@ use super::secret::{has_secret, with_one_secret};
 
 /// How many bytes of answers are taken in. What is generated is for people to edit.
 const LIMIT: usize = 64 << 20;
+
+/// What to do where several servers were recorded.
+const PARTED: &str = "are different servers, which are one here (`rehearse trace split` parts their sessions)";
 
 /// The recording is too large for a file that people edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,9 +49,13 @@ pub struct Learner {
     rounds: HashMap<(RequestKey, Option<String>), Vec<Round>>,
     /// The version that this session agreed on.
     agreed: Option<Revision>,
+    /// From which level on its client wants log messages, where it said so.
+    log_from: Option<LogLevel>,
     /// What its client declared, where it said so.
     client: Option<Value>,
     refusals: Refusals,
+    /// What the server was called where a session began, and in handshakes.
+    names: [BTreeSet<String>; 2],
     /// What results said or did not say of themselves, unlike those of anything that is generated, in words.
     unlike: BTreeSet<String>,
     bytes: usize,
@@ -74,9 +82,10 @@ impl Learner {
     pub fn moment(&mut self, moment: Moment) -> Result<(), TooLarge> {
         match moment {
             Moment::Start(start) => {
-                (self.agreed, self.client) = (None, None);
+                (self.agreed, self.client, self.log_from) = (None, None, None);
                 self.learned.lists_mut().into_iter().for_each(Listed::begin_session);
                 // What a handshake says later counts more.
+                self.names[0].extend(name(&start.server_info));
                 for key in ["name", "version"] {
                     let said = start.server_info.get(key).filter(|said| said.is_string());
                     if let Some(said) = said.filter(|_| !self.learned.server.contains_key(key)) {
@@ -131,7 +140,7 @@ impl Learner {
         let Some(reply) = reply(call) else {
             // A subscription is answered when it ends, if ever.
             let listens = *method == Method::SUBSCRIPTIONS_LISTEN && call.response.is_none();
-            return Err(if listens { Fate::Used } else { left_out("without an answer that could be understood") });
+            return Err(if listens { Fate::Used } else { left_out(unanswered(call, inside)) });
         };
         let value = match &reply {
             Reply::Result(result) => result.exact().map_err(|_| left_out("whose result has too many levels"))?,
@@ -187,7 +196,10 @@ impl Learner {
             ("prompts/list", _) => self.listed(call, |learned| &mut learned.prompts, &value),
             ("resources/list", _) => self.listed(call, |learned| &mut learned.resources, &value),
             ("resources/templates/list", _) => self.listed(call, |learned| &mut learned.resource_templates, &value),
-            ("logging/setLevel", _) => self.learned.takes_levels = true,
+            ("logging/setLevel", _) => {
+                self.learned.takes_levels = true;
+                self.log_from = level(call, &["level"]);
+            }
             // What every server does by itself.
             ("ping" | "subscriptions/listen", _) => {}
             (_, Reply::Error(error)) if is_own(method) => return self.refused(call, method, error, inside),
@@ -215,6 +227,14 @@ impl Learner {
         claimed.and_then(|version| version.parse().ok()).or(self.agreed)
     }
 
+    /// From which level on the client wants log messages; before 2026-07-28 all of them unless it said so.
+    fn log_from(&self, call: &Call) -> Option<LogLevel> {
+        match self.revision(call).map(Revision::era) {
+            Some(Era::Modern) => level(call, &["_meta", meta::LOG_LEVEL]),
+            Some(Era::Legacy) | None => self.log_from.or(Some(LogLevel::Debug)),
+        }
+    }
+
     /// A request that was refused before anybody looked at what it asks for.
     fn refused(&mut self, call: &Call, method: &Method, error: ErrorReply, inside: &[Inside]) -> Result<(), Fate> {
         let params = call.request.message.params().and_then(|params| params.exact().ok());
@@ -238,6 +258,7 @@ impl Learner {
 
     fn introduced(&mut self, revision: Revision, result: &Value, info: Option<&Value>) {
         if let Some(info) = info.and_then(Value::as_object) {
+            self.names[1].extend(name(info));
             self.learned.servers.insert(revision, info.clone());
             if let Some((_, newest)) = self.learned.servers.last_key_value() {
                 self.learned.server.clone_from(newest);
@@ -284,8 +305,9 @@ impl Learner {
             None => first,
         };
         round.things += 1;
+        let log_from = self.log_from(call);
         for thing in inside {
-            match said_before(thing, method) {
+            match said_before(thing, method, log_from) {
                 Ok(before) => {
                     self.tell_undeclared(call, &before);
                     round.before.push(before);
@@ -355,6 +377,10 @@ impl Learner {
         let lists: Vec<_> = self.learned.lists().iter().flat_map(|listed| listed.left_out()).collect();
         lists.into_iter().for_each(|words| self.more.enter(Fate::LeftOut(words), 1));
         std::mem::take(&mut self.unlike).into_iter().for_each(|words| self.more.enter(Fate::LeftOut(words), 1));
+        if let Some(names) = self.names.iter().find(|names| names.len() > 1) {
+            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+            self.more.enter(Fate::left_out(format!("that {} {PARTED}", names.join(" and "))), 1);
+        }
         self.learned.left_out = self.account.words();
         self.learned.left_out.extend(self.more.words());
         // What asks for something known comes before what takes whatever is in the place of a secret.
@@ -374,6 +400,11 @@ impl Learner {
     }
 }
 
+/// What a server is called.
+fn name(info: &Map<String, Value>) -> Option<String> {
+    info.get("name").and_then(Value::as_str).map(str::to_owned)
+}
+
 /// Who the server says it is, in what it says since 2026-07-28.
 fn named(result: &Value) -> Option<&Value> {
     result.get("_meta")?.get(meta::SERVER_INFO)
@@ -382,6 +413,11 @@ fn named(result: &Value) -> Option<&Value> {
 /// That a capability is declared as it was in some sessions and not in others, in words.
 pub(super) fn not_always(capability: &str) -> String {
     format!("that the capability `{capability}` was not always declared like that")
+}
+
+/// The level in this place of the params.
+fn level(call: &Call, place: &[&str]) -> Option<LogLevel> {
+    LogLevel::named(&call.request.message.params()?.at(place)?.text()?)
 }
 
 /// What a client declares, in this place of its params.

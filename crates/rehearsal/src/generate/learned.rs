@@ -95,6 +95,8 @@ pub enum Before {
         method: Method,
         /// With what, without tokens.
         params: Value,
+        /// Whether the client had not asked for it: a log message below the level that it wanted.
+        unwanted: bool,
     },
     /// It asked the client, in one round.
     Asked(Vec<Question>),

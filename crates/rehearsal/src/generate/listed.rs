@@ -20,6 +20,8 @@ pub struct Listed {
     key: &'static str,
     /// What was not in it every time.
     came_and_went: BTreeSet<String>,
+    /// What was in it more than once at a time; the first counts.
+    repeated: BTreeSet<String>,
     /// What was in it when it was last read to its end, in this session.
     seen: Option<HashSet<String>>,
     /// The pages of a list that goes on: what was on them, and the cursor for the next one.
@@ -44,6 +46,7 @@ impl Listed {
             list,
             key,
             came_and_went: BTreeSet::new(),
+            repeated: BTreeSet::new(),
             seen: None,
             begun: None,
             pages: BTreeSet::new(),
@@ -63,18 +66,28 @@ impl Listed {
     pub(super) fn take(&mut self, page: &Value, cursor: Option<&Value>, revision: Option<Revision>) -> Vec<String> {
         let (mut lost, mut names) = (Vec::new(), Vec::new());
         self.was_asked = true;
+        let before = match (cursor, self.begun.take()) {
+            (None, _) => Some(Vec::new()),
+            (Some(cursor), Some((before, next))) if next == *cursor => Some(before),
+            (Some(_), _) => None,
+        };
+        let mut here: HashSet<String> = before.iter().flatten().cloned().collect();
         for item in page.get(self.list).and_then(Value::as_array).into_iter().flatten() {
             let Some(name) = item.get(self.key).and_then(Value::as_str) else {
                 lost.push(format!("what is in `{}` without a {}", self.list, self.key));
                 continue;
             };
+            if !here.insert(name.to_owned()) {
+                self.repeated.insert(name.to_owned());
+                continue;
+            }
             names.push(name.to_owned());
             let known = self.places.get(name).and_then(|at| self.items.get_mut(*at));
             let heard = self.heard.entry(name.to_owned()).or_default();
-            let before = revision.and_then(|revision| heard.insert(revision, item.clone()));
+            let last = revision.and_then(|revision| heard.insert(revision, item.clone()));
             let is_newest = revision.is_none_or(|revision| heard.keys().all(|other| *other <= revision));
             let changed = match (revision, &known) {
-                (Some(_), _) => before.is_some_and(|before| before != *item),
+                (Some(_), _) => last.is_some_and(|last| last != *item),
                 (None, known) => known.as_ref().is_some_and(|known| *known != item),
             };
             if changed {
@@ -92,11 +105,6 @@ impl Listed {
                 }
             }
         }
-        let before = match (cursor, self.begun.take()) {
-            (None, _) => Some(Vec::new()),
-            (Some(cursor), Some((before, next))) if next == *cursor => Some(before),
-            (Some(_), _) => None,
-        };
         let next = page.get("nextCursor").filter(|next| !next.is_null());
         self.pages.extend(next.map(|_| names.len()));
         match (before, next) {
@@ -157,6 +165,7 @@ impl Listed {
         let list = self.list;
         let mut words: Vec<_> =
             self.came_and_went.iter().map(|name| format!("that {name} was not always in `{list}`")).collect();
+        words.extend(self.repeated.iter().map(|name| format!("that {name} is in `{list}` more than once")));
         let is_cut = self.was_asked && !self.whole;
         words.extend(is_cut.then(|| format!("the rest of `{list}`, which nobody asked for")));
         words
@@ -253,6 +262,20 @@ mod tests {
         assert_eq!(listed.otherwise(), ["how a was listed in 2024-11-05"]);
         let lost = listed.take(&item("older"), None, Some(Revision::V2024_11_05));
         assert_eq!(lost, ["how a was listed before it changed"]);
+    }
+
+    #[test]
+    fn what_is_listed_more_than_once_is_told_and_has_not_changed() {
+        let twice = json!({"tools": [{"name": "a"}, {"name": "b"}, {"name": "a", "title": "other"}]});
+        let mut listed = Listed::new("tools", "name");
+        for _ in 0..2 {
+            assert_eq!(listed.take(&twice, None, Some(Revision::V2025_11_25)), [""; 0]);
+        }
+        assert_eq!(listed.items, [json!({"name": "a"}), json!({"name": "b"})]);
+        listed.take(&page(&["a", "b"], Some("x")), None, None);
+        listed.take(&page(&["b"], None), Some(&json!("x")), None);
+        let told = ["that a is in `tools` more than once", "that b is in `tools` more than once"];
+        assert_eq!(listed.left_out(), told);
     }
 
     #[test]

@@ -26,8 +26,8 @@ pub(super) fn answer(answered: &Answered) -> DraftAnswer {
 fn step(before: &Before) -> DraftStep {
     match before {
         Before::SentAway => DraftStep::Again,
-        Before::Told { method, params } => {
-            DraftStep::Notify { method: method.as_str().to_owned(), params: params.clone() }
+        Before::Told { method, params, unwanted } => {
+            DraftStep::Notify { method: method.as_str().to_owned(), params: params.clone(), exactly: *unwanted }
         }
         Before::Asked(questions) => {
             let question = |it: &Question| DraftQuestion {

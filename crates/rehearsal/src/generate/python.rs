@@ -65,6 +65,7 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
         rises => recorded.rises,
         secrets => recorded.secrets,
         without_state => recorded.without_state,
+        odd_prompts => recorded.odd_prompts,
         logs => learned.takes_levels || recorded.has("logging", &[]),
         responses => literal(&responses),
         notes => notes("#", &left_out),

@@ -18,6 +18,7 @@ use super::listed::Listed;
 use super::looked_at::is_own;
 use super::python::is_unseen;
 use super::secret::has_secret;
+use super::told::unwanted;
 
 /// The data of a program that answers like a recording.
 pub(super) struct Recorded {
@@ -33,6 +34,8 @@ pub(super) struct Recorded {
     pub(super) speaks: bool,
     /// Whether something is said otherwise where several rounds are one call.
     pub(super) rises: bool,
+    /// Whether prompts were asked for with arguments that are no texts.
+    pub(super) odd_prompts: bool,
     /// Whether some clients are sent away without state.
     pub(super) without_state: bool,
     /// What is not in it, in words.
@@ -80,6 +83,7 @@ impl Recorded {
         left_out.extend(lists.into_iter().flat_map(Listed::otherwise));
         left_out.extend(lists.into_iter().filter_map(Listed::paged));
         left_out.extend(promised(learned));
+        left_out.extend(unwanted(learned));
         let newest =
             learned.newest_legacy.map(|newest| format!("that {newest} is the newest version with a handshake"));
         left_out.extend(newest);
@@ -89,7 +93,8 @@ impl Recorded {
             requests.into_iter().any(|request| has_secret(&request["params"]))
         });
         let capabilities = learned.capabilities.all();
-        Recorded { responses, refuses, capabilities, secrets, speaks, rises, without_state, left_out }
+        let odd_prompts = learned.requests_of(&Method::PROMPTS_GET).any(has_no_texts);
+        Recorded { responses, refuses, capabilities, secrets, speaks, rises, odd_prompts, without_state, left_out }
     }
 
     /// Whether the server declares something, or was asked for it and answered.
@@ -103,6 +108,11 @@ impl Recorded {
         let all = self.capabilities.iter().flat_map(Map::values).filter_map(Value::as_object);
         all.flatten().any(|(key, value)| ["listChanged", "subscribe"].contains(&key.as_str()) && *value == true)
     }
+}
+
+/// Whether some argument is no text, as those of prompts should be.
+fn has_no_texts(request: &Request) -> bool {
+    request.arguments().is_some_and(|arguments| arguments.values().any(|value| !value.is_string()))
 }
 
 /// What a program lists.
@@ -195,7 +205,7 @@ fn steps(answer: &Answered) -> Vec<Value> {
     for before in &answer.before {
         let Some(mut step) = step(before) else { continue };
         match before {
-            Before::Told { method, params } if *method == Method::PROGRESS => {
+            Before::Told { method, params, .. } if *method == Method::PROGRESS => {
                 let lifted = rise.lift(round, params.clone());
                 if lifted.as_ref() != Some(params) {
                     step["notify"][IN_ONE_CALL] = lifted.unwrap_or_default();
@@ -218,7 +228,7 @@ fn rises_in_one_call(response: &Value) -> bool {
 fn step(before: &Before) -> Option<Value> {
     let params = |params: &Value| if params.is_object() { params.clone() } else { json!({}) };
     match before {
-        Before::Told { method, params: told } => {
+        Before::Told { method, params: told, .. } => {
             Some(json!({"notify": {"method": method.as_str(), "params": params(told)}}))
         }
         Before::Asked(questions) => {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use rehearsal_core::protocol::Era;
 use serde_json::Value;
 
 use super::learned::{Before, Learned};
@@ -10,7 +11,7 @@ use super::learned::{Before, Learned};
 fn told(learned: &Learned) -> impl Iterator<Item = (&str, &Value)> {
     let answers = learned.requests.iter().flat_map(|request| &request.answers);
     answers.flat_map(|answer| &answer.before).filter_map(|before| match before {
-        Before::Told { method, params } => Some((method.as_str(), params)),
+        Before::Told { method, params, .. } => Some((method.as_str(), params)),
         Before::Asked(_) | Before::SentAway => None,
     })
 }
@@ -33,6 +34,15 @@ pub(super) fn untold(learned: &Learned) -> BTreeSet<String> {
         words.extend(own.map(|key| format!("`{key}` of {method}")));
     }
     words
+}
+
+/// That some log messages were not asked for, which no SDK says since 2026-07-28, in words.
+pub(super) fn unwanted(learned: &Learned) -> Option<String> {
+    let answers = learned.requests.iter().flat_map(|request| &request.answers);
+    let modern = answers.filter(|answer| answer.revision.is_some_and(|revision| revision.era() == Era::Modern));
+    let mut before = modern.flat_map(|answer| &answer.before);
+    let is_some = before.any(|before| matches!(before, Before::Told { unwanted: true, .. }));
+    is_some.then(|| "log messages that the client had not asked for".to_owned())
 }
 
 /// Whether some log message says nothing.

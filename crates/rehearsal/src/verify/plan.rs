@@ -109,7 +109,12 @@ impl Plan {
         let method = call.request.message.method()?.clone();
         let skipped = |call: Call, reason| Some(Step::Skipped { call: Box::new(call), reason });
         let Some(reply) = reply(&call) else {
-            return skipped(call, "it was never answered in a way that could be understood");
+            let why = match &call.response {
+                Some(_) => "its answer cannot be understood",
+                None if inside.iter().any(Inside::cancels) => "its client cancelled it",
+                None => "it was never answered",
+            };
+            return skipped(call, why);
         };
         match kind(&method) {
             Kind::Introduction => return Some(Step::Introduction { call: Box::new(call) }),

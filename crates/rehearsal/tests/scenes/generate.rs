@@ -611,11 +611,10 @@ fn whatever_is_not_in_what_is_generated_is_told() {
     left out: notifications/tools/list_changed, told during ping
     left out: sampling/createMessage, asked outside of any call, or while several were in flight
     left out: tools/call, which does not say of what
-    left out: tools/call, without an answer that could be understood
+    left out: tools/call, which the client cancelled
     left out: how dig was listed before it changed
     left out: that the server ended by itself
     left out: what is in `tools` without a name
-    left out: the capability `tasks`
     ");
     rehearse!(stage, "rehearse generate busy.journal --as python >/dev/null", @"
     exit: 0
@@ -626,7 +625,7 @@ fn whatever_is_not_in_what_is_generated_is_told() {
     left out: notifications/tools/list_changed, told during ping
     left out: sampling/createMessage, asked outside of any call, or while several were in flight
     left out: tools/call, which does not say of what
-    left out: tools/call, without an answer that could be understood
+    left out: tools/call, which the client cancelled
     left out: how dig was listed before it changed
     left out: that the server ended by itself
     left out: what is in `tools` without a name
@@ -643,7 +642,7 @@ fn whatever_is_not_in_what_is_generated_is_told() {
     left out: notifications/tools/list_changed, told during ping
     left out: sampling/createMessage, asked outside of any call, or while several were in flight
     left out: tools/call, which does not say of what
-    left out: tools/call, without an answer that could be understood
+    left out: tools/call, which the client cancelled
     left out: how dig was listed before it changed
     left out: that the server ended by itself
     left out: what is in `tools` without a name

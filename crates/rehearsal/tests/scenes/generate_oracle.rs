@@ -386,16 +386,16 @@ fn what_any_session_declared_is_declared() {
 }
 
 #[test]
-fn extensions_are_declared_but_for_tasks() {
+fn extensions_are_declared_with_tasks_among_them() {
     let list = ("tools/list", json!({}), json!({"tools": [{"name": "a", "inputSchema": {"type": "object"}}]}));
     let tasks = json!({"com.example/ui": {"mimeTypes": ["text/html"]}, "io.modelcontextprotocol/tasks": {}});
     let capabilities = json!({"tools": {"listChanged": true}, "extensions": tasks});
     let stage = Stage::new().file("old.journal", &session(capabilities, &[list]));
-    // No client of this version knows what that means, so nobody is promised anything.
-    rehearse!(stage, "rehearse generate old.journal --as mock | grep -B 7 ^validate", @r#"
+    rehearse!(stage, "rehearse generate old.journal --as mock | grep -B 8 ^validate", @r#"
     exit: 0
     ----- stdout -----
-    capabilities: { extensions: { com.example/ui: { mimeTypes: [text/html] } } }
+    capabilities:
+      extensions: { com.example/ui: { mimeTypes: [text/html] }, io.modelcontextprotocol/tasks: {} }
     # What the handshake of a version says otherwise than the rest of this file.
     introduced:
       "2025-11-25":
@@ -478,7 +478,7 @@ fn what_is_newer_than_its_version_is_said_in_that_version() {
     # Answers like old.journal. Edit it: rules are tried in order, and the first that fits answers.
     # `rehearse check` says what is wrong with it, `rehearse mock` serves it.
     server: { name: old, version: "1", title: Old }
-    capabilities: { extensions: { com.example/ui: {}, io.modelcontextprotocol/tasks: {} } }
+    capabilities: { tasks: { list: {} }, extensions: { com.example/ui: {} } }
     # What the handshake of a version says otherwise than the rest of this file.
     introduced:
       "2024-11-05":
@@ -1127,5 +1127,63 @@ fn members_of_lists_and_notifications_that_nothing_generated_says_are_told() {
     left out: `null` as the data of a log message, which the package mcp does not say
     left out: `_meta` of notifications/progress
     left out: `own` of notifications/message
+    ");
+}
+
+#[test]
+fn tasks_that_were_declared_are_declared_and_there() {
+    let tasks = json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
+    let calls = [("tools/call", json!({"name": "a"}), text("done"))];
+    let recorded = session(json!({"tools": {}, "tasks": tasks}), &calls);
+    let stage = Stage::new().file("old.journal", &recorded);
+    rehearse!(stage, ORACLE, @"
+    exit: 0
+    ----- stderr -----
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    2 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "rehearse request tasks/list --protocol 2025-11-25 -- rehearse mock new.mock.yaml", @r#"
+    exit: 0
+    ----- stdout -----
+    {
+      "tasks": []
+    }
+    "#);
+}
+
+#[test]
+fn a_log_message_below_the_level_that_was_set_comes_all_the_same() {
+    let mut messages = called(&[("logging/setLevel", json!({"level": "error"}), json!({}))]);
+    let told = |level: &str| json!({"type": "notification", "method": "notifications/message", "params": {"level": level, "data": level}});
+    let mut call = called(&[("tools/call", json!({"name": "a"}), text("done"))]);
+    (call[0].1["id"], call[1].1["id"]) = (2.into(), 2.into());
+    call.splice(1..1, [("server", told("info")), ("server", told("alert"))]);
+    messages.extend(call);
+    let stage = Stage::new().file("old.journal", &journal(messages));
+    rehearse!(stage, "rehearse generate old.journal --as mock | grep -A3 steps", @"
+    exit: 0
+    ----- stdout -----
+            steps:
+              - { notify: { method: notifications/message, params: { level: info, data: info } } }
+              - { log: { level: alert, data: alert } }
+              - { wait: 5ms }
+    ");
+}
+
+#[test]
+fn servers_that_were_recorded_together_are_named() {
+    let of = |name: &str, tool: &str| {
+        let call = [("tools/call", json!({"name": tool}), text(name))];
+        session_in("2025-11-25", json!({"name": name, "version": "1"}), json!({"tools": {}}), &call)
+    };
+    let stage = Stage::new().file("a.journal", &of("weather", "a"));
+    let stage = stage.file("b.journal", &of("notes", "b").replace(r#""session_id":"s""#, r#""session_id":"t""#));
+    rehearse!(stage, "rehearse trace merge *.journal > both.jsonl && rehearse generate both.jsonl --as mock -o new.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    merged 2 sessions from 2 files
+    left out: that `notes` and `weather` are different servers, which are one here (`rehearse trace split` parts their sessions)
+    wrote new.mock.yaml
     ");
 }

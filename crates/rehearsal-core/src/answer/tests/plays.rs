@@ -147,6 +147,30 @@ fn a_client_of_the_stateless_era_is_sent_away_and_comes_back() {
 }
 
 #[test]
+fn who_was_given_no_state_is_known_by_the_same_request() {
+    let text = r#"
+tools:
+  - name: t
+    answers:
+      - in_turn:
+          - { steps: [{ ask: { who: roots } }], request_state: false, text: one }
+          - { steps: [{ ask: { who: roots } }], request_state: false, text: two }
+"#;
+    let mut stage = Stage::new(text);
+    let begin = json!({"name": "t", "arguments": {"a": 1, "b": 2}});
+    for _ in 0..2 {
+        let asked = stage.result("tools/call", begin.clone());
+        assert_eq!((asked["resultType"].as_str(), asked.get("requestState")), (Some("input_required"), None));
+    }
+    let back = json!({"name": "t", "arguments": {"b": 2, "a": 1}, "inputResponses": {"who": {"roots": []}}});
+    let mut elsewhere = back.clone();
+    elsewhere["arguments"]["a"] = 2.into();
+    for (request, said) in [(back.clone(), "one"), (elsewhere, "two"), (back, "two")] {
+        assert_eq!(stage.result("tools/call", request)["content"][0]["text"], said);
+    }
+}
+
+#[test]
 fn a_client_that_cannot_is_not_asked() {
     let mut stage = Stage::new(ASKS);
     stage.capabilities = json!({"sampling": {}});

@@ -115,7 +115,7 @@ fn whatever_was_said_is_said_again() {
 
 #[test]
 fn everything_that_an_answer_can_have_is_written() {
-    let step = |method: &str, params: Value| DraftStep::Notify { method: method.to_owned(), params };
+    let step = |method: &str, params: Value| DraftStep::Notify { method: method.to_owned(), params, exactly: false };
     let question = |name: &str, method: &str, params: Value| DraftQuestion {
         name: name.to_owned(),
         method: method.to_owned(),
@@ -152,6 +152,7 @@ fn everything_that_an_answer_can_have_is_written() {
                 question("vendor", "vendor/ask", json!({"about": "{{"})),
             ]),
         ],
+        request_state: false,
         says: Says::Template(text("{{ answers.form.action }}")),
     };
     let error = DraftAnswer::new(Says::Error(ErrorReply::new(-32000, "no").with_data(&json!({"why": "{{"}))));

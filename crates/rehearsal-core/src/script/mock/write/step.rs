@@ -19,6 +19,8 @@ pub enum DraftStep {
         method: String,
         /// Its params; the progress token does not matter.
         params: Value,
+        /// Whether it must be told whoever asks for it or not; the file then has it as it was on the wire.
+        exactly: bool,
     },
     /// The client is sent away and comes back at once, since 2026-07-28.
     Again,
@@ -45,7 +47,8 @@ impl DraftStep {
     pub(super) fn written(&self) -> Value {
         match self {
             DraftStep::Wait(time) => json!({"wait": milliseconds(*time)}),
-            DraftStep::Notify { method, params } => notification(method, params),
+            DraftStep::Notify { method, params, exactly: true } => told(method, params),
+            DraftStep::Notify { method, params, exactly: false } => notification(method, params),
             DraftStep::Again => json!({"again": {}}),
             DraftStep::Ask(questions) => json!({"ask": all(questions)}),
             DraftStep::TryAsk(questions) => json!({"try_ask": all(questions)}),
@@ -98,12 +101,17 @@ fn notification(method: &str, params: &Value) -> Value {
         "notifications/resources/updated" => text("uri").map(|uri| json!({"changed": {"resource": literal(uri)}})),
         _ => None,
     };
-    own.unwrap_or_else(|| match params {
-        Value::Object(params) if !params.is_empty() => {
-            json!({"notify": {"method": method, "params": literal_value(&Value::Object(params.clone()))}})
+    own.unwrap_or_else(|| told(method, params))
+}
+
+/// A notification as it was on the wire.
+fn told(method: &str, params: &Value) -> Value {
+    match params {
+        Value::Object(fields) if !fields.is_empty() => {
+            json!({"notify": {"method": method, "params": literal_value(params)}})
         }
         _ => json!({"notify": {"method": method}}),
-    })
+    }
 }
 
 /// A question as it was on the wire.
