@@ -202,7 +202,6 @@ impl Learner {
             }
             // What every server does by itself.
             ("ping" | "subscriptions/listen", _) => {}
-            (_, Reply::Error(error)) if is_own(method) => return self.refused(call, method, error, inside),
             (_, reply) if is_own(method) => {
                 return self.answered(call, method, reply, value, inside);
             }
@@ -394,6 +393,7 @@ impl Learner {
         let newest = self.learned.newest_legacy.map(|newest| spoken.map_or(newest, |spoken| spoken.max(newest)));
         self.learned.newest_legacy = newest.filter(|newest| *newest < Revision::LATEST_LEGACY);
         self.learned.refuses = std::mem::take(&mut self.refusals).always(&mut self.account);
+        self.learned.refuse_own();
         for round in std::mem::take(&mut self.rounds).into_values().flatten() {
             self.account.enter(Fate::left_out("a call whose rounds of questions never ended"), round.things);
         }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::declared::Declared;
 use super::listed::Listed;
+use super::looked_at::is_own;
 
 /// A server as its recordings show it. Everything is as it goes on the wire.
 #[derive(Clone, Debug)]
@@ -162,6 +163,27 @@ impl Learned {
     /// The requests of a method, in order.
     pub fn requests_of(&self, method: &Method) -> impl Iterator<Item = &Request> {
         self.requests.iter().filter(move |request| request.method == *method)
+    }
+
+    /// The error that a method was always refused with, whatever was asked.
+    pub(super) fn always_refused(&self, method: &Method) -> Option<&ErrorReply> {
+        let mut answers = self.requests_of(method).flat_map(|request| &request.answers).map(|answer| match answer {
+            Answered { before, said: Said::Error(error), .. } if before.is_empty() => Some(error),
+            Answered { .. } => None,
+        });
+        let first = answers.next()??;
+        answers.all(|other| other == Some(first)).then_some(first)
+    }
+
+    /// Takes methods of its own that were always refused for refused, whatever they will be asked.
+    pub(super) fn refuse_own(&mut self) {
+        let own: Vec<_> = self.requests.iter().map(|request| request.method.clone()).filter(is_own).collect();
+        for method in own {
+            if let Some(error) = self.always_refused(&method).cloned() {
+                self.refuses.insert(method.as_str().to_owned(), error);
+                self.requests.retain(|request| request.method != method);
+            }
+        }
     }
 
     /// The errors that it answered with.

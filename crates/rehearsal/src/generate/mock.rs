@@ -14,7 +14,7 @@ use super::completion::suggestions;
 use super::generated::Generated;
 use super::group::{Group, grouped};
 use super::learn::not_always;
-use super::learned::{Answered, Learned, Request, Said};
+use super::learned::{Learned, Request};
 use super::levels::within_levels;
 use super::listed::Listed;
 use super::rule_name::RuleNames;
@@ -242,13 +242,8 @@ impl<'a> Writer<'a> {
     fn refuses(&self) -> BTreeMap<String, ErrorReply> {
         let mut all = self.learned.refuses.clone();
         for method in [Method::COMPLETE, Method::RESOURCES_SUBSCRIBE, Method::RESOURCES_UNSUBSCRIBE] {
-            let answers: Vec<_> = self.learned.requests_of(&method).flat_map(|request| &request.answers).collect();
-            if let Some((Answered { said: Said::Error(error), .. }, others)) = answers.split_first()
-                && answers.iter().all(|answer| answer.before.is_empty())
-                && others.iter().all(|other| other.said == Said::Error(error.clone()))
-            {
-                all.insert(method.as_str().to_owned(), error.clone());
-            }
+            let refused = self.learned.always_refused(&method);
+            all.extend(refused.map(|error| (method.as_str().to_owned(), error.clone())));
         }
         all
     }

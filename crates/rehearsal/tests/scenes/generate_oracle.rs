@@ -1187,3 +1187,46 @@ fn servers_that_were_recorded_together_are_named() {
     wrote new.mock.yaml
     ");
 }
+
+#[test]
+fn a_method_of_its_own_that_failed_at_times_fails_in_its_turn() {
+    let own = |number: u64, answer: Value| ("acme/look", json!({"number": number}), answer);
+    let (busy, gone) =
+        (json!({"code": -32000, "message": "busy"}), json!({"code": -32001, "message": "gone", "data": 1}));
+    let calls = [
+        own(1, busy.clone()),
+        own(1, json!({"found": 1})),
+        own(2, gone.clone()),
+        own(1, busy.clone()),
+        own(1, json!({"found": 2})),
+        ("acme/never", json!({}), gone.clone()),
+        ("acme/never", json!({"other": true}), gone),
+        ("tools/call", json!({"name": "a"}), text("done")),
+    ];
+    let stage = Stage::new().file("old.journal", &session(json!({"tools": {}}), &calls));
+    rehearse!(stage, ORACLE, @"
+    exit: 0
+    ----- stderr -----
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    9 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "grep ^refuses new.mock.yaml; sed -n '/^requests/,$p' new.mock.yaml", @r#"
+    exit: 0
+    ----- stdout -----
+    refuses: { acme/never: { code: -32001, message: gone, data: 1 } }
+    requests:
+      - method: acme/look
+        answers:
+          - name: number 1
+            when: { exact: { number: 1 } }
+            in_turn:
+              - error: { code: -32000, message: busy }
+              - result: { found: 1 }
+              - error: { code: -32000, message: busy }
+              - result: { found: 2 }
+          - name: number 2
+            when: { exact: { number: 2 } }
+            error: { code: -32001, message: gone, data: 1 }
+    "#);
+}
