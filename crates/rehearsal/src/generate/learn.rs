@@ -137,18 +137,19 @@ impl Learner {
     /// Learns from a call and what comes before its answer; `Err` where nothing comes before it that could be used.
     fn answer(&mut self, call: &Call, method: &Method, inside: &[Inside]) -> Result<(), Fate> {
         let left_out = |why: &str| Fate::left_out(format!("{method}, {why}"));
-        let Some(reply) = reply(call) else {
+        let Some(mut reply) = reply(call) else {
             // A subscription is answered when it ends, if ever.
             let listens = *method == Method::SUBSCRIPTIONS_LISTEN && call.response.is_none();
             return Err(if listens { Fate::Used } else { left_out(unanswered(call, inside)) });
         };
-        let value = match &reply {
+        let value = match &mut reply {
             Reply::Result(result) => result.exact().map_err(|_| left_out("whose result has too many levels"))?,
             Reply::Error(error) => {
                 let data = error.data.as_ref().map(RawJson::exact).transpose();
                 data.map_err(|_| left_out("whose error has too many levels"))?;
                 let unsayable = error.others().map(|(key, _)| format!("`{key}` of an error of {method}"));
                 self.unlike.extend(unsayable);
+                error.more = None;
                 Value::Null
             }
         };

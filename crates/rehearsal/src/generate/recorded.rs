@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use rehearsal_core::answer::Rise;
 use rehearsal_core::json::{DEFAULT_EXCERPT, excerpt, has_long, long, rounded};
-use rehearsal_core::message::{ErrorReply, Method};
+use rehearsal_core::message::Method;
 use rehearsal_core::protocol::Era;
 use rehearsal_core::protocol::meta::TASKS_EXTENSION;
 use serde_json::{Map, Value, json};
@@ -87,7 +87,7 @@ impl Recorded {
         let newest =
             learned.newest_legacy.map(|newest| format!("that {newest} is the newest version with a handshake"));
         left_out.extend(newest);
-        let refuses = learned.refuses.iter().map(|(method, error)| (method.clone(), json_error(error))).collect();
+        let refuses = learned.refuses.iter().map(|(method, error)| (method.clone(), error.object().into())).collect();
         let secrets = responses.values().any(|requests| {
             let requests = requests.as_array().into_iter().flatten();
             requests.into_iter().any(|request| has_secret(&request["params"]))
@@ -180,17 +180,9 @@ fn response(answer: &Answered) -> Value {
     }
     match &answer.said {
         Said::Result(result) => drop(response.insert("result".to_owned(), result.clone().into())),
-        Said::Error(error) => drop(response.insert("error".to_owned(), json_error(error))),
+        Said::Error(error) => drop(response.insert("error".to_owned(), error.object().into())),
     }
     response.into()
-}
-
-fn json_error(ErrorReply { code, message, data, .. }: &ErrorReply) -> Value {
-    let mut error = json!({"code": code, "message": message});
-    if let Some(data) = data.as_ref().and_then(|data| data.exact().ok()) {
-        error["data"] = data;
-    }
-    error
 }
 
 /// What a step says where several rounds are one call.

@@ -373,13 +373,9 @@ fn says(says: &Says, kind: Kind, listed: &Value) -> Vec<Key> {
     }
 }
 
-/// An error as it was on the wire.
+/// An error as it was on the wire, without members that a file has no place for.
 fn refusal(error: &ErrorReply) -> Value {
-    let mut said = json!({"code": error.code, "message": error.message});
-    if let Some(data) = error.data.as_ref().and_then(|data| data.exact().ok()) {
-        said["data"] = data;
-    }
-    said
+    ErrorReply { more: None, ..error.clone() }.object().into()
 }
 
 impl DraftIntroduced {
