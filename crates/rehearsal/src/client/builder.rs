@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use super::answers::Answers;
-use super::conversation::Tap;
+use super::conversation::{Clean, Tap};
 use super::error::ClientError;
 use super::handshake::{self, Opening};
 use super::session::Client;
@@ -36,6 +36,8 @@ pub struct ClientBuilder {
     pub(super) capabilities: Option<Value>,
     pub(super) client_info: Value,
     pub(super) tap: Option<Tap>,
+    /// What is done with the server's words before they are evidence.
+    pub(super) clean: Option<Clean>,
     pub(super) opening: Opening,
     /// How long a server may be silent before it is taken for one that does not know `server/discover`.
     pub(super) probe: Duration,
@@ -117,6 +119,7 @@ impl ClientBuilder {
             capabilities: None,
             client_info: serde_json::json!({"name": "rehearsal", "version": env!("CARGO_PKG_VERSION")}),
             tap: None,
+            clean: None,
             opening: Opening::default(),
             probe: Duration::from_secs(2),
         }
@@ -259,6 +262,11 @@ impl ClientBuilder {
     /// Who the client says it is.
     pub fn client_info(self, name: &str, version: &str) -> ClientBuilder {
         ClientBuilder { client_info: serde_json::json!({"name": name, "version": version}), ..self }
+    }
+
+    /// Takes out of the server's words what must not be shown, before they are evidence.
+    pub(crate) fn clean(self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> ClientBuilder {
+        ClientBuilder { clean: Some(Arc::new(clean)), ..self }
     }
 
     /// Begins like a conversation that was had before.

@@ -29,12 +29,15 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// How many lines of noise and how many stray answers are kept as evidence.
 const EVIDENCE_LIMIT: usize = 20;
 /// How much of each.
-pub(super) const EVIDENCE_WIDTH: usize = 300;
+const EVIDENCE_WIDTH: usize = 300;
 
 /// Sees every message that passes, with who said it.
 pub(super) type Tap = Arc<dyn Fn(Side, &Message) + Send + Sync>;
 /// Sees the notifications that belong to one request.
 pub(super) type Watch = Arc<dyn Fn(&Message) + Send + Sync>;
+
+/// Takes out of a server's words what must not be shown.
+pub(super) type Clean = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// A conversation with one server.
 pub(super) struct Conversation {
@@ -43,6 +46,7 @@ pub(super) struct Conversation {
     next_id: AtomicI64,
     answers: Answers,
     tap: Option<Tap>,
+    clean: Option<Clean>,
     /// How a request begins to wait.
     pace: Pace,
     state: Arc<Mutex<State>>,
@@ -95,6 +99,7 @@ impl Conversation {
         connection: Connection,
         answers: Answers,
         tap: Option<Tap>,
+        clean: Option<Clean>,
     ) -> (Arc<Conversation>, JoinHandle<()>) {
         let Connection { sender, receiver } = connection;
         let conversation = Arc::new(Conversation {
@@ -103,6 +108,7 @@ impl Conversation {
             next_id: AtomicI64::new(1),
             answers,
             tap,
+            clean,
             pace: if patience::clock_stands() { Pace::Slow } else { Pace::Quick },
             state: Arc::new(Mutex::new(State {
                 pairing: Pairing::new(NOTIFICATIONS),
@@ -297,9 +303,16 @@ impl Conversation {
         let _ = tokio::time::timeout(ANSWER_LIMIT, self.tell(key.channel, message)).await;
     }
 
+    /// As much of a server's words as is evidence. What is cut cannot be told for a secret any more, so those go first.
+    pub(super) fn shown(&self, text: &str) -> String {
+        match &self.clean {
+            Some(clean) => clean(text).chars().take(EVIDENCE_WIDTH).collect(),
+            None => text.chars().take(EVIDENCE_WIDTH).collect(),
+        }
+    }
+
     fn keep(&self, message: Message, why: Loose) {
         let mut state = self.state();
-        let shown: String = message.text().chars().take(EVIDENCE_WIDTH).collect();
         let (ring, item) = match why {
             Loose::Notification => {
                 state.inbox_bytes += message.raw().len();
@@ -312,14 +325,14 @@ impl Conversation {
                 self.arrived.notify_waiters();
                 return;
             }
-            Loose::Garbled if shown.trim().is_empty() => return,
+            Loose::Garbled if message.text().trim().is_empty() => return,
             Loose::Garbled => {
                 let reason = message.as_garbled().map(|garbled| &garbled.reason);
                 let plain = matches!(reason, None | Some(Reason::NotJson { .. }));
                 let why = reason.filter(|_| !plain).map(|reason| format!(" ({reason})")).unwrap_or_default();
-                (&mut state.noise, format!("{shown}{why}"))
+                (&mut state.noise, format!("{}{why}", self.shown(&message.text())))
             }
-            Loose::UnaskedAnswer => (&mut state.strays, shown),
+            Loose::UnaskedAnswer => (&mut state.strays, self.shown(&message.text())),
         };
         push(ring, item);
     }
@@ -328,7 +341,7 @@ impl Conversation {
         if channel == Channel::MAIN {
             if let ChannelEnd::Refused { head, body } = end {
                 let status = head.status.map_or(0, |status| status.as_u16());
-                let body: String = String::from_utf8_lossy(body).chars().take(EVIDENCE_WIDTH).collect();
+                let body = self.shown(&String::from_utf8_lossy(body));
                 push(
                     &mut self.state().noise,
                     format!("HTTP status {status} for something that wants no answer: {body}"),

@@ -82,8 +82,8 @@ pub(super) async fn connect(builder: ClientBuilder) -> Result<Client, ClientErro
 impl Handshake<'_> {
     async fn begin(&self, sse: bool) -> Result<Begun, ClientError> {
         let connection = self.builder.target.open(sse, self.builder.timeout).await?;
-        let (answers, tap) = (self.builder.answers.clone(), self.builder.tap.clone());
-        let (conversation, reading) = Conversation::start(connection, answers, tap);
+        let ClientBuilder { answers, tap, clean, .. } = self.builder;
+        let (conversation, reading) = Conversation::start(connection, answers.clone(), tap.clone(), clean.clone());
         let mut begun = Begun { conversation, first: Vec::new(), reading };
         let Opening { first, assumed } = &self.builder.opening;
         for (method, params) in first {

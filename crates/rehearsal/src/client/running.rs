@@ -13,7 +13,7 @@ use rehearsal_wire::{ChannelEnd, Outgoing, SendError};
 use serde_json::Value;
 use tokio::time::{Instant, Sleep};
 
-use super::conversation::{Answered, Conversation, EVIDENCE_WIDTH};
+use super::conversation::{Answered, Conversation};
 use super::error::ClientError;
 use super::slot::{Pace, Settled, Slot, Standing};
 
@@ -199,7 +199,7 @@ impl Running {
             Settled::Answered(answered) => match answered.exchange.answer().map(|answer| &answer.message) {
                 Some(message) if message.as_garbled().is_some() => {
                     let reason = message.as_garbled().map(|garbled| garbled.reason.clone());
-                    let found = message.text().chars().take(EVIDENCE_WIDTH).collect();
+                    let found = self.conversation.shown(&message.text());
                     let reason = reason.unwrap_or(Reason::Purposeless);
                     Err(ClientError::Garbled { method, reason, found, evidence: evidence() })
                 }

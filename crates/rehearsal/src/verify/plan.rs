@@ -199,8 +199,8 @@ impl Plan {
         let goes_on = result.field("nextCursor").is_some_and(|cursor| !cursor.is_null());
         let pages = self.pages.entry(method.clone()).or_default();
         // Somebody began to read the list again.
-        if params(&call.request.message).get("cursor").is_none_or(Value::is_null) {
-            pages.clear();
+        if params(&call.request.message).get("cursor").is_none_or(Value::is_null) && !pages.is_empty() {
+            self.held.push(Step::List { method: method.clone(), pages: std::mem::take(pages) });
         }
         pages.push(call);
         if goes_on { None } else { Some(Step::List { method, pages: std::mem::take(pages) }) }
@@ -236,14 +236,15 @@ pub(super) fn called(message: &Message) -> String {
 /// How much of the arguments of a request a report shows, in characters.
 const SHOWN: usize = 200;
 
-/// What a request was made with, where that is more than what it is called.
-pub(super) fn asked_with(message: &Message) -> Option<String> {
+/// What a request was made with, where that is more than what it is called; `clean` takes out what must not be shown, before
+/// any of it is cut.
+pub(super) fn asked_with(message: &Message, clean: impl Fn(&str) -> String) -> Option<String> {
     let params = params(message);
     let asked = match message.method()?.as_str() {
         "completion/complete" => params.get("argument")?,
         _ => params.get("arguments").filter(|arguments| arguments.as_object().is_none_or(|all| !all.is_empty()))?,
     };
-    let mut text = asked.to_string();
+    let mut text = clean(&asked.to_string());
     if let Some((end, _)) = text.char_indices().nth(SHOWN) {
         text.truncate(end);
         text.push('…');

@@ -211,7 +211,7 @@ impl Verification {
         };
         let since = Instant::now();
         let arguments = match &step {
-            Step::Request { asked, .. } => asked_with(&asked.request.message),
+            Step::Request { asked, .. } => asked_with(&asked.request.message, |words| self.secrets.text(words)),
             Step::Introduction { .. } | Step::List { .. } | Step::Skipped { .. } => None,
         };
         let found = match step {
@@ -262,7 +262,7 @@ impl Verification {
             }
         }
         if let (Verdict::Failed, Some(arguments)) = (case.verdict(), arguments) {
-            case.findings.insert(0, Finding::note(self.secrets.text(&format!("asked with {arguments}"))));
+            case.findings.insert(0, Finding::note(format!("asked with {arguments}")));
         }
         self.report.cases.push(case);
         Ok(())
@@ -287,6 +287,8 @@ impl Verification {
         let builder = builder.answering(|given| self.questions.before(given));
         // A server does other things for a client that can do other things.
         let builder = builder.capabilities(self.opening.capabilities());
+        let secrets = self.secrets.clone();
+        let builder = builder.clean(move |words| secrets.text(words));
         let client = builder.connect().await.map_err(|error| self.unreachable(error))?;
         self.first = self.opening.spots().zip(client.take_first()).collect();
         self.heard = client.introduction().is_some() || !self.first.is_empty();

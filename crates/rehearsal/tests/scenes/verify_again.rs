@@ -115,3 +115,23 @@ fn a_question_of_any_method_is_answered_as_it_was() {
     3 as recorded, 0 different, 0 skipped
     ");
 }
+
+#[test]
+fn a_list_that_was_begun_anew_is_compared_both_times() {
+    let calls = r#"{"request":{"seq":3,"at_ms":3,"id":2,"method":"tools/list"},"response":{"seq":4,"at_ms":4,"success":true,"result":{"tools":[{"name":"a","description":"old"}],"nextCursor":"c2"}},"duration_ms":1},
+{"request":{"seq":5,"at_ms":5,"id":3,"method":"tools/list"},"response":{"seq":6,"at_ms":6,"success":true,"result":{"tools":[{"name":"a","description":"new"}],"nextCursor":"c2"}},"duration_ms":1},
+{"request":{"seq":7,"at_ms":7,"id":4,"method":"tools/list","params":{"cursor":"c2"}},"response":{"seq":8,"at_ms":8,"success":true,"result":{"tools":[{"name":"b"}]}},"duration_ms":1}"#;
+    let pages = r#"*live-2*) say '"result":{"tools":[{"name":"b"}]}' ;;
+    *tools/list*) say '"result":{"tools":[{"name":"a","description":"new"}],"nextCursor":"live-2"}' ;;"#;
+    let stage = Stage::new().file("trace.jsonl", &trace(calls)).file("server.sh", &server(pages));
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh server.sh", @r#"
+    exit: 1
+    ----- stdout -----
+    ~ tools/list
+      error: changed: the tool `a` (message 3)
+        $.description: expected "old", got "new"
+    ----- stderr -----
+    2 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+}

@@ -6,15 +6,17 @@
 //!
 //! Whatever does not come back by itself is kept as a patch in the request.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
-use super::super::{Call, Placed};
+use super::super::{Call, Entry, Placed, What};
 use super::patch;
 use super::python_time::{self, Clock, in_milliseconds};
-use super::python_words::{OF_THE_CLIENT, Word, find, uri, wire};
+use super::python_words::{OF_THE_CLIENT, TELLING, Word, find, uri, wire};
 use super::session::{message_patch, message_tree, with_patch};
 use super::tree::Tree;
-use crate::exchange::Side;
+use crate::exchange::{Channel, Side};
 use crate::message::{Body, Message, Reply};
 use crate::protocol::meta;
 
@@ -50,6 +52,47 @@ pub(super) fn import(original: &Tree, id: u64, seq: u64, clock: &mut Clock) -> C
     call
 }
 
+/// What Python told the server by a method that gets no answer; `None` for a call.
+pub(super) fn import_told(original: &Tree, seq: u64, clock: &mut Clock) -> Option<Entry> {
+    let asked = original.get("request").filter(|request| request.is_object())?;
+    let name = asked.get("method")?.text()?;
+    let (method, params) = match TELLING.iter().find(|word| word.python == name) {
+        Some(word) => (word.wire.to_owned(), params(asked, Some(word))),
+        None => {
+            let given = held(asked, "send_notification", "notification")?;
+            (given.get("method")?.text()?, given.some("params").map_or_else(|| Tree::Object(Vec::new()), wire))
+        }
+    };
+    let mut told = Tree::object([("jsonrpc", Tree::string("2.0")), ("method", Tree::string(&method))]);
+    if !params.members().is_empty() {
+        told.set("params", params.valid());
+    }
+    let (at, told) = (clock.at(asked.get("timestamp")), message(&told));
+    let ours = plain_told(&told, at, clock.started);
+    // What has a patch was a call of Python's.
+    let patch = patch::difference(&ours, original).unwrap_or_else(|| Tree::Object(Vec::new()));
+    let message = with_patch(&told, PYTHON, &patch);
+    let what = What::Message { from: Side::Client, channel: Channel::MAIN, message, event_id: None };
+    Some(Entry::new(seq, at, what))
+}
+
+/// The same as Python would have written it; `None` for what Python did not write.
+pub(super) fn export_told(entry: &Entry, started: Option<Timestamp>) -> Option<Tree> {
+    let What::Message { from: Side::Client, message, .. } = &entry.what else { return None };
+    let Body::Notification(_) = message.body() else { return None };
+    let patch = message_patch(message, PYTHON)?;
+    let mut tree = plain_told(message, entry.at, started);
+    patch::apply(&mut tree, &patch);
+    Some(tree)
+}
+
+fn plain_told(message: &Message, at: Duration, started: Option<Timestamp>) -> Tree {
+    let word = message.method().and_then(|method| TELLING.iter().find(|word| word.wire == method.as_str()));
+    let mut request = line(message, word);
+    request.set("timestamp", timestamp(started, at));
+    Tree::object([("request", request), ("response", Tree::null()), ("duration_ms", Tree::null())])
+}
+
 /// The call as Python would have written it.
 pub(super) fn export(call: &Call, started: Option<Timestamp>) -> Tree {
     let mut tree = plain(call, started);
@@ -74,16 +117,20 @@ fn plain(call: &Call, started: Option<Timestamp>) -> Tree {
 }
 
 /// When something happened, in Python's words.
-pub(super) fn timestamp(started: Option<Timestamp>, at: std::time::Duration) -> Tree {
+pub(super) fn timestamp(started: Option<Timestamp>, at: Duration) -> Tree {
     let time = started.and_then(|started| started.checked_add(at).ok());
     time.map_or_else(Tree::null, python_time::write)
 }
 
 /// `method`, `args` and `kwargs` of a request.
 pub(super) fn request_line(message: &Message) -> Tree {
+    line(message, message.method().and_then(|method| find(method.as_str())))
+}
+
+fn line(message: &Message, word: Option<&Word>) -> Tree {
     let method = message.method().map(|method| method.as_str()).unwrap_or_default();
     let mut params = message.params().map_or_else(|| Tree::Object(Vec::new()), |params| Tree::known(params.as_str()));
-    let Some(word) = find(method) else {
+    let Some(word) = word else {
         let kwargs = if params.is_object() { params } else { Tree::object([("params", params)]) };
         return Tree::object([("method", Tree::string(method)), ("args", Tree::List(Vec::new())), ("kwargs", kwargs)]);
     };
@@ -130,7 +177,7 @@ fn typed(result: Tree, request: &Message) -> Tree {
 
 /// The message that a request must have been.
 pub(super) fn request(request: Option<&Tree>, id: u64) -> Tree {
-    let request = request.map(|request| held(request).unwrap_or(request));
+    let request = request.map(|request| held(request, "send_request", "request").unwrap_or(request));
     let name = request.and_then(|request| request.get("method")?.text()).unwrap_or_else(|| "unknown".to_owned());
     let word = find(&name);
     let mut message = Tree::object([("jsonrpc", Tree::string("2.0")), ("id", id.into())]);
@@ -142,11 +189,12 @@ pub(super) fn request(request: Option<&Tree>, id: u64) -> Tree {
     message
 }
 
-/// The request that was given to `send_request`, which is how Python sends what it has no method for.
-fn held(request: &Tree) -> Option<&Tree> {
-    request.get("method")?.text().filter(|name| name == "send_request")?;
-    let args = request.get("args").and_then(|args| args.elements().first().or_else(|| args.get("request")));
-    let given = args.or_else(|| request.get("kwargs")?.get("request"))?;
+/// The message that was given to `send_request` as its `request`, or the like, which is how Python sends what it has no
+/// method for.
+fn held<'t>(request: &'t Tree, sends: &str, named: &str) -> Option<&'t Tree> {
+    request.get("method")?.text().filter(|name| name == sends)?;
+    let args = request.get("args").and_then(|args| args.elements().first().or_else(|| args.get(named)));
+    let given = args.or_else(|| request.get("kwargs")?.get(named))?;
     let given = given.some("root").unwrap_or(given);
     given.get("method")?.text().is_some().then_some(given)
 }

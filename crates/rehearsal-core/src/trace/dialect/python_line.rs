@@ -35,9 +35,15 @@ impl PythonLine {
         session: &Session,
         pieces: &mut Sorter<S>,
     ) -> io::Result<()> {
+        // In our files what is no call comes after all calls; in Python's it stands where it happened.
+        let place = match part {
+            Part::Call(call) if session.imported(PYTHON).is_some() => call.request.seq,
+            Part::Entry(entry) => entry.seq,
+            Part::Call(_) | Part::Start(_) | Part::Finish { .. } => 0,
+        };
         let mut put = |kind: u64, text: Vec<u8>| {
             self.counts[kind as usize] += 1;
-            pieces.push([kind, 0, 0, 0], text)
+            pieces.push([kind, if kind == CALLS { place } else { 0 }, 0, 0], text)
         };
         if let Some(call) = call(part, session) {
             put(CALLS, call.to_string().into_bytes())?;
@@ -69,7 +75,7 @@ impl PythonLine {
             head.set("calls", Tree::List(Vec::new()));
         }
         let from_python = session.imported(PYTHON).is_some();
-        let says_all = from_python && our_messages == 0 && our_calls == calls && session.end.is_none();
+        let says_all = from_python && our_calls + our_messages == calls && session.end.is_none();
         let metadata = (!says_all).then(|| {
             // After the calls, because ours come after Python's.
             head.remove("metadata").filter(Tree::is_object).unwrap_or_else(|| Tree::Object(Vec::new()))

@@ -43,7 +43,11 @@ impl Dialect for PythonTrace {
                 let open = self.open.as_mut().ok_or("a session")?;
                 let at = open.calls;
                 open.calls += 1;
-                out.push_back(Part::Call(Box::new(python_call::import(&call, at + 1, at * 2, &mut open.clock))));
+                let part = match python_call::import_told(&call, at * 2, &mut open.clock) {
+                    Some(told) => Part::Entry(told),
+                    None => Part::Call(Box::new(python_call::import(&call, at + 1, at * 2, &mut open.clock))),
+                };
+                out.push_back(part);
             }
             Record::End => self.finish(out),
         }
@@ -100,6 +104,7 @@ pub(super) fn head(session: &Session) -> Tree {
 pub(super) fn call(part: &Part, session: &Session) -> Option<Tree> {
     match part {
         Part::Call(call) if call.asker == Side::Client => Some(python_call::export(call, session.start.started_at)),
-        Part::Start(_) | Part::Call(_) | Part::Entry(_) | Part::Finish { .. } => None,
+        Part::Entry(entry) => python_call::export_told(entry, session.start.started_at),
+        Part::Start(_) | Part::Call(_) | Part::Finish { .. } => None,
     }
 }

@@ -50,6 +50,18 @@ pub(super) const WORDS: &[Word] = &[
     word("send_ping", "ping", &[], "EmptyResult", ""),
 ];
 
+/// Methods that tell the server something and get no answer.
+pub(super) const TELLING: &[Word] = &[
+    word(
+        "send_progress_notification",
+        "notifications/progress",
+        &["progressToken", "progress", "total", "message"],
+        "",
+        "",
+    ),
+    word("send_roots_list_changed", "notifications/roots/list_changed", &[], "", ""),
+];
+
 /// By the name of Python, or by that of the wire.
 pub(super) fn find(name: &str) -> Option<&'static Word> {
     WORDS.iter().find(|word| word.python == name || word.wire == name)
@@ -62,6 +74,7 @@ pub(super) const OF_THE_CLIENT: &[&str] =
 /// Keys of the protocol that Python's classes spell in their own way. Whatever a user may have named is not among them.
 const KEYS: &[(&str, &str)] = &[
     ("meta", "_meta"),
+    ("progress_token", "progressToken"),
     ("is_error", "isError"),
     ("structured_content", "structuredContent"),
     ("mime_type", "mimeType"),

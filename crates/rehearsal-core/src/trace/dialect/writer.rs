@@ -493,6 +493,33 @@ mod tests {
     }
 
     #[test]
+    fn what_python_told_the_server_is_no_call() {
+        let told = |request: &str| {
+            let answered = r#""response":{"success":true,"result":null,"error":null},"duration_ms":0.5"#;
+            let list = r#"{"request":{"method":"list_tools","args":[],"kwargs":{}},"response":{"success":true,"result":{"tools":[]}}}"#;
+            let text = format!(r#"{{"session_id":"s","calls":[{{"request":{request},{answered}}},{list}]}}"#);
+            let parts = comes_back(Format::PythonTrace, &text);
+            // Our files have it behind the calls, and Python's where it was.
+            let Part::Entry(Entry { what: What::Message { from: Side::Client, message, .. }, .. }) = &parts[2] else {
+                panic!("{parts:?}")
+            };
+            let told = message.as_notification().unwrap();
+            format!("{} {}", told.method, told.params.as_ref().map_or("", |params| params.as_str()))
+        };
+        let progress = r#"notifications/progress {"progressToken":"t","progress":0.5,"total":1.0}"#;
+        for request in [
+            r#"{"method":"send_progress_notification","args":["t",0.5,1.0],"kwargs":{}}"#,
+            r#"{"method":"send_progress_notification","args":["t"],"kwargs":{"progress":0.5,"total":1.0,"message":null}}"#,
+            r#"{"method":"send_progress_notification","kwargs":{"progress_token":"t","progress":0.5,"total":1.0}}"#,
+            r#"{"method":"send_notification","args":[{"_type":"ClientNotification","root":{"_type":"ProgressNotification","method":"notifications/progress","params":{"progressToken":"t","progress":0.5,"total":1.0,"meta":null}}}]}"#,
+        ] {
+            assert_eq!(told(request), progress);
+        }
+        let changed = r#"{"method":"send_roots_list_changed","args":[],"kwargs":{}}"#;
+        assert_eq!(told(changed), "notifications/roots/list_changed ");
+    }
+
+    #[test]
     fn the_log_of_the_python_interceptor_comes_back() {
         let log = concat!(
             r#"{"type": "request", "timestamp": "2025-10-30T10:30:45.100000", "method": "call_tool", "args": ["a"], "kwargs": {"arguments": {"x": 1}}}"#,
@@ -548,7 +575,7 @@ mod tests {
             ("times.jsonl", 17),
             ("laid-out.json", 2),
             ("missing-and-more.jsonl", 1),
-            ("methods.jsonl", 15),
+            ("methods.jsonl", 13),
             ("rounds.jsonl", 10),
             ("same-names.jsonl", 1),
             ("spaces.jsonl", 1),
