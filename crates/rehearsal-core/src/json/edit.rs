@@ -39,28 +39,21 @@ fn write(here: &RawValue, value: &Value, text: &mut String) {
         }
         Value::Array(items) => {
             let known: Vec<&RawValue> = serde_json::from_str(here.get()).unwrap_or_default();
-            let pairs = paired(&known, items);
+            let pairs = known_as(&known, items).into_iter().zip(items);
             write_all(['[', ']'], pairs.map(|(here, item)| (None, here, item)), text);
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => text.push_str(&to_json(value)),
     }
 }
 
-/// Each item with what it was: where some were taken out or added, those that are the same, in order.
-fn paired<'a>(
-    known: &'a [&'a RawValue],
-    items: &'a [Value],
-) -> impl Iterator<Item = (Option<&'a RawValue>, &'a Value)> {
-    let mut left = known;
-    items.iter().enumerate().map(move |(at, item)| {
-        if known.len() == items.len() {
-            return (Some(known[at]), item);
-        }
-        let found = left.iter().position(|here| is(here, item));
-        let here = found.map(|at| left[at]);
-        left = found.map_or(left, |at| &left[at + 1..]);
-        (here, item)
-    })
+/// What each item was: where some were taken out or added, what is the same.
+fn known_as<'a>(known: &[&'a RawValue], items: &[Value]) -> Vec<Option<&'a RawValue>> {
+    if known.len() == items.len() {
+        return known.iter().copied().map(Some).collect();
+    }
+    let read = |here: &'a RawValue| Some((to_json(&exact(here.get().as_bytes()).ok()?), here));
+    let same: HashMap<String, &RawValue> = known.iter().filter_map(|here| read(here)).collect();
+    items.iter().map(|item| same.get(&to_json(item)).copied()).collect()
 }
 
 fn write_all<'a>(
