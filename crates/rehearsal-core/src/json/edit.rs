@@ -10,6 +10,15 @@ use super::long::{exact, to_json};
 use super::raw::RawJson;
 
 impl RawJson {
+    /// The same after a change; whatever did not change is written as it is here.
+    pub fn edit(&self, change: impl FnOnce(&mut Value)) -> Result<RawJson, serde_json::Error> {
+        let mut value = self.exact()?;
+        // Where this is written as we write, so is what is left of it; nearly everything is, and that costs no second look.
+        let is_plain = to_json(&value) == self.as_str();
+        change(&mut value);
+        Ok(if is_plain { RawJson::from_value(&value) } else { self.edited(&value) })
+    }
+
     /// `value` as text, in which whatever is the same here is written as it is here: how somebody wrote a number or escaped a
     /// letter is part of what was said, and a [`Value`] does not hold all of it.
     ///
@@ -88,7 +97,9 @@ mod tests {
         let raw = RawJson::parse(text.as_bytes()).unwrap();
         let mut value = raw.exact().unwrap();
         edit(&mut value);
-        raw.edited(&value).to_string()
+        let edited = raw.edited(&value);
+        assert_eq!(raw.edit(edit).unwrap().as_str(), edited.as_str());
+        edited.to_string()
     }
 
     #[test]
@@ -108,6 +119,7 @@ mod tests {
             r#"{"a":[-0,1E2],"b":{"c": "\ud800", "d": "\u00e9\/"},"e":1}"#
         );
         assert_eq!(edited(text, |value| *value = json!("other")), r#""other""#);
+        assert_eq!(edited(r#"{"a":[1.5,"b"],"c":2}"#, |value| value["c"] = json!(3)), r#"{"a":[1.5,"b"],"c":3}"#);
     }
 
     #[test]

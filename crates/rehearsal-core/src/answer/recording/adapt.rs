@@ -2,7 +2,7 @@
 //!
 //! What a version has is in the table of shapes: methods, error codes and fields. What it does not have is left out, or said in its way.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::answer::shape::{self, ResultType};
 use crate::message::{ErrorReply, Method, Reply};
@@ -16,13 +16,10 @@ pub fn adapted(reply: &Reply, method: &Method, from: Option<Revision>, to: Revis
     }
     match reply {
         Reply::Error(error) => Reply::Error(refused(error, method, from, to)),
-        Reply::Result(raw) => match raw.exact() {
-            Ok(Value::Object(object)) => {
-                let result = completed(object, method.as_str(), from, to, info);
-                Reply::Result(raw.edited(&result))
-            }
-            Ok(_) | Err(_) => reply.clone(),
-        },
+        Reply::Result(raw) => {
+            let result = raw.edit(|result| complete(result, method.as_str(), from, to, info));
+            Reply::Result(result.unwrap_or_else(|_| raw.clone()))
+        }
     }
 }
 
@@ -54,20 +51,21 @@ fn refused(error: &ErrorReply, method: &Method, from: Option<Revision>, to: Revi
     ErrorReply { code, ..error.clone() }
 }
 
-fn completed(object: Map<String, Value>, method: &str, from: Option<Revision>, to: Revision, info: &Value) -> Value {
-    let mut result = Value::Object(object);
+fn complete(result: &mut Value, method: &str, from: Option<Revision>, to: Revision, info: &Value) {
+    if !result.is_object() {
+        return;
+    }
     let was_legacy = from.is_some_and(|from| from.era() == Era::Legacy);
     if to.era() == Era::Legacy && !was_legacy {
-        shape::unwrapped(&mut result);
+        shape::unwrapped(result);
     }
     match method {
         "tools/call" if result.get("content").is_some() || result.get("structuredContent").is_some() => {
-            shape::called(&mut result, to);
+            shape::called(result, to);
         }
-        "prompts/get" => shape::phrased(&mut result, to),
+        "prompts/get" => shape::phrased(result, to),
         _ => {}
     }
-    shape::envelope(&mut result, ResultType::Complete, method, to, info);
-    forget_in_result(method, &mut result, to);
-    result
+    shape::envelope(result, ResultType::Complete, method, to, info);
+    forget_in_result(method, result, to);
 }

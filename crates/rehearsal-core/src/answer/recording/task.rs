@@ -176,14 +176,17 @@ impl RecordedTask {
         match outcome {
             Reply::Error(_) => outcome.clone(),
             Reply::Result(result) => {
-                let mut named = result.exact().unwrap_or_default();
-                if let (Some(named), Value::Object(related)) = (named.as_object_mut(), related_task(&self.id)) {
-                    let about = named.entry("_meta").or_insert_with(|| json!({}));
+                let named = result.edit(|result| {
+                    let (Some(result), Value::Object(related)) = (result.as_object_mut(), related_task(&self.id))
+                    else {
+                        return;
+                    };
+                    let about = result.entry("_meta").or_insert_with(|| json!({}));
                     if let Some(about) = about.as_object_mut() {
                         about.extend(related);
                     }
-                }
-                Reply::Result(result.edited(&named))
+                });
+                Reply::Result(named.unwrap_or_else(|_| result.clone()))
             }
         }
     }
@@ -206,11 +209,11 @@ pub fn task_outcome(outcome: &Reply, from: Option<Revision>, asked: &Asked, info
     };
     let mut said = adapted(&outcome, &Method::TOOLS_CALL, from, asked.terms.revision, info);
     // Inside of a task it need not say what it is and who says it.
+    let (call, revision) = (Method::TOOLS_CALL, asked.terms.revision);
     if let Reply::Result(result) = &mut said
-        && let Ok(mut whole) = result.exact()
+        && let Ok(whole) = result.edit(|it| envelope(it, ResultType::Complete, call.as_str(), revision, info))
     {
-        envelope(&mut whole, ResultType::Complete, Method::TOOLS_CALL.as_str(), asked.terms.revision, info);
-        *result = result.edited(&whole);
+        *result = whole;
     }
     said
 }
@@ -218,16 +221,17 @@ pub fn task_outcome(outcome: &Reply, from: Option<Revision>, asked: &Asked, info
 /// The answer to `tasks/result`, or what is asked meanwhile, without the name of its task, which means nothing to whoever does
 /// not know it.
 fn nameless(result: &RawJson) -> RawJson {
-    let mut value = result.exact().unwrap_or_default();
-    if let Some(object) = value.as_object_mut()
-        && let Some(Value::Object(about)) = object.get_mut("_meta")
-    {
-        about.retain(|key, _| related_task("").get(key).is_none());
-        if about.is_empty() {
-            object.shift_remove("_meta");
+    let edited = result.edit(|value| {
+        if let Some(object) = value.as_object_mut()
+            && let Some(Value::Object(about)) = object.get_mut("_meta")
+        {
+            about.retain(|key, _| related_task("").get(key).is_none());
+            if about.is_empty() {
+                object.shift_remove("_meta");
+            }
         }
-    }
-    result.edited(&value)
+    });
+    edited.unwrap_or_else(|_| result.clone())
 }
 
 impl Recorded {
