@@ -337,9 +337,11 @@ impl Shared {
     pub(super) fn last(&self, key: RequestKey, asked: &Asked) -> io::Result<Option<u32>> {
         let Some(group) = self.tape.index.group(key)? else { return Ok(None) };
         let (progress, conversation) = (self.progress(), asked.conversation);
-        let last =
-            |client: Option<&str>| progress.last(group, Scope { conversation, client: client.map(str::to_owned) });
-        Ok(last(self.client(asked)).or_else(|| last(None)))
+        let last = |client: Option<&str>| {
+            let scope = Scope { conversation, client: client.map(str::to_owned) };
+            progress.last(&Recordings { shared: self, group, client }, scope)
+        };
+        Ok(last(self.client(asked))?.or(last(None)?))
     }
 
     /// The name of a client, where that counts.

@@ -17,8 +17,8 @@ pub(super) struct Progress {
     conversations: HashMap<u64, Conversation>,
     /// The recorded sessions with which some conversation began.
     begun: HashSet<u32>,
-    /// A bit for each exchange that was given to anybody.
-    used: Vec<u64>,
+    /// The exchanges that were given to anybody.
+    used: Bits,
 }
 
 /// What was said in one conversation. Each begins with a recorded session that no other began with, while there is one, and
@@ -28,7 +28,10 @@ pub(super) struct Progress {
 struct Conversation {
     /// The session that it began with.
     session: Option<u32>,
+    /// How far it is with recordings that are alike, for each group and client.
     cursors: HashMap<(u64, Option<String>), Cursor>,
+    /// The groups of one that each client was given. Nearly all are of one, and a cursor would be as large as the recording.
+    only: HashMap<Option<String>, Bits>,
     /// What was told of exchanges that not every client makes, by session and place.
     told: HashSet<(u32, u64)>,
     /// The questions of tasks that need not be asked any more: session, task, name.
@@ -115,6 +118,20 @@ impl Progress {
     pub(super) fn take(&mut self, alike: &impl Alike, scope: Scope, repeat: Repeat) -> io::Result<Taken> {
         let group = alike.group();
         let conversation = self.conversations.entry(scope.conversation).or_default();
+        if group.count == 1 {
+            let number = alike.member(0)?;
+            let given = conversation.only.entry(scope.client).or_default();
+            if given.has(group.first) {
+                return Ok(if repeat == Repeat::Error { Taken::UsedUp(1) } else { Taken::Again(number) });
+            }
+            start(&mut conversation.session, &mut self.begun, alike)?;
+            if !alike.suits(number)? {
+                return Ok(Taken::None);
+            }
+            given.add(group.first);
+            self.used.add(u64::from(number));
+            return Ok(Taken::Fresh(number));
+        }
         let cursor = match conversation.cursors.entry((group.first, scope.client)) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
@@ -131,7 +148,7 @@ impl Progress {
                 if repeat == Repeat::Cycle {
                     cursor.given.push(number);
                 }
-                note(&mut self.used, number);
+                self.used.add(u64::from(number));
                 return Ok(Taken::Fresh(number));
             }
         }
@@ -164,8 +181,14 @@ impl Progress {
     }
 
     /// The last that was given of those that are alike.
-    pub(super) fn last(&self, group: Group, scope: Scope) -> Option<u32> {
-        self.conversations.get(&scope.conversation)?.cursors.get(&(group.first, scope.client))?.last
+    pub(super) fn last(&self, alike: &impl Alike, scope: Scope) -> io::Result<Option<u32>> {
+        let group = alike.group();
+        let Some(conversation) = self.conversations.get(&scope.conversation) else { return Ok(None) };
+        if group.count == 1 {
+            let is_given = conversation.only.get(&scope.client).is_some_and(|given| given.has(group.first));
+            return is_given.then(|| alike.member(0)).transpose();
+        }
+        Ok(conversation.cursors.get(&(group.first, scope.client)).and_then(|cursor| cursor.last))
     }
 
     /// The session whose recordings of those that are alike a conversation is given: its own, or the next that has some.
@@ -197,7 +220,7 @@ impl Progress {
     pub(super) fn list(&mut self, scope: Scope, method: &Method, number: u32) -> Taken {
         let conversation = self.conversations.entry(scope.conversation).or_default();
         conversation.pages.insert((scope.client, method.clone()), number);
-        note(&mut self.used, number);
+        self.used.add(u64::from(number));
         if conversation.listed.insert(number) { Taken::Fresh(number) } else { Taken::Again(number) }
     }
 
@@ -290,12 +313,12 @@ impl Progress {
 
     /// Notes that an exchange was given.
     pub(super) fn note(&mut self, number: u32) {
-        note(&mut self.used, number);
+        self.used.add(u64::from(number));
     }
 
     /// Whether an exchange was given.
     pub(super) fn is_used(&self, number: u32) -> bool {
-        self.used.get(number as usize / 64).is_some_and(|word| word & (1 << (number % 64)) != 0)
+        self.used.has(u64::from(number))
     }
 }
 
@@ -325,12 +348,23 @@ fn begin(begun: &mut HashSet<u32>, alike: &impl Alike) -> io::Result<Option<u32>
     Ok((count > 1).then_some(0))
 }
 
-fn note(used: &mut Vec<u64>, number: u32) {
-    let (word, bit) = (number as usize / 64, number % 64);
-    if used.len() <= word {
-        used.resize(word + 1, 0);
+/// A set of numbers that are near each other: one bit each.
+#[derive(Debug, Default)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn has(&self, number: u64) -> bool {
+        let word = usize::try_from(number / 64).ok().and_then(|at| self.0.get(at));
+        word.is_some_and(|word| word & (1 << (number % 64)) != 0)
     }
-    used[word] |= 1 << bit;
+
+    fn add(&mut self, number: u64) {
+        let Ok(at) = usize::try_from(number / 64) else { return };
+        if self.0.len() <= at {
+            self.0.resize(at + 1, 0);
+        }
+        self.0[at] |= 1 << (number % 64);
+    }
 }
 
 #[cfg(test)]
@@ -366,6 +400,24 @@ mod tests {
         let mut progress = Progress::default();
         let scope = || Scope { conversation: 0, client: None };
         (0..times).map(|_| progress.take(&Recordings(&[0, 0, 0]), scope(), repeat).unwrap()).collect()
+    }
+
+    #[test]
+    fn what_was_recorded_once_is_given_and_then_repeated() {
+        for (repeat, again) in
+            [(Repeat::Last, Taken::Again(10)), (Repeat::Cycle, Taken::Again(10)), (Repeat::Error, Taken::UsedUp(1))]
+        {
+            let mut progress = Progress::default();
+            let once = Recordings(&[3]);
+            let scope = |conversation| Scope { conversation, client: None };
+            assert_eq!(progress.last(&once, scope(0)).unwrap(), None);
+            for expected in [Taken::Fresh(10), again, again] {
+                assert_eq!(progress.take(&once, scope(0), repeat).unwrap(), expected);
+            }
+            assert_eq!(progress.last(&once, scope(0)).unwrap(), Some(10));
+            assert_eq!((progress.session(0), progress.is_used(10)), (Some(3), true));
+            assert_eq!(progress.take(&once, scope(1), repeat).unwrap(), Taken::Fresh(10));
+        }
     }
 
     #[test]
