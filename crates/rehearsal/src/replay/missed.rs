@@ -64,6 +64,9 @@ impl Shared {
             before.extend(self.protocol_before(recorded)?);
         }
         let mut missed = Vec::new();
+        if before.is_empty() {
+            return Ok(missed);
+        }
         for number in before {
             let before = self.tape.recorded(number)?;
             let is_heard = |thing: &&Thing| thing.told().is_some() || thing.end_of_listening().is_some();
