@@ -305,49 +305,37 @@ impl Checker {
     }
 
     fn step(&mut self, step: &Located<Step>) {
-        match &step.value {
-            Step::Ask(questions) | Step::TryAsk(questions) => {
-                if questions.is_empty() {
-                    self.say(step.at, "`ask` without a question");
-                }
-                for (_, question) in questions.iter() {
-                    match question {
-                        Ask::Elicitation(form) => {
-                            match (&form.requested_schema, &form.url) {
-                                (Some(schema), None) => self.meant(schema),
-                                (None, Some(_)) => {}
-                                (None, None) | (Some(_), Some(_)) => {
-                                    self.say(form.message.at, "an elicitation has `requested_schema` or `url`");
-                                }
-                            };
-                            let is_url = |mode: &Located<ElicitationMode>| mode.value == ElicitationMode::Url;
-                            if let Some(mode) = form.mode.as_ref().filter(|mode| is_url(mode) != form.url.is_some()) {
-                                self.say(mode.at, "`mode` is `form` with a `requested_schema` and `url` with a `url`");
-                            }
+        if let Step::Ask(questions) | Step::TryAsk(questions) = &step.value
+            && questions.is_empty()
+        {
+            self.say(step.at, "`ask` without a question");
+        }
+        for (_, question) in step.value.questions() {
+            match question {
+                Ask::Elicitation(form) => {
+                    match (&form.requested_schema, &form.url) {
+                        (Some(schema), None) => self.meant(schema),
+                        (None, Some(_)) => {}
+                        (None, None) | (Some(_), Some(_)) => {
+                            self.say(form.message.at, "an elicitation has `requested_schema` or `url`");
                         }
-                        Ask::Sampling(sampling) => {
-                            if sampling.messages.is_some() == sampling.prompt.is_some() {
-                                self.say(step.at, "sampling has `messages` or `prompt`");
-                            }
-                        }
-                        Ask::Request { method, .. } if method.trim().is_empty() => {
-                            let hint = "write `elicitation/create`, `sampling/createMessage` or `roots/list`";
-                            self.advise(method.at, "a request has a method", hint);
-                        }
-                        Ask::Roots | Ask::Request { .. } => {}
+                    };
+                    let is_url = |mode: &Located<ElicitationMode>| mode.value == ElicitationMode::Url;
+                    if let Some(mode) = form.mode.as_ref().filter(|mode| is_url(mode) != form.url.is_some()) {
+                        self.say(mode.at, "`mode` is `form` with a `requested_schema` and `url` with a `url`");
                     }
                 }
+                Ask::Sampling(sampling) => {
+                    if sampling.messages.is_some() == sampling.prompt.is_some() {
+                        self.say(step.at, "sampling has `messages` or `prompt`");
+                    }
+                }
+                Ask::Request { method, .. } if method.trim().is_empty() => {
+                    let hint = "write `elicitation/create`, `sampling/createMessage` or `roots/list`";
+                    self.advise(method.at, "a request has a method", hint);
+                }
+                Ask::Roots | Ask::Request { .. } => {}
             }
-            Step::Wait(_)
-            | Step::Progress(_)
-            | Step::Log { .. }
-            | Step::Notify { .. }
-            | Step::Changed(_)
-            | Step::Again(_)
-            | Step::Set(_)
-            | Step::Append(_)
-            | Step::Delete(_)
-            | Step::CloseStream { .. } => {}
         }
     }
 
