@@ -72,6 +72,11 @@ impl Question {
         Message::request(id, self.method.clone(), params.as_ref()).expect("a JSON value can always be written")
     }
 
+    /// The capability that a client has to declare to be asked this.
+    pub fn needs(method: &Method) -> Option<&'static str> {
+        Asks::of(method, &Value::Null).map(Asks::capability)
+    }
+
     /// The result that sends a client away until it knows, since 2026-07-28; with state alone where nothing is asked.
     pub fn input_required(questions: &[Question], state: Option<String>, asked: &Asked, info: &Value) -> RawJson {
         let mut result = json!({});
@@ -315,6 +320,15 @@ impl Asks {
         }
     }
 
+    /// What a client has to declare.
+    fn capability(self) -> &'static str {
+        match self {
+            Asks::Form | Asks::Url => "elicitation",
+            Asks::Model => "sampling",
+            Asks::Roots => "roots",
+        }
+    }
+
     /// The first version that has such a question, with this form where it is one.
     fn since(self, schema: Option<&Value>) -> Revision {
         match self {
@@ -327,11 +341,7 @@ impl Asks {
 
     /// Why the client cannot be asked this.
     fn objection(self, since: Revision, terms: &Terms) -> Option<Objection> {
-        let capability = match self {
-            Asks::Form | Asks::Url => "elicitation",
-            Asks::Model => "sampling",
-            Asks::Roots => "roots",
-        };
+        let capability = self.capability();
         if terms.revision < since {
             let why = format!("{capability} like this exists since {since}, and this client speaks {}", terms.revision);
             return Some(Objection { capability, mode: None, why });

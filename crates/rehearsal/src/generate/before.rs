@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use rehearsal_core::answer::{self, Logs};
 use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Body, Method, Reply};
@@ -14,9 +15,9 @@ use super::fate::{Fate, beside};
 use super::learned::{Before, Question};
 use super::result::reply;
 
-/// What a server said while it worked on an answer to `during`, to a client that wants log messages from a level on, or none;
+/// What a server said while it worked on an answer to `during`, to a client that wants these log messages;
 /// `Err` where that is nothing that could be said again.
-pub(super) fn said_before(inside: &Inside, during: &Method, log_from: Option<LogLevel>) -> Result<Before, Fate> {
+pub(super) fn said_before(inside: &Inside, during: &Method, logs: Logs) -> Result<Before, Fate> {
     let unreadable = |method: &Method| Fate::left_out(format!("{method}, whose params have too many levels"));
     match inside {
         Inside::Call(call) if call.asker == Side::Server => match call.request.message.method() {
@@ -31,9 +32,8 @@ pub(super) fn said_before(inside: &Inside, during: &Method, log_from: Option<Log
             What::Message { from: Side::Server, message, .. } => match message.body() {
                 Body::Notification(told) => {
                     let params = stable(told.params.as_ref()).ok_or_else(|| unreadable(&told.method))?;
-                    let level = params.get("level").and_then(Value::as_str).and_then(LogLevel::named);
                     let unwanted = told.method == Method::LOG_MESSAGE
-                        && level.is_some_and(|level| log_from.is_none_or(|from| level < from));
+                        && LogLevel::of(&params).is_some_and(|level| !logs.include(Some(level)));
                     Ok(Before::Told { method: told.method.clone(), params, unwanted })
                 }
                 Body::Request(_) | Body::Response(_) | Body::Batch(_) | Body::Garbled(_) => {
@@ -59,12 +59,7 @@ pub(super) fn said_before(inside: &Inside, during: &Method, log_from: Option<Log
 /// ```
 pub(super) fn undeclared(before: &Before, declared: &Value) -> Vec<String> {
     let Before::Asked(questions) = before else { return Vec::new() };
-    let is_undeclared = |method: &&Method| match method.as_str() {
-        "elicitation/create" => declared.get("elicitation").is_none(),
-        "sampling/createMessage" => declared.get("sampling").is_none(),
-        "roots/list" => declared.get("roots").is_none(),
-        _ => false,
-    };
+    let is_undeclared = |method: &&Method| answer::Question::needs(method).is_some_and(|it| declared.get(it).is_none());
     let methods = questions.iter().map(|question| &question.method).filter(is_undeclared);
     methods.map(|method| format!("that {method} was asked of a client that had not declared it")).collect()
 }

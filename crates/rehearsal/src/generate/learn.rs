@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use rehearsal_core::answer::Logs;
 use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Method, Reply};
@@ -227,11 +228,11 @@ impl Learner {
         claimed.and_then(|version| version.parse().ok()).or(self.agreed)
     }
 
-    /// From which level on the client wants log messages; before 2026-07-28 all of them unless it said so.
-    fn log_from(&self, call: &Call) -> Option<LogLevel> {
+    /// Which log messages the client wants.
+    fn logs(&self, call: &Call) -> Logs {
         match self.revision(call).map(Revision::era) {
-            Some(Era::Modern) => level(call, &["_meta", meta::LOG_LEVEL]),
-            Some(Era::Legacy) | None => self.log_from.or(Some(LogLevel::Debug)),
+            Some(Era::Modern) => level(call, &["_meta", meta::LOG_LEVEL]).map_or(Logs::None, Logs::From),
+            Some(Era::Legacy) | None => self.log_from.map_or(Logs::Any, Logs::From),
         }
     }
 
@@ -305,9 +306,9 @@ impl Learner {
             None => first,
         };
         round.things += 1;
-        let log_from = self.log_from(call);
+        let logs = self.logs(call);
         for thing in inside {
-            match said_before(thing, method, log_from) {
+            match said_before(thing, method, logs) {
                 Ok(before) => {
                     self.tell_undeclared(call, &before);
                     round.before.push(before);

@@ -71,8 +71,7 @@ impl Live<'_> {
     pub(crate) async fn tell(&self, method: Method, params: &Value) {
         let terms = &self.asked.terms;
         if method == Method::LOG_MESSAGE {
-            let level = params.get("level").and_then(Value::as_str).and_then(LogLevel::named);
-            if !terms.logs.include(level) {
+            if !terms.logs.include(LogLevel::of(params)) {
                 return;
             }
         } else if terms.era() == Era::Modern && method != Method::PROGRESS {

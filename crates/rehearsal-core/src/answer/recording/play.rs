@@ -343,8 +343,7 @@ impl RecordedPlay {
         if method == Method::PROGRESS {
             params[meta::PROGRESS_TOKEN] = self.token(params.get(meta::PROGRESS_TOKEN))?;
         } else if method == Method::LOG_MESSAGE {
-            let level = params.get("level").and_then(Value::as_str).and_then(LogLevel::named);
-            if !terms.logs.include(level) {
+            if !terms.logs.include(LogLevel::of(&params)) {
                 return None;
             }
         } else if method == Method::TASK_STATUS

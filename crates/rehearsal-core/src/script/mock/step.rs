@@ -137,6 +137,11 @@ impl LogLevel {
     pub fn named(name: &str) -> Option<LogLevel> {
         LogLevel::ALL.into_iter().find(|level| level.name() == name)
     }
+
+    /// The level of a log message with these params.
+    pub fn of(params: &Value) -> Option<LogLevel> {
+        params.get("level").and_then(Value::as_str).and_then(LogLevel::named)
+    }
 }
 
 /// What changed.
