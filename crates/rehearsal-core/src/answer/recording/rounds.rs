@@ -89,8 +89,11 @@ impl RecordedPlay {
         }
         // State alone asks for nothing: whoever comes back has done all that was wanted.
         let is_back = self.asked.params.get("requestState").is_some() && self.resumed_at(world) == Some(at);
-        let missing: Vec<_> = questions.into_iter().filter(|it| !self.offered.contains_key(&it.name)).collect();
+        let (given, missing): (Vec<_>, Vec<_>) =
+            questions.into_iter().partition(|it| self.offered.contains_key(&it.name));
         if missing.is_empty() && (had_any || is_back) {
+            // A later round may use the same names for other questions.
+            given.iter().for_each(|it| drop(self.offered.shift_remove(&it.name)));
             return None;
         }
         Some(Act::Reply(self.round(at, round, &missing, world)))

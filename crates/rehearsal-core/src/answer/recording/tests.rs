@@ -239,6 +239,34 @@ fn rounds_are_rounds_for_a_client_of_today() {
 }
 
 #[test]
+fn every_round_is_asked_though_all_of_them_have_the_same_name_for_it() {
+    let rounds = || {
+        let asks = |message: &str| {
+            let question = json!({"method": "elicitation/create", "params": {"message": message}});
+            json!({"resultType": "input_required", "inputRequests": {"q": question}, "requestState": message})
+        };
+        let first = call(Side::Client, (1, 2), "tools/call", json!({"name": "book"}), asks("Which day?"));
+        let second = json!({"name": "book", "requestState": "Which day?"});
+        let second = call(Side::Client, (3, 4), "tools/call", second, asks("Which month?"));
+        let third = json!({"name": "book", "requestState": "Which month?"});
+        let done = json!({"resultType": "complete", "content": []});
+        let third = call(Side::Client, (5, 6), "tools/call", third, done);
+        let calls = (5..).zip([first, second, third]);
+        calls.map(|(number, call)| recorded(number, call, Vec::new(), Revision::V2026_07_28)).collect::<Vec<_>>()
+    };
+    let (mut more, mut heard) = (json!({}), Vec::new());
+    loop {
+        let (_, result) = played(rounds(), asked(Revision::V2026_07_28, more), Pace::None);
+        if result["resultType"] == "complete" {
+            break;
+        }
+        heard.push(result["inputRequests"]["q"]["params"]["message"].clone());
+        more = json!({"requestState": result["requestState"], "inputResponses": {"q": {"action": "accept"}}});
+    }
+    assert_eq!(heard, ["Which day?", "Which month?"]);
+}
+
+#[test]
 fn state_that_we_did_not_give_is_refused() {
     let asked = asked(Revision::V2026_07_28, json!({"requestState": "s"}));
     let key = Likeness::default().key(&asked.method, Some(&asked.params));
