@@ -38,8 +38,8 @@ struct Score {
     /// What each exchange will say next.
     playing: BTreeMap<u64, u64>,
     ended: BTreeSet<u64>,
-    /// Those whose clients were sent away with a question and have not come back.
-    away: BTreeSet<u64>,
+    /// What those will say next whose clients were sent away with a question and have not come back.
+    away: BTreeMap<u64, u64>,
 }
 
 /// An exchange that is played; it has ended when this is dropped.
@@ -50,8 +50,8 @@ pub(super) struct Playing<'a> {
     request: u64,
     /// Whether somebody else plays the same.
     is_second: bool,
-    /// Whether it goes on when its client comes back.
-    goes_on: bool,
+    /// What it says next when its client comes back.
+    goes_on: Option<u64>,
     /// When it began.
     since: Instant,
     /// How long it was waited in vain: while nothing moved that comes before.
@@ -85,14 +85,14 @@ impl Turns {
             score.playing.insert(turn.request, turn.place);
         }
         let (session, request, since, waited) = (turn.session, turn.request, Instant::now(), Duration::ZERO);
-        Playing { turns: self, session, request, is_second, goes_on: false, since, waited }
+        Playing { turns: self, session, request, is_second, goes_on: None, since, waited }
     }
 }
 
 impl Playing<'_> {
     /// Its client is sent away with a question: it has not ended, unless the next round was a request of its own.
     pub(super) fn is_to_go_on(&mut self, next: Option<Turn>) {
-        self.goes_on = next.is_some_and(|next| next.request == self.request);
+        self.goes_on = next.filter(|next| next.request == self.request).map(|next| next.place);
     }
 
     /// What comes next may have its turn: this one waits, for a while or for its client. Where several rounds are one call, the
@@ -157,11 +157,11 @@ impl Playing<'_> {
         let overtaker = turn.after.filter(|other| !score.ended.contains(&other.place) && !has_spoken(other));
         let is_awaited = |request: u64| overtaker.is_some_and(|other| other.place == request);
         let comes_first = |(request, place): &(u64, u64)| *place <= turn.place || is_awaited(*request);
-        let others = score.playing.iter().map(|(request, place)| (*request, *place));
+        let others = score.playing.iter().chain(&score.away).map(|(request, place)| (*request, *place));
         let first: Vec<_> = others.filter(|it| it.0 != self.request && comes_first(it)).collect();
         match overtaker {
             None if first.is_empty() => Standing::Next,
-            Some(other) if first.is_empty() && !score.away.contains(&other.place) => Standing::Early(other),
+            Some(other) if first.is_empty() => Standing::Early(other),
             None | Some(_) => Standing::Behind(first),
         }
     }
@@ -175,10 +175,15 @@ impl Drop for Playing<'_> {
         let mut sessions = self.turns.sessions();
         if let Some(score) = sessions.get_mut(&self.session) {
             score.playing.remove(&self.request);
-            let left = if self.goes_on { &mut score.away } else { &mut score.ended };
-            left.insert(self.request);
-            if left.len() > ENDED {
-                left.pop_first();
+            match self.goes_on {
+                Some(place) => drop(score.away.insert(self.request, place)),
+                None => drop(score.ended.insert(self.request)),
+            }
+            if score.ended.len() > ENDED {
+                score.ended.pop_first();
+            }
+            if score.away.len() > ENDED {
+                score.away.pop_first();
             }
         }
         drop(sessions);
@@ -221,6 +226,22 @@ mod tests {
         // Longer than for what was not asked.
         assert!(tokio::time::timeout(Duration::from_secs(2), &mut waiting).await.is_err());
         drop(turns.enter(turn(1, 4, None)));
+        let before = Instant::now();
+        waiting.await;
+        assert!(before.elapsed() < Duration::from_millis(10));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_said_after_a_client_came_back_waits_for_it() {
+        let turns = Turns::default();
+        turns.enter(turn(0, 4, None)).is_to_go_on(Some(turn(0, 4, None)));
+        // While the client thinks, the others go on.
+        turns.enter(turn(1, 3, None)).take_turn(turn(1, 3, None)).await;
+        let mut other = turns.enter(turn(2, 5, None));
+        let waiting = other.take_turn(turn(2, 5, None));
+        tokio::pin!(waiting);
+        assert!(tokio::time::timeout(Duration::from_millis(500), &mut waiting).await.is_err());
+        drop(turns.enter(turn(0, 4, None)));
         let before = Instant::now();
         waiting.await;
         assert!(before.elapsed() < Duration::from_millis(10));
