@@ -67,10 +67,19 @@ pub struct Turn {
     pub request: u64,
     /// Its own place.
     pub place: u64,
-    /// A request that came meanwhile and must be heard of before.
-    pub after: Option<Overtaker>,
+    /// Requests that came meanwhile and must be heard of before.
+    pub after: Overtakers,
     /// How long it took once: no reason to wait longer for what may not come this time.
     pub patience: Duration,
+}
+
+/// The requests that came after another and were heard of before what was said next of that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overtakers {
+    /// The one that was asked last of those that were answered by then.
+    pub answered: Option<Overtaker>,
+    /// The one that was asked last of those of which something else was said by then.
+    pub spoke: Option<Overtaker>,
 }
 
 /// A request that came after another and was heard of before what was said next of that.
@@ -80,8 +89,6 @@ pub struct Overtaker {
     pub place: u64,
     /// How long after the other it was asked: no reason to wait longer for it to be asked.
     pub later: Duration,
-    /// Whether it was answered by then, and had not only said something.
-    pub is_answered: bool,
 }
 
 /// Something that clients may want to know.

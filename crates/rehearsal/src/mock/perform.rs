@@ -13,14 +13,20 @@ use super::call::{Call, Posed, Stop};
 use super::news::News;
 use super::server::within;
 use super::session::Session;
-use super::turns::{Playing, Turns};
+use super::turns::Playing;
 
 /// Carries out a play, and answers; then what comes after the answer of a recording.
 pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
     let (session, server) = (Arc::clone(&call.session), Arc::clone(&call.session.server));
     let is_handshake = call.method == Method::INITIALIZE;
-    let (mut playing, mut posed) = (None, Posed::default());
-    let end = until_answer(&call, &session.turns, &mut play, act, &mut playing, &mut posed).await;
+    // Others know that it is asked, however long it takes until it says something.
+    let first = match (&act, &play) {
+        (Act::Turn(turn), _) => Some(*turn),
+        (_, Performance::Recording(recorded)) => recorded.next_turn(),
+        (_, Performance::Script(_)) => None,
+    };
+    let (mut playing, mut posed) = (first.map(|turn| session.turns.enter(turn)), Posed::default());
+    let end = until_answer(&call, &mut play, act, &mut playing, &mut posed).await;
     match end {
         None => call.withdraw(posed, &Map::new()).await,
         // What the server did not wait for when it was recorded.
@@ -68,12 +74,11 @@ enum End {
 }
 
 /// Carries out a play until its answer; `None` where nobody wants one any more.
-async fn until_answer<'a>(
+async fn until_answer(
     call: &Call,
-    turns: &'a Turns,
     play: &mut Performance,
     mut act: Act,
-    playing: &mut Option<Playing<'a>>,
+    playing: &mut Option<Playing<'_>>,
     posed: &mut Posed,
 ) -> Option<End> {
     let server = &call.session.server;
@@ -114,15 +119,16 @@ async fn until_answer<'a>(
             Act::CloseStream { retry } => call.session.close_stream(call.channel, retry.map(within)),
             Act::Detach(terms) => return Some(End::Detached(terms)),
             Act::Turn(turn) => {
-                let playing = playing.get_or_insert_with(|| turns.enter(turn));
-                tokio::select! {
-                    biased;
-                    stop = call.stopped() => match stop {
-                        Stop::Cancelled => return None,
-                        // Nobody will ask anything more that could come first.
-                        Stop::Closing => {}
-                    },
-                    () = playing.take_turn(turn) => {}
+                if let Some(playing) = playing {
+                    tokio::select! {
+                        biased;
+                        stop = call.stopped() => match stop {
+                            Stop::Cancelled => return None,
+                            // Nobody will ask anything more that could come first.
+                            Stop::Closing => {}
+                        },
+                        () = playing.take_turn(turn) => {}
+                    }
                 }
             }
             Act::Reply(answer) => return Some(End::Answered(answer)),

@@ -65,8 +65,8 @@ enum Standing {
     Next,
     /// Something that was asked comes first; what of it is being said, by request.
     Behind(Vec<(u64, u64)>),
-    /// Something comes first that nobody has asked yet.
-    Early(Overtaker),
+    /// Something comes first that nobody has asked yet; until when that may be, since it began.
+    Early(Duration),
 }
 
 impl Turns {
@@ -132,10 +132,7 @@ impl Playing<'_> {
                 Standing::Next => return,
                 // Others take a breath between what they say, however fast everything is to be.
                 Standing::Behind(_) => after(patience.max(LATE)),
-                Standing::Early(other) => {
-                    let late = if other.is_answered { LATE } else { LEAST };
-                    after(patience).min(self.since + other.later.saturating_add(late).min(UNASKED))
-                }
+                Standing::Early(until) => after(patience).min(self.since + (*until).min(UNASKED)),
             };
             if tokio::time::timeout_at(until, changed.changed()).await.is_err() {
                 // What came too late this time is not waited for.
@@ -152,17 +149,22 @@ impl Playing<'_> {
     fn stands(&self, turn: Turn) -> Standing {
         let sessions = self.turns.sessions();
         let Some(score) = sessions.get(&self.session) else { return Standing::Next };
-        // Who only spoke before needs to be asked; what it says has its own place.
-        let has_spoken = |other: &Overtaker| !other.is_answered && score.playing.contains_key(&other.place);
-        let overtaker = turn.after.filter(|other| !score.ended.contains(&other.place) && !has_spoken(other));
-        let is_awaited = |request: u64| overtaker.is_some_and(|other| other.place == request);
+        let is_open = |other: &Overtaker| !score.ended.contains(&other.place);
+        let unanswered = turn.after.answered.filter(is_open);
+        let is_awaited = |request: u64| unanswered.is_some_and(|other| other.place == request);
         let comes_first = |(request, place): &(u64, u64)| *place <= turn.place || is_awaited(*request);
         let others = score.playing.iter().chain(&score.away).map(|(request, place)| (*request, *place));
         let first: Vec<_> = others.filter(|it| it.0 != self.request && comes_first(it)).collect();
-        match overtaker {
-            None if first.is_empty() => Standing::Next,
-            Some(other) if first.is_empty() => Standing::Early(other),
-            None | Some(_) => Standing::Behind(first),
+        if !first.is_empty() {
+            return Standing::Behind(first);
+        }
+        // Who only spoke before needs to be asked; what it says has its own place.
+        let is_asked = |place: &u64| score.playing.contains_key(place) || score.away.contains_key(place);
+        let unasked = turn.after.spoke.filter(|other| is_open(other) && !is_asked(&other.place));
+        let late = |other: Option<Overtaker>, late: Duration| other.map(|other| other.later.saturating_add(late));
+        match late(unanswered, LATE).max(late(unasked, LEAST)) {
+            None => Standing::Next,
+            Some(until) => Standing::Early(until),
         }
     }
 }
@@ -194,9 +196,11 @@ impl Drop for Playing<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rehearsal_core::answer::Overtakers;
 
     fn turn(request: u64, place: u64, after: Option<u64>) -> Turn {
-        let after = after.map(|place| Overtaker { place, later: Duration::from_millis(500), is_answered: true });
+        let answered = after.map(|place| Overtaker { place, later: Duration::from_millis(500) });
+        let after = Overtakers { answered, spoke: None };
         Turn { session: 0, request, place, after, patience: Duration::from_secs(3) }
     }
 
@@ -257,9 +261,29 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn who_spoke_before_is_waited_for_though_somebody_else_was_answered() {
+        let turns = Turns::default();
+        let spoke = Some(Overtaker { place: 2, later: Duration::ZERO });
+        let first = turn(0, 5, Some(1));
+        let first = Turn { after: Overtakers { spoke, ..first.after }, ..first };
+        let mut slow = turns.enter(first);
+        drop(turns.enter(turn(1, 3, None)));
+        let waiting = slow.take_turn(first);
+        tokio::pin!(waiting);
+        assert!(tokio::time::timeout(Duration::from_millis(50), &mut waiting).await.is_err());
+        let mut spoken = turns.enter(turn(2, 4, None));
+        spoken.take_turn(turn(2, 4, None)).await;
+        spoken.goes_on_at(Some(turn(2, 9, None)));
+        let before = Instant::now();
+        waiting.await;
+        assert!(before.elapsed() < Duration::from_millis(10));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn nobody_waits_longer_to_be_overtaken_than_clients_wait_for_an_answer() {
         let turns = Turns::default();
-        let after = Some(Overtaker { place: 1, later: Duration::from_secs(60), is_answered: true });
+        let answered = Some(Overtaker { place: 1, later: Duration::from_secs(60) });
+        let after = Overtakers { answered, spoke: None };
         let slow = Turn { after, patience: Duration::from_secs(90), ..turn(0, 5, None) };
         let before = Instant::now();
         turns.enter(slow).take_turn(slow).await;

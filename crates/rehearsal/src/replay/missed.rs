@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
-use rehearsal_core::answer::{Asked, Change, Place, Recorded, RecordedPlay, Thing};
+use rehearsal_core::answer::{Asked, Change, Overtakers, Place, Recorded, RecordedPlay, Thing};
 use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::trace::{Inside, RequestKey};
@@ -145,7 +145,7 @@ impl Shared {
             is_heard
         });
         drop(progress);
-        things.iter_mut().for_each(|thing| (thing.place, thing.after) = (Place::After, None));
+        things.iter_mut().for_each(|thing| (thing.place, thing.after) = (Place::After, Overtakers::default()));
         let info = self.info_of(first.session, asked.terms.era())?;
         let recorded = Arc::new(Recorded { things, ..Recorded::clone(&first) });
         Ok(Some(RecordedPlay::new(vec![recorded], asked.clone(), key, info, self.options.pace)))

@@ -38,13 +38,13 @@ impl Shared {
             let is_later = |(last, _): &(u64, Overtaker)| done.seq > *last;
             if number > first.number && done.seq < end.seq && overtaker.as_ref().is_none_or(is_later) {
                 let later = request.at.saturating_sub(last.call.request.at);
-                overtaker = Some((done.seq, Overtaker { place: request.seq, later, is_answered: true }));
+                overtaker = Some((done.seq, Overtaker { place: request.seq, later }));
             }
         }
         if let (true, [.., last]) = (overlaps, rounds) {
             let last = Arc::make_mut(last);
             last.overlaps = true;
-            last.after = last.after.or(overtaker.map(|(_, overtaker)| overtaker));
+            last.after.answered = last.after.answered.or(overtaker.map(|(_, overtaker)| overtaker));
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rehearsal_core::answer::{Overtaker, Place, Recorded, Thing};
+use rehearsal_core::answer::{Overtaker, Overtakers, Place, Recorded, Thing};
 use rehearsal_core::message::Message;
 use rehearsal_core::trace::{Format, Inside, Span};
 
@@ -74,12 +74,18 @@ impl Tape {
         let exchange = self.index.exchange(number)?;
         let call = exchange.span.call(self.text(exchange.span)?).ok_or_else(changed)?;
         let began = call.request.at;
-        let overtaker = |after: After| match after.get() {
+        let overtaker = |place: Option<u64>| match place {
             None => Ok::<_, io::Error>(None),
-            Some((place, is_answered)) => {
+            Some(place) => {
                 let asked = self.asked_at(exchange.session, place)?;
-                Ok(asked.map(|asked| Overtaker { place, later: asked.saturating_sub(began), is_answered }))
+                Ok(asked.map(|asked| Overtaker { place, later: asked.saturating_sub(began) }))
             }
+        };
+        let overtakers = |after: After| {
+            Ok::<_, io::Error>(Overtakers {
+                answered: overtaker(after.who_answered())?,
+                spoke: overtaker(after.who_spoke())?,
+            })
         };
         let things = self.index.things(&exchange)?.into_iter().map(|thing| {
             let text = self.text(thing.span)?;
@@ -88,7 +94,7 @@ impl Tape {
                 false => thing.span.entry(text).map(Inside::Entry),
             };
             let place = if thing.is_late { Place::After } else { Place::Before };
-            Ok(Thing { what: what.ok_or_else(changed)?, place, after: overtaker(thing.after)? })
+            Ok(Thing { what: what.ok_or_else(changed)?, place, after: overtakers(thing.after)? })
         });
         let things = things.collect::<io::Result<Vec<_>>>()?;
         let facts = self.facts(exchange.session)?;
@@ -101,7 +107,7 @@ impl Tape {
             things,
             revision: exchange.revision(),
             overlaps: exchange.flags.overlaps(),
-            after: overtaker(exchange.after)?,
+            after: overtakers(exchange.after)?,
             hears: exchange.flags.hears(),
         });
         if exchange.span.length <= KEPT_LENGTH {

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use rehearsal::core::answer::Pace;
 use rehearsal::replay::Options;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::transcript::{HANDSHAKE, Peer, replay, session};
+use crate::transcript::{HANDSHAKE, META, Peer, replay, session};
 
 /// Both were in hand at once, and answered after a long time, the second first.
 const BOTH: [&str; 4] = [
@@ -143,4 +144,88 @@ async fn calls_that_overtook_each_other_by_rounds_do_so_where_they_are_one() {
         tokio::time::sleep(Duration::from_millis(500)).await;
         peer.play(OLDER_ANSWERS).await;
     }
+}
+
+/// One is answered, then the one that was asked last speaks, and then the first.
+const AMONG: [&str; 8] = [
+    r#"> {"id":1,"method":"tools/call","params":{"name":"first","_meta":{"progressToken":1}}}"#,
+    r#"> {"id":2,"method":"tools/call","params":{"name":"mid"}}"#,
+    r#"> {"id":3,"method":"tools/call","params":{"name":"second","_meta":{"progressToken":3}}}"#,
+    r#"< {"id":2,"result":{"content":[]}}"#,
+    r#"< {"method":"notifications/progress","params":{"progressToken":3,"progress":1}}"#,
+    r#"< {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}"#,
+    r#"< {"id":1,"result":{"content":[]}}"#,
+    r#"< {"id":3,"result":{"content":[]}}"#,
+];
+
+#[tokio::test(start_paused = true)]
+async fn who_spoke_before_is_waited_for_though_another_was_answered() {
+    let whole = [HANDSHAKE, &AMONG.join("\n")].concat();
+    let replay = replay(&[session("a", &whole)], Options::default());
+    let mut peer = Peer::of(&replay);
+    peer.play(HANDSHAKE).await;
+    for request in &AMONG[..2] {
+        peer.play(request).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    peer.play(&AMONG[2..].join("\n")).await;
+}
+
+/// A transcript of 2026-07-28 in which each request has a token of its own: `META3` is that of the third.
+fn with_tokens(lines: &[&str]) -> String {
+    let token = |text: String, token: usize| {
+        let about = META.replace(r#""progressToken":1"#, &format!(r#""progressToken":{token}"#));
+        text.replace(&format!("META{token}"), &about)
+    };
+    (1..4).fold(lines.join("\n").replace("ASKING", ASKING), token)
+}
+
+/// One that goes on while a client thinks speaks after it has come back, in the first; and is answered before, in the second.
+const AROUND: [[&str; 8]; 2] = [
+    [
+        r#"> {"id":1,"method":"tools/call","params":{"name":"plain",META1}}"#,
+        r#"> {"id":2,"method":"tools/call","params":{"name":"ask",META2}}"#,
+        r#"< {"id":2,"result":{"resultType":"input_required","inputRequests":{"q":ASKING}}}"#,
+        r#"> {"id":3,"method":"tools/call","params":{"name":"ask","inputResponses":{"q":{"action":"cancel"}},META3}}"#,
+        r#"< {"method":"notifications/progress","params":{"progressToken":3,"progress":1}}"#,
+        r#"< {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}"#,
+        r#"< {"id":3,"result":{"resultType":"complete","content":[]}}"#,
+        r#"< {"id":1,"result":{"resultType":"complete","content":[]}}"#,
+    ],
+    [
+        r#"> {"id":1,"method":"tools/call","params":{"name":"plain",META1}}"#,
+        r#"> {"id":2,"method":"tools/call","params":{"name":"ask",META2}}"#,
+        r#"< {"id":2,"result":{"resultType":"input_required","inputRequests":{"q":ASKING}}}"#,
+        r#"< {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}"#,
+        r#"< {"id":1,"result":{"resultType":"complete","content":[]}}"#,
+        r#"> {"id":3,"method":"tools/call","params":{"name":"ask","inputResponses":{"q":{"action":"cancel"}},META3}}"#,
+        r#"< {"method":"notifications/progress","params":{"progressToken":3,"progress":1}}"#,
+        r#"< {"id":3,"result":{"resultType":"complete","content":[]}}"#,
+    ],
+];
+
+#[tokio::test(start_paused = true)]
+async fn what_is_said_around_rounds_keeps_its_order() {
+    for (lines, said) in AROUND.iter().zip([[0, 1, 2, 3, 4, 5, 6, 7], [0, 1, 2, 5, 3, 4, 6, 7]]) {
+        let replay = replay(&[session("a", &with_tokens(lines))], Options::default());
+        // The client comes back at once.
+        Peer::of(&replay).play(&with_tokens(&said.map(|at| lines[at]))).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_not_spoken_yet_is_waited_for_where_time_is_kept() {
+    let lines = [SPEAKING[0], SPEAKING[1], SPEAKING[3], SPEAKING[2], SPEAKING[4], SPEAKING[5]].join("\n");
+    // The first took 300 ms to speak, and the second 100 since it was asked.
+    let times = [(0, 0), (1, 0), (2, 0), (3, 0), (4, 200), (5, 300), (6, 301), (7, 302), (8, 303)];
+    let timed = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        if let Some((_, at)) = times.iter().find(|(seq, _)| line["seq"] == *seq) {
+            line["at_ms"] = (*at).into();
+        }
+        line.to_string() + "\n"
+    };
+    let journal: String = session("a", &[HANDSHAKE, &lines].concat()).lines().map(timed).collect();
+    let replay = replay(&[journal], Options { pace: Pace::Times(1.0), ..Options::default() });
+    Peer::of(&replay).play(&[HANDSHAKE, &lines].concat()).await;
 }

@@ -14,7 +14,9 @@ use super::score::{Step, missed, score};
 use super::task::wanted_task;
 use super::tokens::Tokens;
 use super::unmatched::{Silence, Unmatched};
-use crate::answer::{Act, Answer, Asked, Change, EndOfListening, Overtaker, Provenance, Question, Turn, World};
+use crate::answer::{
+    Act, Answer, Asked, Change, EndOfListening, Overtaker, Overtakers, Provenance, Question, Turn, World,
+};
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code, meta};
 use crate::script::mock::{Delay, LogLevel};
@@ -306,10 +308,11 @@ impl RecordedPlay {
     /// Where time is kept, others wait before they come to their turn, so nobody knows whether they were asked.
     fn patient(&self, turn: Turn) -> Turn {
         let later = |it: Overtaker| match self.pace {
-            Pace::None => it.later,
-            Pace::Times(_) => it.later.max(turn.patience),
+            Pace::None => it,
+            Pace::Times(_) => Overtaker { later: it.later.max(turn.patience), ..it },
         };
-        Turn { after: turn.after.map(|it| Overtaker { later: later(it), ..it }), ..turn }
+        let Overtakers { answered, spoke } = turn.after;
+        Turn { after: Overtakers { answered: answered.map(later), spoke: spoke.map(later) }, ..turn }
     }
 
     /// The version that it was recorded in, where that is known.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::answer::{Change, EndOfListening, Overtaker, Question};
+use crate::answer::{Change, EndOfListening, Overtakers, Question};
 use crate::exchange::Side;
 use crate::json::RawJson;
 use crate::message::{Message, Method, Notification, Reply};
@@ -29,8 +29,8 @@ pub struct Recorded {
     pub revision: Option<Revision>,
     /// Whether another request was in hand at the same time.
     pub overlaps: bool,
-    /// A request that came after this one and was answered before it.
-    pub after: Option<Overtaker>,
+    /// The requests that came after this one and were heard of before it was answered.
+    pub after: Overtakers,
     /// Whether something was said before it, after requests that not every client makes.
     pub hears: bool,
 }
@@ -42,8 +42,8 @@ pub struct Thing {
     pub what: Inside,
     /// When.
     pub place: Place,
-    /// A request that came meanwhile and was answered before this was said.
-    pub after: Option<Overtaker>,
+    /// The requests that came meanwhile and were heard of before this was said.
+    pub after: Overtakers,
 }
 
 /// When something of an exchange happens.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::recorded::{Place, Recorded, Thing};
 use super::tokens::Tokens;
 use super::unmatched::Silence;
-use crate::answer::{Change, EndOfListening, Overtaker, Question, Rise, Turn};
+use crate::answer::{Change, EndOfListening, Overtakers, Question, Rise, Turn};
 use crate::exchange::Side;
 use crate::message::{Message, Method};
 use crate::protocol::Era;
@@ -180,7 +180,7 @@ impl Writing {
         }
     }
 
-    fn entry(&mut self, entry: &Entry, after: Option<Overtaker>) {
+    fn entry(&mut self, entry: &Entry, after: Overtakers) {
         self.hear_before(entry.seq);
         if let What::ChannelEnded { .. } = &entry.what {
             self.wait(entry.at);
@@ -247,7 +247,7 @@ impl Writing {
         self.steps.push(Step::Unanswered(Silence::GivenUp));
     }
 
-    fn take_time(&mut self, message: &Placed, after: Option<Overtaker>) {
+    fn take_time(&mut self, message: &Placed, after: Overtakers) {
         self.wait(message.at);
         self.take_turn(message.seq, message.at, after);
     }
@@ -260,7 +260,7 @@ impl Writing {
         self.last = self.last.max(at);
     }
 
-    fn take_turn(&mut self, place: u64, at: Duration, after: Option<Overtaker>) {
+    fn take_turn(&mut self, place: u64, at: Duration, after: Overtakers) {
         if let Some((session, request, since)) = self.turn {
             let patience = at.saturating_sub(since);
             self.steps.push(Step::Turn(Turn { session, request, place, after, patience }));

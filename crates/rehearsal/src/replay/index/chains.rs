@@ -53,23 +53,23 @@ impl Chains {
         self.waiting.entry((key, thread.state)).or_default().push(Waiting { number, end, thread });
     }
 
-    /// Whether a request at a place goes on with one that waits: of the same client and with the same questions where there is
+    /// The one that waits with which a request at a place goes on: of the same client and with the same questions where there is
     /// one, and of those with the last, since whoever begins anew has given up what was before.
-    pub(super) fn goes_on(&mut self, key: RequestKey, thread: Thread, number: u32, place: u64) -> bool {
-        let Some(waiting) = self.waiting.get_mut(&(key, thread.state)) else { return false };
+    pub(super) fn goes_on(&mut self, key: RequestKey, thread: Thread, number: u32, place: u64) -> Option<u32> {
+        let waiting = self.waiting.get_mut(&(key, thread.state))?;
         let from = waiting.len().saturating_sub(LOOKED_AT);
         let heard = (from..waiting.len()).filter(|at| waiting[*at].end < place);
         let rank = |at: &usize| {
             let Waiting { thread: other, end, .. } = waiting[*at];
             (other.client == thread.client, other.names == thread.names, end)
         };
-        let Some(found) = heard.max_by_key(rank) else { return false };
+        let found = heard.max_by_key(rank)?;
         let before = waiting.remove(found);
         if waiting.is_empty() {
             self.waiting.remove(&(key, thread.state));
         }
         self.links.push(Link { key, before, number });
-        true
+        Some(before.number)
     }
 
     /// Each exchange that goes on, with its next round: of those that look the same, who was asked first comes back first.
@@ -100,7 +100,7 @@ mod tests {
             let place = u64::from(*number) * 2;
             match back {
                 None => chains.wait(KEY, THREAD, *number, place + 1),
-                Some(thread) => assert!(chains.goes_on(KEY, *thread, *number, place)),
+                Some(thread) => assert!(chains.goes_on(KEY, *thread, *number, place).is_some()),
             }
         }
         chains.finish()
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(linked(&[(0, None), (1, Some(other))]), [(0, 1)]);
         let mut chains = Chains::default();
         chains.wait(KEY, THREAD, 0, 1);
-        assert!(!chains.goes_on(KEY, Thread { state: RequestKey(9), ..THREAD }, 1, 2));
-        assert!(!chains.goes_on(KEY, THREAD, 1, 0), "nobody answers what is not asked yet");
+        assert!(chains.goes_on(KEY, Thread { state: RequestKey(9), ..THREAD }, 1, 2).is_none());
+        assert!(chains.goes_on(KEY, THREAD, 1, 0).is_none(), "nobody answers what is not asked yet");
     }
 }

@@ -168,8 +168,13 @@ impl Session {
             flags.add(Flags::UNANSWERED);
         }
         let from = asked.rounds.as_ref().and_then(|rounds| rounds.from);
-        if from.is_some_and(|thread| self.chains.goes_on(asked.key, thread, number, place)) {
+        let before = from.and_then(|thread| self.chains.goes_on(asked.key, thread, number, place));
+        if let Some(before) = before.and_then(|before| all.exchanges.get(before as usize)) {
             flags.add(Flags::ROUND);
+            // Another client may come back sooner, while what was in hand with the round before still is.
+            if before.flags.overlaps() {
+                flags.add(Flags::OVERLAPS);
+            }
         } else if asked.refused == Some(Refused::Version) {
             flags.add(Flags::PROTOCOL);
             all.keys.push((refused_key(asked.key).0, number));

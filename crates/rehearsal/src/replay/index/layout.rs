@@ -9,7 +9,7 @@ use super::list::List;
 use super::seal::{SEAL, seal, unseal};
 
 /// What the file begins with; the number is that of the layout.
-pub(super) const MAGIC: [u8; 16] = *b"rehearse index F";
+pub(super) const MAGIC: [u8; 16] = *b"rehearse index G";
 /// No exchange, no request.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -17,8 +17,8 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) const HEAD: usize = 120 + SEAL;
 pub(super) const SLOT: usize = 28 + SEAL;
 pub(super) const MEMBER: usize = 4 + SEAL;
-pub(super) const EXCHANGE: usize = 43 + 1 + SEAL;
-pub(super) const THING: usize = 33 + SEAL;
+pub(super) const EXCHANGE: usize = 51 + 1 + SEAL;
+pub(super) const THING: usize = 41 + SEAL;
 pub(super) const SESSION: usize = 20 + SEAL;
 
 /// The trace that an index is of.
@@ -168,34 +168,50 @@ impl Flags {
     }
 }
 
-/// The request that came later than another, and was heard of before what is said next of that.
+/// The requests that came later than another, and were heard of before what is said next of that; of several the one that was
+/// asked last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::replay) struct After(u64);
+pub(in crate::replay) struct After {
+    answered: u64,
+    spoke: u64,
+}
 
 impl After {
-    pub(super) const NOBODY: After = After(u64::MAX);
-    /// Set where it had only said something.
-    const SPOKE: u64 = 1 << 63;
+    /// The place of no request.
+    const NO: u64 = u64::MAX;
+    pub(super) const NOBODY: After = After { answered: After::NO, spoke: After::NO };
 
-    /// Something was said of the request at this place. One that was answered counts more; of several the one that was asked last.
+    /// Something was said of the request at this place.
     pub(super) fn spoke(&mut self, place: u64) {
-        match self.get() {
-            Some((other, is_answered)) if is_answered || other > place => {}
-            Some(_) | None => self.0 = place | After::SPOKE,
-        }
+        self.spoke = After::last(self.spoke, place);
     }
 
     /// The request at this place was answered.
     pub(super) fn answered(&mut self, place: u64) {
-        match self.get() {
-            Some((other, true)) if other > place => {}
-            Some(_) | None => self.0 = place,
-        }
+        self.answered = After::last(self.answered, place);
     }
 
-    /// Its place, and whether it was answered.
-    pub(in crate::replay) fn get(self) -> Option<(u64, bool)> {
-        (self != After::NOBODY).then_some((self.0 & !After::SPOKE, self.0 & After::SPOKE == 0))
+    fn last(known: u64, place: u64) -> u64 {
+        if known == After::NO { place } else { known.max(place) }
+    }
+
+    /// Who was answered.
+    pub(in crate::replay) fn who_answered(self) -> Option<u64> {
+        Some(self.answered).filter(|place| *place != After::NO)
+    }
+
+    /// Who had only said something, and was asked after those that were answered.
+    pub(in crate::replay) fn who_spoke(self) -> Option<u64> {
+        Some(self.spoke).filter(|place| *place != After::NO && self.who_answered().is_none_or(|other| other < *place))
+    }
+
+    fn write(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.answered.to_le_bytes());
+        out.extend_from_slice(&self.spoke.to_le_bytes());
+    }
+
+    fn read(from: &mut Bytes<'_>) -> After {
+        After { answered: from.u64(), spoke: from.u64() }
     }
 }
 
@@ -208,7 +224,7 @@ pub(in crate::replay) struct Exchange {
     pub(super) thing_count: u32,
     /// The next round, or [`NONE`].
     pub(super) next: u32,
-    /// The request that came later and was heard of before it was answered.
+    /// The requests that came later and were heard of before it was answered.
     pub(in crate::replay) after: After,
     pub(super) revision: u8,
     pub(in crate::replay) flags: Flags,
@@ -228,7 +244,7 @@ impl Exchange {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.span.offset.to_le_bytes());
         out.extend_from_slice(&self.things.to_le_bytes());
-        out.extend_from_slice(&self.after.0.to_le_bytes());
+        self.after.write(out);
         for number in [self.span.length, self.session, self.thing_count, self.next] {
             out.extend_from_slice(&number.to_le_bytes());
         }
@@ -237,7 +253,7 @@ impl Exchange {
 
     pub(super) fn read(bytes: &[u8]) -> Exchange {
         let mut from = Bytes(bytes);
-        let (offset, things, after) = (from.u64(), from.u64(), After(from.u64()));
+        let (offset, things, after) = (from.u64(), from.u64(), After::read(&mut from));
         let [length, session, thing_count, next] = [from.u32(), from.u32(), from.u32(), from.u32()];
         let [format, revision, flags] = from.array();
         let span = Span { offset, length, format };
@@ -266,7 +282,7 @@ impl ThingRecord {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.span.offset.to_le_bytes());
         out.extend_from_slice(&self.seq.to_le_bytes());
-        out.extend_from_slice(&self.after.0.to_le_bytes());
+        self.after.write(out);
         out.extend_from_slice(&self.span.length.to_le_bytes());
         out.extend_from_slice(&[self.span.format, self.is_call.into(), self.is_late.into(), self.is_end.into()]);
         out.push(List::write(self.changes));
@@ -274,7 +290,7 @@ impl ThingRecord {
 
     pub(super) fn read(bytes: &[u8]) -> ThingRecord {
         let mut from = Bytes(bytes);
-        let (offset, seq, after, length) = (from.u64(), from.u64(), After(from.u64()), from.u32());
+        let (offset, seq, after, length) = (from.u64(), from.u64(), After::read(&mut from), from.u32());
         let [format, is_call, is_late, is_end, changes] = from.array();
         let span = Span { offset, length, format };
         let [is_call, is_late, is_end] = [is_call != 0, is_late != 0, is_end != 0];
