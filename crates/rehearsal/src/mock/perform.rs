@@ -82,15 +82,23 @@ async fn until_answer(
     posed: &mut Posed,
 ) -> Option<End> {
     let server = &call.session.server;
+    let mut is_given_up = false;
     loop {
         let is_turn = matches!(act, Act::Turn(_));
         match act {
-            Act::Wait(delay) => match call.pause(within(delay)).await {
-                Ok(()) => {}
-                // What was recorded is known already: whoever asked and then closed its end is still told.
-                Err(Stop::Closing) if matches!(play, Performance::Recording(_)) => {}
-                Err(Stop::Closing | Stop::Cancelled) => return None,
-            },
+            Act::Wait(delay) => {
+                let stop = tokio::select! {
+                    biased;
+                    stop = stopped(call, is_given_up) => Some(stop),
+                    () = tokio::time::sleep(within(delay)) => None,
+                };
+                match (stop, &*play) {
+                    // What was recorded is known already: whoever asked and then closed its end is still told.
+                    (None, _) | (Some(Stop::Closing), Performance::Recording(_)) => {}
+                    (Some(Stop::Cancelled), Performance::Recording(play)) if play.speaks_on() => is_given_up = true,
+                    (Some(Stop::Closing | Stop::Cancelled), _) => return None,
+                }
+            }
             Act::Notify { method, params } => call.notify(method, &params).await,
             Act::Tell(change) => match &play {
                 Performance::Recording(recorded) => {
@@ -120,23 +128,45 @@ async fn until_answer(
             Act::Detach(terms) => return Some(End::Detached(terms)),
             Act::Turn(turn) => {
                 if let Some(playing) = playing {
-                    tokio::select! {
-                        biased;
-                        stop = call.stopped() => match stop {
-                            Stop::Cancelled => return None,
-                            // Nobody will ask anything more that could come first.
-                            Stop::Closing => {}
-                        },
-                        () = playing.take_turn(turn) => {}
+                    let taken = playing.take_turn(turn);
+                    tokio::pin!(taken);
+                    loop {
+                        tokio::select! {
+                            biased;
+                            stop = stopped(call, is_given_up) => match (stop, &*play) {
+                                (Stop::Cancelled, Performance::Recording(play)) if play.speaks_on() => is_given_up = true,
+                                (Stop::Cancelled, _) => return None,
+                                // Nobody will ask anything more that could come first.
+                                (Stop::Closing, _) => break,
+                            },
+                            () = &mut taken => break,
+                        }
                     }
                 }
             }
+            Act::Reply(_) if is_given_up && has_no_answer(play) => return None,
             Act::Reply(answer) => return Some(End::Answered(answer)),
         }
         if let (Some(playing), Performance::Recording(recorded), false) = (&mut *playing, &play, is_turn) {
             playing.goes_on_at(recorded.next_turn());
         }
         act = play.next(&mut server.state(), &server.world());
+    }
+}
+
+/// Whether what its client would be told instead of an answer is nothing that the recorded one heard.
+fn has_no_answer(play: &Performance) -> bool {
+    matches!(play, Performance::Recording(recorded) if recorded.has_no_answer())
+}
+
+/// Returns once there is no point in waiting, for a client that may have given up.
+async fn stopped(call: &Call, is_given_up: bool) -> Stop {
+    match is_given_up {
+        true => {
+            call.session.closing().await;
+            Stop::Closing
+        }
+        false => call.stopped().await,
     }
 }
 

@@ -168,6 +168,13 @@ impl RecordedPlay {
         self.rounds.last().is_some_and(|round| round.reply().is_none() && round.meant().is_none())
     }
 
+    /// Whether something is said to a client that has given up, as it was when it was recorded.
+    pub fn speaks_on(&self) -> bool {
+        let is_said = |step: &Step| matches!(step, Step::Notify { .. } | Step::Tell(_) | Step::Reply(_));
+        let given_up = self.steps.iter().position(|step| matches!(step, Step::GivenUp { .. } | Step::WentOn));
+        given_up.is_some_and(|at| self.steps.iter().skip(at.max(self.next)).any(is_said))
+    }
+
     /// What is played for.
     pub fn asked(&self) -> &Asked {
         &self.asked
@@ -199,6 +206,7 @@ impl RecordedPlay {
                 | Step::Visit(..)
                 | Step::Ends
                 | Step::GivenUp { .. }
+                | Step::WentOn
                 | Step::Unanswered(_) => None,
             };
             if let Some(act) = act {
@@ -230,7 +238,7 @@ impl RecordedPlay {
                 Step::SendAway(round, questions) => self.ask(at, Some(round), questions, world),
                 Step::Hear(name) if self.asked.terms.era() == Era::Legacy => Some(Act::Hear(name)),
                 Step::Withdraw(name, said) if self.asked.terms.era() == Era::Legacy => Some(Act::Withdraw(name, said)),
-                Step::Hear(_) | Step::Withdraw(..) => None,
+                Step::Hear(_) | Step::Withdraw(..) | Step::WentOn => None,
                 Step::Reply(round) => {
                     let instead = self.instead.take();
                     Some(Act::Reply(instead.unwrap_or_else(|| self.reply(round))))
@@ -269,6 +277,7 @@ impl RecordedPlay {
                 | Step::Visit(..)
                 | Step::Ends
                 | Step::GivenUp { .. }
+                | Step::WentOn
                 | Step::Unanswered(_) => None,
             };
             if act.is_some() {

@@ -1,7 +1,6 @@
 //! An exchange as it was recorded.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -163,15 +162,15 @@ impl Recorded {
         Some((message, message.meant()?))
     }
 
-    /// When its client gave it up, where it did and nobody had answered.
-    pub(super) fn given_up(&self) -> Option<Duration> {
-        let given_up = |thing: &Thing| match &thing.what {
-            Inside::Entry(Entry { what: What::Message { from: Side::Client, message, .. }, at, .. }) => {
-                (message.method() == Some(&Method::CANCELLED)).then_some(*at)
+    /// Whether its client gave it up, and nobody had answered.
+    pub(super) fn is_given_up(&self) -> bool {
+        let gives_up = |thing: &Thing| match &thing.what {
+            Inside::Entry(Entry { what: What::Message { from: Side::Client, message, .. }, .. }) => {
+                message.method() == Some(&Method::CANCELLED)
             }
-            Inside::Entry(_) | Inside::Call(_) => None,
+            Inside::Entry(_) | Inside::Call(_) => false,
         };
-        self.things.iter().filter(|_| self.call.response.is_none()).find_map(given_up)
+        self.call.response.is_none() && self.things.iter().any(gives_up)
     }
 
     /// Whether there is nothing to do but answer.

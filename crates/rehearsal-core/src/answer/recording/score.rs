@@ -45,6 +45,8 @@ pub(super) enum Step {
     Ends,
     /// The client gave up, so long after it had asked, and so long after the last that happened.
     GivenUp { asked: Duration, last: Duration },
+    /// The client gave up, and the server answered all the same.
+    WentOn,
     /// The server never answered.
     Unanswered(Silence),
 }
@@ -64,7 +66,8 @@ impl Step {
             | Step::CloseStream
             | Step::Hear(_)
             | Step::Withdraw(..)
-            | Step::GivenUp { .. } => false,
+            | Step::GivenUp { .. }
+            | Step::WentOn => false,
         }
     }
 }
@@ -74,8 +77,8 @@ pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Step>
     // Since 2026-07-28 each round is a request of its own.
     let rise = (era == Era::Legacy && rounds.len() > 1).then(Rise::default);
     let (steps, open, unheard, named) = Default::default();
-    let (last, turn) = (Duration::ZERO, None);
-    let mut writing = Writing { steps, asked: 0, open, unheard, named, last, turn, round: 0, rise };
+    let (last, unanswered, turn) = (Duration::ZERO, None, None);
+    let mut writing = Writing { steps, asked: 0, open, unheard, named, last, unanswered, turn, round: 0, rise };
     let mut after = Vec::new();
     // Before 2026-07-28 all of them are one call, which is in hand from the first to the last.
     let overlaps = era == Era::Legacy && rounds.iter().any(|round| round.overlaps);
@@ -83,6 +86,7 @@ pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Step>
         let request = &round.call.request;
         writing.round = number;
         writing.last = request.at;
+        writing.unanswered = round.call.response.is_none().then_some(request.at);
         writing.turn = (overlaps || round.overlaps).then_some((round.session, request.seq, request.at));
         writing.things(&round.things, Place::Before);
         writing.answer(round, number, number + 1 < rounds.len());
@@ -130,6 +134,8 @@ struct Writing {
     named: Vec<(String, String)>,
     /// When the last thing happened.
     last: Duration,
+    /// When it was asked, where nobody answered it.
+    unanswered: Option<Duration>,
     /// Session, place and time of the request, where order matters.
     turn: Option<(u32, u64, Duration)>,
     /// Which round is written.
@@ -186,8 +192,11 @@ impl Writing {
             self.wait(entry.at);
             return self.steps.push(Step::CloseStream);
         }
-        let What::Message { from: Side::Server, message, .. } = &entry.what else { return };
+        let What::Message { from, message, .. } = &entry.what else { return };
         let Some(notification) = message.as_notification() else { return };
+        if *from == Side::Client {
+            return self.give_up(&notification.method, entry.at);
+        }
         if notification.method == Method::CANCELLED {
             let id = notification.param(&["requestId"]).map(|id| id.to_string());
             let named = self.named.iter().find(|(other, _)| Some(other) == id.as_ref());
@@ -241,10 +250,21 @@ impl Writing {
             self.steps.extend(self.unheard.drain(..).map(Step::Hear));
             return self.steps.push(Step::Ends);
         }
-        let Some(at) = round.given_up() else { return self.steps.push(Step::Unanswered(Silence::Lasted)) };
-        let (asked, last) = (at.saturating_sub(round.call.request.at), at.saturating_sub(self.last));
-        self.steps.push(Step::GivenUp { asked, last });
-        self.steps.push(Step::Unanswered(Silence::GivenUp));
+        let silence = if round.is_given_up() { Silence::GivenUp } else { Silence::Lasted };
+        self.steps.push(Step::Unanswered(silence));
+    }
+
+    /// The client gave it up; the server may go on telling, as it did.
+    fn give_up(&mut self, method: &Method, at: Duration) {
+        match self.unanswered.filter(|_| *method == Method::CANCELLED) {
+            Some(asked) if self.unheard.is_empty() => {
+                let (asked, last) = (at.saturating_sub(asked), at.saturating_sub(self.last));
+                self.steps.push(Step::GivenUp { asked, last });
+                self.last = self.last.max(at);
+            }
+            None if *method == Method::CANCELLED => self.steps.push(Step::WentOn),
+            Some(_) | None => {}
+        }
     }
 
     fn take_time(&mut self, message: &Placed, after: Overtakers) {

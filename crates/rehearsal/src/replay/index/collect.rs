@@ -84,6 +84,8 @@ struct InHand {
     spoke: u64,
     /// Who was asked later and answered so far.
     after: After,
+    /// Whether it was never answered; it is in hand until the last that was said of it.
+    is_silent: bool,
 }
 
 impl Collection {
@@ -211,24 +213,18 @@ impl Session {
         }
         call.ended(asked).into_iter().for_each(|end| self.leave(end, None));
         self.things.entry(number).or_default().append(&mut things);
-        if asked.answered != Answered::Never && !asked.listens {
-            let end = call.tie.settled();
-            let said = self.things.get(&number).into_iter().flatten().map(|thing| thing.seq);
-            let spoke = said.min().unwrap_or(end).min(end);
-            self.overlap(all, place, spoke, end);
-            let others = self.open.iter().map(|other| other.number).chain([number]);
-            if !self.open.is_empty() {
-                others.for_each(|number| all.exchanges[number as usize].flags.add(Flags::OVERLAPS));
-            }
-            self.open.push(InHand { number, place: call.tie.place(), end, spoke, after: After::NOBODY });
-        } else if asked.listens {
+        let is_silent = asked.answered == Answered::Never;
+        if asked.listens {
             // What is told next is told because somebody listens.
             if let Some((before, _)) = self.settled.replace((number, place)) {
                 self.close(all, before);
             }
-        } else if asked.is_protocol {
+        } else if is_silent && asked.is_protocol {
             self.close(all, number);
         } else {
+            self.begin(all, call, number, is_silent);
+        }
+        if is_silent && !asked.listens && !asked.is_protocol {
             self.silent.push_back(Silent { number, place, given_up });
             if self.silent.len() > SILENT
                 && let Some(Silent { number, .. }) = self.silent.pop_front()
@@ -236,6 +232,24 @@ impl Session {
                 self.close(all, number);
             }
         }
+    }
+
+    /// Notes what an exchange has to do with those in hand, and takes it in hand.
+    fn begin(&mut self, all: &mut Collection, call: &Digest, number: u32, is_silent: bool) {
+        let said = || self.things.get(&number).into_iter().flatten().map(|thing| thing.seq);
+        let end = if is_silent { said().max() } else { Some(call.tie.settled()) };
+        // Nobody waits for what says nothing.
+        let Some(end) = end else { return };
+        let (place, spoke) = (call.tie.seq(), said().min().unwrap_or(end).min(end));
+        self.note(all, place, spoke, After::spoke);
+        if !is_silent {
+            self.note(all, place, end, After::answered);
+        }
+        if !self.open.is_empty() {
+            let all_of_them = self.open.iter().map(|other| other.number).chain([number]);
+            all_of_them.for_each(|number| all.exchanges[number as usize].flags.add(Flags::OVERLAPS));
+        }
+        self.open.push(InHand { number, place: call.tie.place(), end, spoke, after: After::NOBODY, is_silent });
     }
 
     /// The session is over.
@@ -259,12 +273,6 @@ impl Session {
     fn leave(&mut self, record: ThingRecord, likely: Option<(u64, u32)>) {
         self.taken += 1;
         self.free.insert((record.seq, self.taken), Left { record, likely });
-    }
-
-    /// Notes who overtook whom: with something that was said of it, or with the answer.
-    fn overlap(&mut self, all: &mut Collection, place: u64, spoke: u64, end: u64) {
-        self.note(all, place, spoke, After::spoke);
-        self.note(all, place, end, After::answered);
     }
 
     /// Notes for what is said later of those asked before a request that this was heard of it.
@@ -299,7 +307,8 @@ impl Session {
             let Left { record, likely } = left;
             // Of several that may have said it, the first that was answered.
             let rank = |other: &&InHand| (likely != Some(other.place), other.end);
-            match (self.open.iter().min_by_key(rank).copied(), self.silent(record), self.settled) {
+            let answered = self.open.iter().filter(|other| !other.is_silent);
+            match (answered.min_by_key(rank).copied(), self.silent(record), self.settled) {
                 (Some(next), _, _) => self.give(all, next, record),
                 (None, Some(number), _) => self.things.entry(number).or_default().push(record),
                 (None, None, Some((number, _))) => {
@@ -322,7 +331,7 @@ impl Session {
     fn settle_open(&mut self, all: &mut Collection, place: u64) {
         let (done, open): (Vec<_>, Vec<_>) = self.open.iter().partition(|other| other.end < place);
         self.open = open;
-        for InHand { number, place, end, .. } in done {
+        for InHand { number, place, end, .. } in done.into_iter().filter(|it| !it.is_silent) {
             let earlier = self.open.iter_mut().filter(|other| other.number < number);
             earlier.for_each(|other| other.after.answered(place.0));
             if self.settled.is_none_or(|(_, last)| last < end) {
