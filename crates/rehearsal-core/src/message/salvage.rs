@@ -7,10 +7,11 @@ use serde_json::value::RawValue;
 use super::envelope::Envelope;
 use super::{ErrorReply, Message, Others, Reply, RequestId};
 use crate::json::RawJson;
+use crate::protocol::code;
 
 impl Message {
     /// What a garbled answer means, as a client would take it that looks less closely: a result beside an error that is
-    /// `null`, an error without a message, any answer without `jsonrpc`.
+    /// `null`, an error without a code or a message or that is just a text, any answer without `jsonrpc`.
     pub fn meant(&self) -> Option<Reply> {
         self.as_garbled()?;
         let envelope: Envelope<'_> = serde_json::from_slice(&self.raw).ok()?;
@@ -18,25 +19,28 @@ impl Message {
         match (envelope.result, envelope.error.filter(present)) {
             _ if envelope.method.is_some() || envelope.duplicate.is_some() => None,
             (Some(result), None) => Some(Reply::Result(RawJson::slice(&self.raw, result))),
-            (result, Some(error)) if result.filter(present).is_none() => self.error_meant(error).map(Reply::Error),
+            (result, Some(error)) if result.filter(present).is_none() => Some(Reply::Error(self.error_meant(error))),
             (_, _) => None,
         }
     }
 
-    fn error_meant(&self, error: &[u8]) -> Option<ErrorReply> {
-        let members: BTreeMap<String, &RawValue> = serde_json::from_slice(error).ok()?;
+    fn error_meant(&self, error: &[u8]) -> ErrorReply {
+        let Ok(members) = serde_json::from_slice::<BTreeMap<String, &RawValue>>(error) else {
+            let whole = RawJson::slice(&self.raw, error);
+            return ErrorReply::new(code::INTERNAL_ERROR, whole.text().unwrap_or_else(|| whole.to_string()));
+        };
         let piece = |value: &RawValue| RawJson::slice(&self.raw, value.get().as_bytes());
         let member = |key: &str| members.get(key).map(|value| piece(value));
-        let code = member("code")?.as_str().parse().ok()?;
+        let code = member("code").and_then(|code| whole(code.as_str())).unwrap_or(code::INTERNAL_ERROR);
         let message = member("message").and_then(|message| message.text());
         let more = members.iter().filter(|(key, _)| !["code", "message", "data"].contains(&key.as_str()));
         let more = more.map(|(key, value)| (key.clone(), piece(value)));
-        Some(ErrorReply {
+        ErrorReply {
             code,
             message: message.unwrap_or_default(),
             data: member("data"),
             more: Others::of(more.collect()),
-        })
+        }
     }
 
     /// The same bytes with another id; `None` where there is none to take the place of.
@@ -50,6 +54,11 @@ impl Message {
         text.extend_from_slice(&self.raw[start + old.len()..]);
         Some(Message::parse(text))
     }
+}
+
+/// The whole number that is written like this, such as `1.0`.
+fn whole(number: &str) -> Option<i64> {
+    number.parse().ok().or_else(|| number.strip_suffix(".0")?.parse().ok())
 }
 
 #[cfg(test)]
@@ -71,6 +80,10 @@ mod tests {
                 r#"{"id":1,"result":null,"error":{"code":-5,"message":"x","data":[]}}"#,
                 r#""error":{"code":-5,"message":"x","data":[]}"#,
             ),
+            (r#"{"jsonrpc":"2.0","id":1,"error":{"code":1.0,"message":"x"}}"#, r#""error":{"code":1,"message":"x"}"#),
+            (r#"{"jsonrpc":"2.0","id":1,"error":{"message":"x"}}"#, r#""error":{"code":-32603,"message":"x"}"#),
+            (r#"{"jsonrpc":"2.0","id":1,"error":"oops"}"#, r#""error":{"code":-32603,"message":"oops"}"#),
+            (r#"{"jsonrpc":"2.0","id":1,"error":[1]}"#, r#""error":{"code":-32603,"message":"[1]"}"#),
         ] {
             assert_eq!(meant(text), Some(format!(r#"{{"jsonrpc":"2.0","id":7,{says}}}"#)), "{text}");
         }
@@ -82,7 +95,6 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}"#,
             r#"{"jsonrpc":"2.0","id":1}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"x","result":{}}"#,
-            r#"{"jsonrpc":"2.0","id":1,"error":"x"}"#,
             "noise",
         ] {
             assert_eq!(meant(text), None, "{text}");

@@ -105,6 +105,10 @@ impl Sender for OwnSender {
         self.writer.try_line(message)
     }
 
+    fn is_closed(&self) -> bool {
+        self.writer.is_closed()
+    }
+
     fn send_bytes(&self, _: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {
         Box::pin(async move { self.writer.bytes(&bytes).await })
     }

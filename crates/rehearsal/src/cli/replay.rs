@@ -1,6 +1,7 @@
 //! `rehearse replay`
 
 use std::ffi::OsString;
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -346,15 +347,25 @@ impl Replay {
 
     /// Says what was asked and what was not, and writes it down.
     fn settle(&self, ledger: &Ledger, context: &Context) -> Result<(), ReplayFailure> {
-        if let Some(path) = &self.ledger {
-            let failed = |cause| ReplayFailure::Ledger { path: path.clone(), cause };
-            let mut text = serde_json::to_vec_pretty(ledger).map_err(|error| failed(error.into()))?;
+        if !self.quiet {
+            self.say(ledger, context);
+        }
+        let Some(path) = &self.ledger else { return Ok(()) };
+        let is_new = path.symlink_metadata().is_err();
+        let written = serde_json::to_vec_pretty(ledger).map_err(io::Error::from).and_then(|mut text| {
             text.push(b'\n');
-            std::fs::write(path, text).map_err(failed)?;
-        }
-        if self.quiet {
-            return Ok(());
-        }
+            std::fs::write(path, text)
+        });
+        written.map_err(|cause| {
+            // Nobody takes half of it for all.
+            if is_new {
+                let _ = std::fs::remove_file(path);
+            }
+            ReplayFailure::Ledger { path: path.clone(), cause }
+        })
+    }
+
+    fn say(&self, ledger: &Ledger, context: &Context) {
         context.talk.say(ledger);
         for (what, lines) in [("unmatched", &ledger.unmatched_requests), ("unused", &ledger.unused_recordings)] {
             for line in lines.iter().take(SHOWN) {
@@ -364,7 +375,6 @@ impl Replay {
                 context.talk.say(format_args!("  {what}: … --ledger FILE has them all"));
             }
         }
-        Ok(())
     }
 }
 

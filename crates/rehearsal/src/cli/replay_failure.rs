@@ -114,6 +114,9 @@ impl ReplayFailure {
             }
             ReplayFailure::Bind(error) => return bind_hints(error),
             ReplayFailure::LedgerInUse { .. } => "--ledger takes a file of its own: ledger.json".to_owned(),
+            ReplayFailure::Ledger { cause, .. } if cause.kind() == ErrorKind::StorageFull => {
+                "make room, or give it a file on another disk".to_owned()
+            }
             ReplayFailure::Ledger { .. } => "--ledger takes a file in a folder that is there: ledger.json".to_owned(),
             ReplayFailure::Read { .. } => return Vec::new(),
         };

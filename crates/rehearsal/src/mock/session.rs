@@ -125,7 +125,10 @@ impl Session {
 
     async fn say(&self, channel: Channel, message: Option<Message>) {
         if let Some(message) = message {
-            let _ = self.sender.send(Outgoing::new(channel, message)).await;
+            let sent = self.sender.send(Outgoing::new(channel, message)).await;
+            if sent.is_err() && self.sender.is_closed() {
+                self.fall_silent();
+            }
         }
     }
 
@@ -134,12 +137,12 @@ impl Session {
         self.sender.misbehave(channel, misdeed).await.unwrap_or(Aftermath::GoesOn)
     }
 
-    /// The connection was ended on purpose.
+    /// The connection was ended on purpose, or nobody reads what is said on it.
     pub(super) fn fall_silent(&self) {
         self.silent.send_replace(true);
     }
 
-    /// Returns once the connection was ended on purpose.
+    /// Returns once nothing can be said any more.
     pub(super) async fn fell_silent(&self) {
         // The sender is a field of ours, so waiting cannot fail while somebody can call this.
         let _ = self.silent.subscribe().wait_for(|silent| *silent).await;

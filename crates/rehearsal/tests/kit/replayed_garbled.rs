@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 
 use crate::transcript::Peer;
 
-const ANSWERS: [(&str, &str); 3] = [
+const ANSWERS: [(&str, &str); 4] = [
     ("null", r#"{"jsonrpc":"2.0","id":ID,"result":{"content":[]},"error":null}"#),
     ("short", r#"{"jsonrpc":"2.0","id":ID,"error":{"code":-5}}"#),
     ("bare", r#"{ "result":{"content":[]}, "id":ID }"#),
+    ("words", r#"{"jsonrpc":"2.0","id":ID,"error":"oops"}"#),
 ];
 
 fn recorded() -> Replay {
@@ -60,5 +61,7 @@ async fn in_another_version_it_says_what_it_means() {
         means.push(ask(&mut peer, "b", "tools/call", json!({"name": name})).await);
     }
     let result = r#"{"jsonrpc":"2.0","id":"b","result":{"content":[]}}"#;
-    assert_eq!(means, [result, r#"{"jsonrpc":"2.0","id":"b","error":{"code":-5,"message":""}}"#, result]);
+    let short = r#"{"jsonrpc":"2.0","id":"b","error":{"code":-5,"message":""}}"#;
+    let words = r#"{"jsonrpc":"2.0","id":"b","error":{"code":-32603,"message":"oops"}}"#;
+    assert_eq!(means, [result, short, result, words]);
 }

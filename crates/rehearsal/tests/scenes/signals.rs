@@ -1,7 +1,7 @@
 //! Being told to end.
 
-use std::io::{BufRead, BufReader};
-use std::process::Child;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -162,4 +162,17 @@ fn a_recorded_server_does_not_outlive_its_client() {
     let mut run = Run::until(&stage, "rehearse record -- sh server", server, |line| line == "ready");
     drop(run.child.stdout.take());
     assert_eq!(run.end(), Some(137));
+}
+
+#[test]
+fn a_server_that_nobody_can_hear_ends_though_somebody_could_still_speak() {
+    let stage = Stage::new();
+    std::fs::write(stage.path().join("a.mock.yaml"), "server: { name: a, version: '1' }\n").unwrap();
+    let mut child = stage.shell("exec rehearse mock a.mock.yaml").stdin(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let mut stdin = child.stdin.take().unwrap();
+    let (ended, end) = mpsc::channel();
+    std::thread::spawn(move || ended.send(child.wait().unwrap().code()));
+    stdin.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n").unwrap();
+    assert_eq!(end.recv_timeout(Duration::from_secs(20)).expect("it should have ended"), Some(0));
 }
