@@ -107,6 +107,31 @@ fn a_tool_that_only_failed_fails_in_the_same_way() {
 }
 
 #[test]
+fn structured_content_of_nothing_is_said_as_it_was() {
+    let tools = json!({"tools": [{"name": "find", "inputSchema": {"type": "object"}}]});
+    let nothing = json!({"content": [{"type": "text", "text": "null"}], "structuredContent": null});
+    let calls = [("tools/list", json!({}), tools), ("tools/call", json!({"name": "find", "arguments": {}}), nothing)];
+    let stage = Stage::new().file("old.journal", &session(json!({"tools": {"listChanged": true}}), &calls));
+    rehearse!(stage, ORACLE, @"
+    exit: 0
+    ----- stderr -----
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    3 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "grep -A5 ^tools new.mock.yaml", @r#"
+    exit: 0
+    ----- stdout -----
+    tools:
+      - name: find
+        input_schema: { type: object }
+        answers:
+          - name: no arguments
+            when: { exact: {} }
+    "#);
+}
+
+#[test]
 fn what_was_not_listed_answers_as_recorded_and_is_not_listed() {
     let unknown = json!({"content": [{"type": "text", "text": "Unknown tool: none"}], "isError": true});
     let gone = json!({"code": -32602, "message": "Resource note://gone not found"});

@@ -62,6 +62,8 @@ fn called(result: &Value) -> Option<Map<String, Value>> {
                     _ => drop(said.insert("content".to_owned(), blocks.into())),
                 }
             }
+            // A mock file takes null for nothing.
+            "structuredContent" if value.is_null() => return None,
             "structuredContent" => drop(said.insert("structured_content".to_owned(), value.clone())),
             "isError" => drop(value.is_boolean().then(|| said.insert("is_error".to_owned(), value.clone()))?),
             "_meta" => drop(value.is_object().then(|| said.insert("meta".to_owned(), value.clone()))?),
@@ -201,6 +203,10 @@ mod tests {
                 json!({"content": [{"type": "image", "data": "AAAA", "mime_type": "image/png"}]}),
             ),
             // What cannot be written in short is written as it was.
+            (
+                json!({"content": text("null"), "structuredContent": null}),
+                json!({"result": {"content": text("null"), "structuredContent": null}}),
+            ),
             (json!({"content": [{"type": "hologram"}]}), json!({"result": {"content": [{"type": "hologram"}]}})),
             (json!({"content": text("hi"), "odd": 1}), json!({"result": {"content": text("hi"), "odd": 1}})),
         ];
