@@ -17,7 +17,7 @@ use super::learn::not_always;
 use super::learned::{Learned, Request};
 use super::levels::within_levels;
 use super::listed::Listed;
-use super::rule_name::RuleNames;
+use super::rule_name::{ANYTHING_ELSE, RuleNames};
 use super::secret::{matcher, uri_pattern};
 use super::told::untold;
 
@@ -265,7 +265,7 @@ impl<'a> Writer<'a> {
             rules.extend(rule(request).map(|rule| DraftAnswer { name, when, ..rule }));
         }
         if !has_default {
-            let name = Some("anything else".to_owned());
+            let name = Some(ANYTHING_ELSE.to_owned());
             rules.push(DraftAnswer { name, ..DraftAnswer::new(Says::Error(otherwise)) });
         }
         rules

@@ -8,6 +8,9 @@ use serde_json::{Map, Value};
 /// How long a name may be, in characters.
 const LONGEST: usize = 60;
 
+/// The name of the rule that is tried last, and fits whatever no other fits.
+pub(super) const ANYTHING_ELSE: &str = "anything else";
+
 /// Names for the rules of one tool, prompt or resource.
 ///
 /// ```text
@@ -16,7 +19,7 @@ const LONGEST: usize = 60;
 pub(super) struct RuleNames {
     /// The arguments that differ between requests; those that are always the same tell nothing.
     telling: Vec<String>,
-    /// How often a name was given to another request.
+    /// How often a name was wanted.
     given: HashMap<String, usize>,
 }
 
@@ -39,15 +42,23 @@ impl RuleNames {
         };
         let telling: Vec<String> = order.iter().filter(differs).map(|key| (*key).to_owned()).collect();
         let telling = if telling.is_empty() { order.iter().map(|key| (*key).to_owned()).collect() } else { telling };
-        RuleNames { telling, given: HashMap::new() }
+        RuleNames { telling, given: HashMap::from([(ANYTHING_ELSE.to_owned(), 1)]) }
     }
 
     /// The name of the rule for these arguments.
     pub(super) fn name(&mut self, arguments: Option<&Map<String, Value>>) -> String {
         let name = self.base(arguments);
-        let given = self.given.entry(name.clone()).or_insert(0);
-        *given += 1;
-        if *given > 1 { format!("{name} #{given}") } else { name }
+        loop {
+            let given = self.given.entry(name.clone()).or_insert(0);
+            *given += 1;
+            if *given == 1 {
+                return name;
+            }
+            let numbered = format!("{name} #{given}");
+            if self.given.insert(numbered.clone(), 1).is_none() {
+                return numbered;
+            }
+        }
     }
 
     fn base(&self, arguments: Option<&Map<String, Value>>) -> String {
@@ -57,11 +68,13 @@ impl RuleNames {
         let told: Vec<_> = self.telling.iter().filter_map(|key| Some((key, arguments.get(key)?))).collect();
         let name = match &told[..] {
             [] => "the rest".to_owned(),
-            [(_, value)] if text(value).is_some_and(|text| !text.trim().is_empty()) => {
+            [(_, value)] if text(value).is_some_and(|text| !is_blank(text)) => {
                 text(value).unwrap_or_default().to_owned()
             }
             several => {
                 let part = |(key, value): &(&String, &Value)| match text(value) {
+                    Some("") => format!("{key} empty"),
+                    Some(text) if is_blank(text) => format!("{key} blank"),
                     Some(text) => format!("{key} {text}"),
                     None => format!("{key} {}", to_json(value)),
                 };
@@ -72,10 +85,18 @@ impl RuleNames {
     }
 }
 
+/// Whether a text has nothing to be seen.
+fn is_blank(text: &str) -> bool {
+    text.chars().all(parts_words)
+}
+
+fn parts_words(c: char) -> bool {
+    c.is_whitespace() || c.is_control()
+}
+
 /// In one line, and not too long.
 fn shortened(text: &str) -> String {
-    let words: Vec<_> =
-        text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
+    let words: Vec<_> = text.split(parts_words).filter(|word| !word.is_empty()).collect();
     let line = words.join(" ");
     match line.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", line[..end].trim_end()),
@@ -104,6 +125,15 @@ mod tests {
         let mut names = RuleNames::new(all[..2].iter().copied());
         assert_eq!(names.name(all[0]), "Oslo");
         assert_eq!(names.name(all[1]), "Bergen");
+    }
+
+    #[test]
+    fn whatever_the_arguments_say_a_name_says_something_and_is_given_once() {
+        let texts = ["", " \n", "anything else", "a", "a\t", "a #2", "a "];
+        let all: Vec<_> = texts.iter().map(|text| json!({"v": text})).collect();
+        let mut names = RuleNames::new(all.iter().map(Value::as_object));
+        let given: Vec<_> = all.iter().map(|arguments| names.name(arguments.as_object())).collect();
+        assert_eq!(given, ["v empty", "v blank", "anything else #2", "a", "a #2", "a #2 #2", "a #3"]);
     }
 
     #[test]

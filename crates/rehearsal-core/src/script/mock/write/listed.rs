@@ -136,13 +136,16 @@ pub(super) fn beside(
     tasks.into_iter().chain(suggested)
 }
 
+/// The fields of an object in the order of a file, its name first; `None` where some are not known.
 fn fields(value: &Value, known: &[(&str, &str, Takes)]) -> Option<Map<String, Value>> {
+    let object = value.as_object()?;
     let mut said = Map::new();
-    for (key, value) in value.as_object()? {
-        let (_, name, takes) = known.iter().find(|(wire, ..)| wire == key)?;
-        said.insert((*name).to_owned(), taken(value, *takes)?);
+    for (wire, name, takes) in known {
+        if let Some(value) = object.get(*wire) {
+            said.insert((*name).to_owned(), taken(value, *takes)?);
+        }
     }
-    Some(said)
+    (said.len() == object.len()).then_some(said)
 }
 
 fn taken(value: &Value, takes: Takes) -> Option<Value> {
@@ -221,4 +224,19 @@ fn icons(value: &Value) -> Option<Value> {
         said.contains_key("src").then(|| Value::Object(said))
     };
     value.as_array().filter(|elements| !elements.is_empty())?.iter().map(icon).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_comes_first_whatever_came_first_on_the_wire() {
+        let tool = json!({"inputSchema": {"type": "object"}, "description": "Says it again", "name": "echo"});
+        let words = in_words(&tool, Kind::Tool).unwrap();
+        assert_eq!(words.keys().collect::<Vec<_>>(), ["name", "description", "input_schema"]);
+        let resource = json!({"mimeType": "text/plain", "name": "a", "uri": "note://a"});
+        let words = in_words(&resource, Kind::Resource).unwrap();
+        assert_eq!(words.keys().collect::<Vec<_>>(), ["uri", "name", "mime_type"]);
+    }
 }
