@@ -11,6 +11,7 @@ mod declared;
 mod fate;
 mod generated;
 mod group;
+mod half_letter;
 mod learn;
 mod learned;
 mod levels;
