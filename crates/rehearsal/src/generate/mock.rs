@@ -37,7 +37,7 @@ pub fn generate_mock(learned: &Learned, source: &str) -> Generated {
          `rehearse check` says what is wrong with it, `rehearse mock` serves it.\n"
     );
     let text = writer.draft(comment).written();
-    Generated { files: vec![("server.mock.yaml".to_owned(), text)], left_out: writer.left_out }
+    Generated::new(vec![("server.mock.yaml".to_owned(), text)], &writer.left_out)
 }
 
 struct Writer<'a> {

@@ -70,7 +70,7 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
         responses => literal(&responses),
         notes => notes("#", &left_out),
     };
-    Ok(Generated { files: vec![(file_name(learned), rendered(TEMPLATE, &context)?)], left_out })
+    Ok(Generated::new(vec![(file_name(learned), rendered(TEMPLATE, &context)?)], &left_out))
 }
 
 /// Whether the server declared that its resources can be subscribed to.

@@ -11,12 +11,11 @@ use rehearsal_core::protocol::meta::TASKS_EXTENSION;
 use serde_json::{Map, Value, json};
 
 use super::fate::{Account, Fate};
-use super::generated::TemplateError;
+use super::generated::{TemplateError, on_one_line};
 use super::learn::not_always;
 use super::learned::{Answered, Before, Learned, Question, Request, Said};
 use super::listed::Listed;
 use super::looked_at::is_own;
-use super::python::is_unseen;
 use super::secret::has_secret;
 use super::told::unwanted;
 
@@ -274,8 +273,7 @@ const NOTES: usize = 20;
 /// ```
 pub(super) fn notes(comment: &str, left_out: &[String]) -> String {
     let (shown, more) = left_out.split_at(left_out.len().min(NOTES));
-    let plain = |words: &String| words.replace(|c: char| c.is_control() || is_unseen(c), "?");
-    let mut lines: Vec<_> = shown.iter().map(|words| format!("{comment} - {}", plain(words))).collect();
+    let mut lines: Vec<_> = shown.iter().map(|words| format!("{comment} - {}", on_one_line(words))).collect();
     if !lines.is_empty() {
         lines.insert(0, format!("{comment} Recorded, but left out:"));
     }

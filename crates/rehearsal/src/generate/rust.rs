@@ -83,5 +83,5 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
         files.push((name.to_owned(), rendered(template, &context)?));
     }
     files.sort();
-    Ok(Generated { files, left_out })
+    Ok(Generated::new(files, &left_out))
 }

@@ -118,6 +118,22 @@ fn half_a_letter_is_told_to_be_left_out() {
 }
 
 #[test]
+fn what_is_left_out_is_told_on_one_line() {
+    let tool = json!({"name": "two\nlines", "inputSchema": {"type": "object"}});
+    let calls = [("tools/list", json!({}), json!({"tools": [tool, tool]}))];
+    let stage = Stage::new().file("old.journal", &session(json!({"tools": {}}), &calls));
+    rehearse!(stage, "rehearse generate old.journal --as python -o server.py && grep -A1 'left out' server.py", @r"
+    exit: 0
+    ----- stdout -----
+    # Recorded, but left out:
+    # - that two\nlines is in `tools` more than once
+    ----- stderr -----
+    left out: that two\nlines is in `tools` more than once
+    wrote server.py
+    ");
+}
+
+#[test]
 fn structured_content_of_nothing_is_said_as_it_was() {
     let tools = json!({"tools": [{"name": "find", "inputSchema": {"type": "object"}}]});
     let nothing = json!({"content": [{"type": "text", "text": "null"}], "structuredContent": null});
