@@ -19,6 +19,7 @@ mod listed;
 mod looked_at;
 mod mock;
 mod mock_answer;
+mod narrow;
 mod python;
 mod recorded;
 mod refusals;

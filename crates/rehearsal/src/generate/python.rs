@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::generated::{Generated, TemplateError};
 use super::learned::Learned;
 use super::listed::Listed;
+use super::narrow::narrows;
 use super::recorded::{Lists, Recorded, held, notes, plain_words, rendered};
 use super::told::{logs_null, untold};
 
@@ -63,6 +64,7 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
         completes => recorded.has("completions", &["completion/complete"]),
         speaks => recorded.speaks,
         rises => recorded.rises,
+        narrows => narrows(learned),
         secrets => recorded.secrets,
         without_state => recorded.without_state,
         odd_prompts => recorded.odd_prompts,

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::generated::{Generated, TemplateError};
 use super::learned::Learned;
+use super::narrow::narrows;
 use super::python::{module_name, subscribes};
 use super::recorded::{Lists, Recorded, held, notes, plain_words, rendered};
 
@@ -67,6 +68,7 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
         logs => learned.takes_levels || recorded.has("logging", &[]),
         tells_changes => recorded.tells_changes(),
         rises => recorded.rises,
+        narrows => narrows(learned),
         secrets => recorded.secrets,
         without_state => recorded.without_state,
         notes => notes("//!", &left_out),
