@@ -15,7 +15,7 @@ use crate::recorded::rehearse;
 use crate::replayed::heard;
 
 /// A call: method, params and the answer, a result or an error.
-type Called = (&'static str, Value, Value);
+pub(crate) type Called = (&'static str, Value, Value);
 
 /// What a server may declare, and more.
 fn capabilities() -> Value {
@@ -98,7 +98,7 @@ fn with_handshake(trace: &Trace, calls: &[Called]) {
 }
 
 /// The same of 2026-07-28.
-fn stateless(trace: &Trace, calls: &[Called]) {
+pub(crate) fn stateless(trace: &Trace, calls: &[Called]) {
     let about = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {"elicitation": {"form": {}, "url": {}}},
         "io.modelcontextprotocol/clientInfo": {"name": "client", "version": "1"}});
@@ -120,7 +120,7 @@ fn stateless(trace: &Trace, calls: &[Called]) {
     journal(trace, called(&all));
 }
 
-fn called(calls: &[Called]) -> Vec<(&'static str, Value)> {
+pub(crate) fn called(calls: &[Called]) -> Vec<(&'static str, Value)> {
     let mut messages = Vec::new();
     for (at, (method, params, answer)) in calls.iter().enumerate() {
         let key = if answer.get("code").is_some() { "error" } else { "result" };
@@ -130,7 +130,7 @@ fn called(calls: &[Called]) -> Vec<(&'static str, Value)> {
     messages
 }
 
-fn journal(trace: &Trace, messages: Vec<(&str, Value)>) {
+pub(crate) fn journal(trace: &Trace, messages: Vec<(&str, Value)>) {
     let start = json!({"type": "start", "format": 1, "session_id": "s", "server_info": {"transport": "stdio"},
         "started_at": "2026-07-28T12:00:00Z", "metadata": {}});
     let lines = messages.into_iter().enumerate().map(|(at, (from, mut message))| {
@@ -154,7 +154,7 @@ fn signing_in() -> [Called; 2] {
 }
 
 /// Runs a line in the folder of a recording, with the generated server as `$@`; what it printed.
-fn printed(trace: &Trace, line: &str, server: &[String]) -> String {
+pub(crate) fn printed(trace: &Trace, line: &str, server: &[String]) -> String {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", line, "sh"]).args(server).current_dir(trace.path(".")).stdin(Stdio::null());
     shell.env("REHEARSE", rehearse());
@@ -317,7 +317,7 @@ asyncio.run(MyServer().run())
                 $REHEARSE prompt p -- \"$@\"; $REHEARSE request tools/call --params '{\"name\":\"none\"}' -- \"$@\"";
     let said = printed(&trace, line, &server);
     let lines: Vec<_> = said.lines().collect();
-    let nothing = "error: -32602: Nothing was recorded for odd";
+    let nothing = "error: -32602: Nothing was recorded for these arguments of odd";
     assert_eq!(lines[..3], ["matched", "plain", nothing], "{said}");
     assert!(said.contains("mine"), "{said}");
     assert!(said.contains("Unknown tool: none"), "{said}");

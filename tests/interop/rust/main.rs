@@ -12,6 +12,7 @@ mod everything;
 mod faults;
 mod forwarded;
 mod generated;
+mod generated_closely;
 mod generated_exactly;
 mod hooked;
 mod initiated;

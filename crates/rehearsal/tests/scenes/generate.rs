@@ -288,7 +288,11 @@ fn a_recording_becomes_a_python_file() {
         """Serves what was recorded."""
 
         def __init__(self) -> None:
-            # How often each recorded request was answered.
+            # What was recorded, by method and params, and how often it was answered.
+            self._recorded: dict[Any, dict[str, Any]] = {}
+            for method, requests in MOCK_RESPONSES.items():
+                for recorded in requests:
+                    self._recorded.setdefault((method, canonical(recorded["params"])), recorded)
             self._given: dict[int, int] = {}
             # Clients that were sent away to find something out, by the state that they bring
             # back: the response that they wait for, and the step to go on with.
@@ -319,7 +323,8 @@ fn a_recording_becomes_a_python_file() {
                 raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
             if sent_away := await self._say_before(context, params, response, step):
                 return sent_away
-            return typed(types.CallToolResult, self._result(response, params.name))
+            about = f"these arguments of {params.name}"
+            return typed(types.CallToolResult, self._result(response, about))
 
         async def handle_list_prompts(
             self, context: Any, params: Any
@@ -333,7 +338,8 @@ fn a_recording_becomes_a_python_file() {
             response, step = self._begin("prompts/get", asked, params)
             if sent_away := await self._say_before(context, params, response, step):
                 return sent_away
-            return typed(types.GetPromptResult, self._result(response, params.name))
+            about = f"these arguments of {params.name}"
+            return typed(types.GetPromptResult, self._result(response, about))
 
         def _find_matching_response(
             self, method: str, params: dict[str, Any]
@@ -343,12 +349,12 @@ fn a_recording_becomes_a_python_file() {
 
             Override it for another way of matching. `None` refuses the request.
             """
-            for recorded in MOCK_RESPONSES.get(method, []):
-                if canonical(recorded["params"]) == canonical(params):
-                    given = self._given.get(id(recorded), 0)
-                    self._given[id(recorded)] = given + 1
-                    return recorded["responses"][min(given, len(recorded["responses"]) - 1)]
-            return None
+            recorded = self._recorded.get((method, canonical(params)))
+            if recorded is None:
+                return None
+            given = self._given.get(id(recorded), 0)
+            self._given[id(recorded)] = given + 1
+            return recorded["responses"][min(given, len(recorded["responses"]) - 1)]
 
         def _result(self, response: dict[str, Any] | None, asked: str) -> dict[str, Any]:
             """The result of a response; a recorded error is raised."""

@@ -1,0 +1,93 @@
+//! Servers made from recordings, looked at closely: exact numbers, older clients.
+
+use rehearsal::Client;
+use serde_json::{Value, json};
+
+use crate::generated::{Trace, built};
+use crate::generated_exactly::{Called, printed, stateless};
+use crate::installed::TIMEOUT;
+
+fn text(text: &str) -> Value {
+    json!({"content": [{"type": "text", "text": text}]})
+}
+
+/// Tools that say more than versions before 2026-07-28 take, and numbers that are nearly the same.
+fn wide() -> Vec<Called> {
+    let tool = |name: &str, kind: &str| json!({"name": name, "inputSchema": {"type": "object"}, "outputSchema": {"type": kind}});
+    let tools = json!({"tools": [tool("list", "array"), tool("ask", "object")]});
+    let call = |name: &str, number: Value| json!({"name": name, "arguments": {"n": number}});
+    let structured = json!({"content": [{"type": "text", "text": "[1]"}], "structuredContent": [1]});
+    vec![
+        ("tools/list", json!({}), tools),
+        ("tools/call", call("list", json!(1)), structured),
+        ("tools/call", call("number", json!(1e16)), text("the float")),
+        ("tools/call", call("number", json!(9_007_199_254_740_993_u64)), text("the integer")),
+    ]
+}
+
+fn client(server: &[String], protocol: &str) -> rehearsal::client::ClientBuilder {
+    Client::command(&server[0]).arguments(&server[1..]).timeout(TIMEOUT).protocol(protocol.parse().unwrap())
+}
+
+#[tokio::test]
+async fn numbers_and_schemas_are_exactly_those_that_were_recorded() {
+    let trace = Trace::new();
+    stateless(&trace, &wide());
+    for kind in ["mock", "python", "rust"] {
+        let server = trace.generate(kind);
+        for protocol in ["2026-07-28", "2025-11-25"] {
+            let context = format!("{kind}, {protocol}");
+            let client = client(&server, protocol).connect().await.unwrap();
+            // An integer and a float are the same where they are, and not where they are nearly.
+            for (number, expected) in [
+                (json!(10_000_000_000_000_000_u64), Some("the float")),
+                (json!(10_000_000_000_000_001_u64), None),
+                (json!(9_007_199_254_740_993_u64), Some("the integer")),
+                (json!(9_007_199_254_740_992.0), None),
+            ] {
+                let answer = client.call_tool("number", json!({"n": number})).await.unwrap();
+                match expected {
+                    Some(expected) => assert_eq!(answer.content(), expected, "{context}"),
+                    None => assert_eq!(answer.error().map(|it| it.code), Some(-32602), "{context}: {number}"),
+                }
+            }
+            // Before 2026-07-28 structured content is an object.
+            let is_old = protocol == "2025-11-25";
+            let listed = client.request("tools/list", json!({})).await.unwrap();
+            let tools = &listed.result()["tools"];
+            assert_eq!(tools[0].get("outputSchema").is_none(), is_old, "{context}: {tools}");
+            assert_eq!(tools[1]["outputSchema"], json!({"type": "object"}), "{context}");
+            let answer = client.call_tool("list", json!({"n": 1})).await.unwrap();
+            assert_eq!(answer.structured_content().is_none(), is_old, "{context}");
+            client.close().await;
+        }
+    }
+}
+
+#[test]
+fn a_person_changes_what_a_generated_project_answers() {
+    let trace = Trace::new();
+    stateless(&trace, &wide());
+    trace.generate("rust");
+    let matching = trace.path("generated.rust/src/matching.rs");
+    let source = std::fs::read_to_string(&matching).unwrap();
+    // The example in the comment, as it is.
+    let example: String = source
+        .lines()
+        .filter_map(|line| line.strip_prefix("    /// "))
+        .skip_while(|line| *line != "```text")
+        .skip(1)
+        .take_while(|line| *line != "```")
+        .map(|line| format!("        {line}\n"))
+        .collect();
+    assert!(example.contains("return Some(Response"), "{example}");
+    let beginning = "-> Option<Response> {\n";
+    let changed = source.replacen(beginning, &format!("{beginning}{example}"), 1);
+    std::fs::write(&matching, changed).unwrap();
+    let server = [built(&trace.path("generated.rust")).to_str().unwrap().to_owned()];
+    let line = "for tool in now none list; do $REHEARSE request tools/call --params \"{\\\"name\\\":\\\"$tool\\\"}\" -- \"$@\"; done 2>&1";
+    let said = printed(&trace, line, &server);
+    assert!(said.contains("SystemTime"), "{said}");
+    assert!(said.contains("Unknown tool: none"), "{said}");
+    assert!(said.contains("Nothing was recorded for these arguments of list"), "{said}");
+}
