@@ -1,6 +1,10 @@
-//! Servers made from recordings, looked at closely: exact numbers, older clients.
+//! Servers made from recordings, looked at closely: order of questions, exact numbers, older clients.
+
+use std::sync::mpsc;
 
 use rehearsal::Client;
+use rehearsal::client::Asked;
+use rehearsal::core::message::Method;
 use serde_json::{Value, json};
 
 use crate::generated::{Trace, built};
@@ -9,6 +13,22 @@ use crate::installed::TIMEOUT;
 
 fn text(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}]})
+}
+
+/// A server of 2026-07-28 that asks three things at once, in an order that is not that of their names.
+fn asking() -> Vec<Called> {
+    let questions = json!({
+        "z": {"method": "elicitation/create", "params": {"mode": "form", "message": "Who?",
+            "requestedSchema": {"type": "object", "properties": {}}}},
+        "a": {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 5}},
+        "m": {"method": "roots/list", "params": {}},
+    });
+    let asked = json!({"resultType": "input_required", "inputRequests": questions, "requestState": "s"});
+    let call = json!({"name": "ask", "arguments": {}});
+    let mut back = call.clone();
+    back["requestState"] = json!("s");
+    back["inputResponses"] = json!({"z": {"action": "accept"}, "a": {}, "m": {"roots": []}});
+    vec![("tools/call", call, asked), ("tools/call", back, text("went on"))]
 }
 
 /// Tools that say more than versions before 2026-07-28 take, and numbers that are nearly the same.
@@ -29,14 +49,38 @@ fn client(server: &[String], protocol: &str) -> rehearsal::client::ClientBuilder
     Client::command(&server[0]).arguments(&server[1..]).timeout(TIMEOUT).protocol(protocol.parse().unwrap())
 }
 
+/// What a client is asked before its call is answered.
+async fn asked(server: &[String], protocol: &str) -> Vec<&'static str> {
+    let (sender, asked) = mpsc::channel();
+    let answer = |name: &'static str, answer: Value| {
+        let sender = sender.clone();
+        move |_: &Asked| {
+            sender.send(name).unwrap();
+            Ok(answer.clone())
+        }
+    };
+    let sampled = json!({"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "none"});
+    let client = client(server, protocol).answering(|answers| {
+        let answers =
+            answers.on(Method::ELICITATION, answer("elicitation", json!({"action": "accept", "content": {}})));
+        let answers = answers.on(Method::SAMPLING, answer("sampling", sampled));
+        answers.on(Method::ROOTS_LIST, answer("roots", json!({"roots": []})))
+    });
+    let client = client.capabilities(json!({"elicitation": {}, "sampling": {}, "roots": {}})).connect().await.unwrap();
+    assert_eq!(client.call_tool("ask", json!({})).await.unwrap().content(), "went on");
+    client.close().await;
+    asked.try_iter().collect()
+}
+
 #[tokio::test]
-async fn numbers_and_schemas_are_exactly_those_that_were_recorded() {
+async fn questions_numbers_and_schemas_are_exactly_those_that_were_recorded() {
     let trace = Trace::new();
-    stateless(&trace, &wide());
+    stateless(&trace, &[wide(), asking()].concat());
     for kind in ["mock", "python", "rust"] {
         let server = trace.generate(kind);
         for protocol in ["2026-07-28", "2025-11-25"] {
             let context = format!("{kind}, {protocol}");
+            assert_eq!(asked(&server, protocol).await, ["elicitation", "sampling", "roots"], "{context}");
             let client = client(&server, protocol).connect().await.unwrap();
             // An integer and a float are the same where they are, and not where they are nearly.
             for (number, expected) in [
