@@ -1,14 +1,14 @@
-//! Servers made from recordings, looked at closely: order of questions, exact numbers, older clients.
+//! Servers made from recordings, looked at closely: order of questions, exact numbers, older clients, subscribers.
 
 use std::sync::mpsc;
 
 use rehearsal::Client;
-use rehearsal::client::Asked;
+use rehearsal::client::{Asked, Listen};
 use rehearsal::core::message::Method;
 use serde_json::{Value, json};
 
 use crate::generated::{Trace, built};
-use crate::generated_exactly::{Called, printed, stateless};
+use crate::generated_exactly::{Called, called, journal, printed, stateless};
 use crate::installed::TIMEOUT;
 
 fn text(text: &str) -> Value {
@@ -105,6 +105,41 @@ async fn questions_numbers_and_schemas_are_exactly_those_that_were_recorded() {
             assert_eq!(answer.structured_content().is_none(), is_old, "{context}");
             client.close().await;
         }
+    }
+}
+
+#[tokio::test]
+async fn subscribers_hear_of_changes_that_were_told_before_an_answer() {
+    let trace = Trace::new();
+    let about = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}, "io.modelcontextprotocol/clientInfo": {"name": "c", "version": "1"}});
+    let capabilities = json!({"tools": {"listChanged": true}, "resources": {"subscribe": true}});
+    let discovered = json!({"supportedVersions": ["2026-07-28"], "capabilities": capabilities,
+        "resultType": "complete", "ttlMs": 0, "cacheScope": "private"});
+    let mut answer = text("touched");
+    answer["resultType"] = json!("complete");
+    let mut messages = called(&[
+        ("server/discover", json!({"_meta": about}), discovered),
+        ("tools/call", json!({"name": "touch", "arguments": {}, "_meta": about}), answer),
+    ]);
+    for (method, params) in
+        [("notifications/tools/list_changed", json!({})), ("notifications/resources/updated", json!({"uri": "a://b"}))]
+    {
+        let at = messages.len() - 1;
+        messages.insert(at, ("server", json!({"type": "notification", "method": method, "params": params})));
+    }
+    journal(&trace, messages);
+    for kind in ["python", "rust"] {
+        let server = trace.generate(kind);
+        let client = client(&server, "2026-07-28").connect().await.unwrap();
+        let listen = Listen { tools: true, uris: vec!["a://b".to_owned()], ..Listen::default() };
+        let subscription = client.listen(listen).await.unwrap();
+        assert_eq!(client.call_tool("touch", json!({})).await.unwrap().content(), "touched", "{kind}");
+        client.notification("notifications/tools/list_changed").await.unwrap();
+        let updated = client.notification("notifications/resources/updated").await.unwrap();
+        assert_eq!(updated.params().unwrap().field("uri").unwrap().text().as_deref(), Some("a://b"), "{kind}");
+        drop(subscription);
+        client.close().await;
     }
 }
 

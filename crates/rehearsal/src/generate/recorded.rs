@@ -17,7 +17,7 @@ use super::learned::{Answered, Before, Learned, Question, Request, Said};
 use super::listed::Listed;
 use super::looked_at::is_own;
 use super::secret::has_secret;
-use super::told::unwanted;
+use super::told::{unheard, unwanted};
 
 /// The data of a program that answers like a recording.
 pub(super) struct Recorded {
@@ -93,7 +93,10 @@ impl Recorded {
         });
         let capabilities = learned.capabilities.all();
         let odd_prompts = learned.requests_of(&Method::PROMPTS_GET).any(has_no_texts);
-        Recorded { responses, refuses, capabilities, secrets, speaks, rises, odd_prompts, without_state, left_out }
+        let mut recorded =
+            Recorded { responses, refuses, capabilities, secrets, speaks, rises, odd_prompts, without_state, left_out };
+        recorded.left_out.extend(unheard(learned, recorded.tells_changes()));
+        recorded
     }
 
     /// Whether the server declares something, or was asked for it and answered.

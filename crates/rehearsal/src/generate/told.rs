@@ -45,6 +45,35 @@ pub(super) fn unwanted(learned: &Learned) -> Option<String> {
     is_some.then(|| "log messages that the client had not asked for".to_owned())
 }
 
+/// The notifications of changes, which subscribers hear since 2026-07-28.
+const CHANGES: [&str; 4] = [
+    "notifications/tools/list_changed",
+    "notifications/prompts/list_changed",
+    "notifications/resources/list_changed",
+    "notifications/resources/updated",
+];
+
+/// What came before an answer since 2026-07-28 and is told to nobody by a program, in words; changes are told where it
+/// declares that it tells them.
+///
+/// ```text
+/// notifications/own, which clients of 2026-07-28 do not hear
+/// ```
+pub(super) fn unheard(learned: &Learned, tells_changes: bool) -> BTreeSet<String> {
+    let answers = learned.requests.iter().flat_map(|request| &request.answers);
+    let modern = answers.filter(|answer| answer.revision.is_some_and(|revision| revision.era() == Era::Modern));
+    let methods = modern.flat_map(|answer| &answer.before).filter_map(|before| match before {
+        Before::Told { method, .. } => Some(method),
+        Before::Asked(_) | Before::SentAway => None,
+    });
+    let unheard = methods.filter(|method| match method.as_str() {
+        "notifications/progress" | "notifications/message" => false,
+        change if CHANGES.contains(&change) => !tells_changes,
+        _ => true,
+    });
+    unheard.map(|method| format!("{method}, which clients of 2026-07-28 do not hear")).collect()
+}
+
 /// Whether some log message says nothing.
 pub(super) fn logs_null(learned: &Learned) -> bool {
     told(learned).any(|(method, params)| method == "notifications/message" && params.get("data") == Some(&Value::Null))

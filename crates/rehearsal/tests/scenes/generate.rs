@@ -145,6 +145,7 @@ fn a_recording_becomes_a_python_file() {
     from mcp.server.stdio import stdio_server
     from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
     from mcp.shared.exceptions import MCPError
+    from mcp.shared.subscriptions import event_from_wire
     from pydantic import ValidationError
 
     # Sampling, roots and logging are deprecated since 2026-07-28, and were recorded.
@@ -297,13 +298,15 @@ fn a_recording_becomes_a_python_file() {
             # Clients that were sent away to find something out, by the state that they bring
             # back: the response that they wait for, and the step to go on with.
             self._waiting: dict[str, tuple[dict[str, Any], int]] = {}
+            # Since 2026-07-28 clients listen for changes, and hear of those that come before an
+            # answer.
+            self._changes = InMemorySubscriptionBus()
             self.server = Server(
                 SERVER_NAME,
                 version=SERVER_VERSION,
                 on_list_tools=exactly(self.handle_list_tools),
                 on_call_tool=exactly(self.handle_call_tool),
-                # Since 2026-07-28 clients listen for changes; nothing changes here by itself.
-                on_subscriptions_listen=ListenHandler(InMemorySubscriptionBus()),
+                on_subscriptions_listen=ListenHandler(self._changes),
                 on_list_prompts=exactly(self.handle_list_prompts),
                 on_get_prompt=exactly(self.handle_get_prompt),
             )
@@ -456,9 +459,11 @@ fn a_recording_becomes_a_python_file() {
                     params["level"], params["data"], params.get("logger"), context.request_id
                 )
             elif not is_stateless:
-                # Since 2026-07-28 changes are told to subscribers only.
                 told = types.Notification[Raw, str](method=method, params=params)
                 await context.session.send_notification(told)
+            elif event := event_from_wire(method, params):
+                # Since 2026-07-28 changes are told to subscribers only.
+                await self._changes.publish(event)
 
         async def _ask(self, context: Any, question: dict[str, Any]) -> None:
             request = types.Request[Raw, str](**question)

@@ -134,6 +134,20 @@ fn what_is_left_out_is_told_on_one_line() {
 }
 
 #[test]
+fn what_clients_of_2026_07_28_do_not_hear_from_a_program_is_told() {
+    let mut messages = called(&[("tools/call", json!({"name": "a", "arguments": {}}), text("done"))]);
+    messages[0].1["params"]["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+    messages[1].1["result"]["resultType"] = json!("complete");
+    messages.insert(1, ("server", json!({"type": "notification", "method": "notifications/tools/list_changed"})));
+    let stage = Stage::new().file("old.journal", &journal(messages));
+    rehearse!(stage, "rehearse generate old.journal --as mock >/dev/null; rehearse generate old.journal --as python >/dev/null", @"
+    exit: 0
+    ----- stderr -----
+    left out: notifications/tools/list_changed, which clients of 2026-07-28 do not hear
+    ");
+}
+
+#[test]
 fn structured_content_of_nothing_is_said_as_it_was() {
     let tools = json!({"tools": [{"name": "find", "inputSchema": {"type": "object"}}]});
     let nothing = json!({"content": [{"type": "text", "text": "null"}], "structuredContent": null});
