@@ -1,6 +1,6 @@
 //! Rounds: a client is sent away until it knows, since 2026-07-28, and comes back.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::play::RecordedPlay;
 use super::score::Step;
@@ -28,14 +28,7 @@ pub struct SentAway {
 impl RecordedPlay {
     /// The exchange and the step that a client comes back to, where it comes back.
     pub fn resumed(asked: &Asked, key: RequestKey, world: &World<'_>) -> Result<Option<(u32, usize)>, ErrorReply> {
-        let given = match asked.params.get("requestState") {
-            Some(given) if asked.terms.era() == Era::Modern => given,
-            Some(_) | None => return Ok(None),
-        };
-        let invalid = |why: String| ErrorReply::new(code::INVALID_PARAMS, why);
-        let given = given.as_str().ok_or_else(|| invalid("requestState must be a string".to_owned()))?;
-        let state = world.seal.open(given, &key.to_string(), world.now_ms);
-        let state = state.map_err(|broken| invalid(broken.to_string()))?;
+        let Some(state) = state(asked, key, world)? else { return Ok(None) };
         // It is signed, so it is what we wrote.
         let number = |key: &str| state[key].as_u64().unwrap_or_default();
         let exchange = u32::try_from(number("exchange")).unwrap_or(u32::MAX);
@@ -88,15 +81,17 @@ impl RecordedPlay {
             return None;
         }
         // State alone asks for nothing: whoever comes back has done all that was wanted.
-        let is_back = self.asked.params.get("requestState").is_some() && self.resumed_at(world) == Some(at);
-        let (given, missing): (Vec<_>, Vec<_>) =
-            questions.into_iter().partition(|it| self.offered.contains_key(&it.name));
+        let back = self.state_at(at, world);
+        let is_back = back.is_some();
+        let heard = back.and_then(|mut state| state["heard"].as_array_mut().map(std::mem::take)).unwrap_or_default();
+        let is_given = |name: &str| self.offered.contains_key(name) || heard.iter().any(|heard| heard == name);
+        let (given, missing): (Vec<_>, Vec<_>) = questions.into_iter().partition(|it| is_given(&it.name));
         if missing.is_empty() && (had_any || is_back) {
             // A later round may use the same names for other questions.
             given.iter().for_each(|it| drop(self.offered.shift_remove(&it.name)));
             return None;
         }
-        Some(Act::Reply(self.round(at, round, &missing, world)))
+        Some(Act::Reply(self.round(at, round, (&given, &missing), world)))
     }
 
     /// Sends the client elsewhere: since 2026-07-28 by a question, after which it comes back to the next recording.
@@ -109,17 +104,25 @@ impl RecordedPlay {
             return self.reply(round);
         }
         let missing: Vec<_> = questions.into_iter().filter(|it| !self.offered.contains_key(&it.name)).collect();
-        if missing.is_empty() { self.ended() } else { self.round(at, None, &missing, world) }
+        if missing.is_empty() { self.ended() } else { self.round(at, None, (&[], &missing), world) }
     }
 
-    fn resumed_at(&self, world: &World<'_>) -> Option<usize> {
-        RecordedPlay::resumed(&self.asked, self.key, world).ok().flatten().map(|(_, step)| step)
+    /// The state that a client comes back to this step with.
+    fn state_at(&self, step: usize, world: &World<'_>) -> Option<Value> {
+        state(&self.asked, self.key, world).ok().flatten().filter(|state| state["step"] == step)
     }
 
-    /// Sends the client away; as it was once sent away, where that was in its version.
-    fn round(&mut self, step: usize, round: Option<usize>, questions: &[Question], world: &World<'_>) -> Answer {
+    /// Sends the client away for what is missing beside what is given; as it was once sent away, where that was in its version.
+    fn round(
+        &mut self,
+        step: usize,
+        round: Option<usize>,
+        (given, questions): (&[Question], &[Question]),
+        world: &World<'_>,
+    ) -> Answer {
         let exchange = self.rounds.first().map_or(u32::MAX, |round| round.number);
-        let state = json!({"exchange": exchange, "step": step});
+        let heard: Vec<&str> = given.iter().map(|question| &*question.name).collect();
+        let state = json!({"exchange": exchange, "step": step, "heard": heard});
         let state = world.seal.close(&state, &self.key.to_string(), world.now_ms);
         let (recorded, revision) = (round.and_then(|round| self.rounds.get(round)), self.asked.terms.revision);
         let Some((sent, mut again)) = recorded.and_then(|recorded| recorded.sends_away(revision, questions)) else {
@@ -135,4 +138,16 @@ impl RecordedPlay {
         let result = sent.edited(&again);
         self.answer(Reply::Result(result))
     }
+}
+
+/// What we gave a client to come back with, where it comes back.
+fn state(asked: &Asked, key: RequestKey, world: &World<'_>) -> Result<Option<Value>, ErrorReply> {
+    let given = match asked.params.get("requestState") {
+        Some(given) if asked.terms.era() == Era::Modern => given,
+        Some(_) | None => return Ok(None),
+    };
+    let invalid = |why: String| ErrorReply::new(code::INVALID_PARAMS, why);
+    let given = given.as_str().ok_or_else(|| invalid("requestState must be a string".to_owned()))?;
+    let state = world.seal.open(given, &key.to_string(), world.now_ms);
+    state.map(Some).map_err(|broken| invalid(broken.to_string()))
 }

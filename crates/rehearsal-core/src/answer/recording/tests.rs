@@ -268,6 +268,30 @@ fn every_round_is_asked_though_all_of_them_have_the_same_name_for_it() {
 }
 
 #[test]
+fn what_a_client_has_answered_of_a_round_it_is_not_asked_again() {
+    let rounds = || {
+        let question = json!({"method": "elicitation/create", "params": {"message": "?"}});
+        let asks = json!({"a": question, "b": question, "c": question});
+        let asks = json!({"resultType": "input_required", "inputRequests": asks, "requestState": "s"});
+        let first = call(Side::Client, (1, 2), "tools/call", json!({"name": "book"}), asks);
+        let second = json!({"name": "book", "requestState": "s"});
+        let done = json!({"resultType": "complete", "content": []});
+        let second = call(Side::Client, (3, 4), "tools/call", second, done);
+        let at = Revision::V2026_07_28;
+        vec![recorded(5, first, Vec::new(), at), recorded(6, second, Vec::new(), at)]
+    };
+    let (mut more, mut asked_for) = (json!({}), Vec::new());
+    loop {
+        let (_, result) = played(rounds(), asked(Revision::V2026_07_28, more), Pace::None);
+        let Some(questions) = result["inputRequests"].as_object() else { break };
+        asked_for.push(questions.keys().cloned().collect::<String>());
+        let first = questions.keys().next().unwrap();
+        more = json!({"requestState": result["requestState"], "inputResponses": {first: {"action": "accept"}}});
+    }
+    assert_eq!(asked_for, ["abc", "bc", "c"]);
+}
+
+#[test]
 fn state_that_we_did_not_give_is_refused() {
     let asked = asked(Revision::V2026_07_28, json!({"requestState": "s"}));
     let key = Likeness::default().key(&asked.method, Some(&asked.params));
