@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use rehearsal::client::{ClientError, NoiseOn};
 use rehearsal::core::message::Method;
+use rehearsal::core::protocol::code;
 use rehearsal::wire::SendError;
 use rehearsal::wire::container::EngineError;
 use rehearsal::wire::http::server::BindError;
@@ -221,6 +222,9 @@ fn client_hints(error: &ClientError) -> Vec<&'static str> {
             hints.push(PATH)
         }
         ClientError::ErrorReply { status: Some(404 | 405), method, .. } if is_first(method) => hints.push(PATH),
+        ClientError::ErrorReply { method, error, .. } if is_first(method) && code::is_modern(error.code) => {
+            hints.push("it may speak no version with a handshake any more; `--protocol modern` makes none");
+        }
         ClientError::BadTarget { .. } => hints.push("is the server running, and is its URL right?"),
         ClientError::Lost { method, .. } if is_first(method) => {
             hints.push("is the server running, and is its URL right?");

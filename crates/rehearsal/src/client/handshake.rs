@@ -36,7 +36,8 @@ struct Handshake<'a> {
 /// How a conversation begins that was had before.
 #[derive(Debug, Default)]
 pub(crate) struct Opening {
-    /// Requests that are sent before anything else, as they are and whatever comes of them.
+    /// Requests that are sent before anything else, as they are and whatever comes of them; on another connection, if the
+    /// server refuses the handshake after them.
     pub(crate) first: Vec<(Method, Value)>,
     /// The version that is taken for granted then; without one, it is agreed on as usual.
     pub(crate) assumed: Option<Revision>,
@@ -80,11 +81,16 @@ pub(super) async fn connect(builder: ClientBuilder) -> Result<Client, ClientErro
 }
 
 impl Handshake<'_> {
-    async fn begin(&self, sse: bool) -> Result<Begun, ClientError> {
+    /// A connection on which nothing was said.
+    async fn open(&self, sse: bool) -> Result<Begun, ClientError> {
         let connection = self.builder.target.open(sse, self.builder.timeout).await?;
         let ClientBuilder { answers, tap, clean, .. } = self.builder;
         let (conversation, reading) = Conversation::start(connection, answers.clone(), tap.clone(), clean.clone());
-        let mut begun = Begun { conversation, first: Vec::new(), reading };
+        Ok(Begun { conversation, first: Vec::new(), reading })
+    }
+
+    async fn begin(&self, sse: bool) -> Result<Begun, ClientError> {
+        let mut begun = self.open(sse).await?;
         let Opening { first, assumed } = &self.builder.opening;
         for (method, params) in first {
             let answered = self.ask(&begun, method.clone(), params, self.builder.timeout).answered().await;
@@ -143,8 +149,25 @@ impl Handshake<'_> {
         let begun = self.begin(false).await?;
         match self.initialize(&begun, revision).await {
             Err(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => self.sse(error).await,
+            Err(refused @ ClientError::ErrorReply { .. }) if !begun.first.is_empty() => {
+                self.alone(begun, revision, refused).await
+            }
             negotiated => Ok((begun, negotiated?)),
         }
+    }
+
+    /// The handshake on a connection of its own: a server that has answered what was sent first may refuse it for that.
+    async fn alone(
+        &self,
+        mut before: Begun,
+        revision: Revision,
+        refused: ClientError,
+    ) -> Result<(Begun, Negotiated), ClientError> {
+        before.conversation.sender.close().await;
+        let Ok(mut begun) = self.open(false).await else { return Err(refused) };
+        begun.first = std::mem::take(&mut before.first);
+        let negotiated = self.initialize(&begun, revision).await?;
+        Ok((begun, negotiated))
     }
 
     /// HTTP+SSE, after Streamable HTTP was refused.

@@ -94,6 +94,35 @@ fn a_server_that_refuses_discover_and_answers_all_the_same_is_asked_all_the_same
 }
 
 #[test]
+fn a_server_that_makes_no_handshake_after_a_discover_makes_it_on_a_connection_of_its_own() {
+    const MODERN: &str = r#"'"error":{"code":-32022,"message":"only 2026-07-28 here"}'"#;
+    let refuses = format!(r#"*'"initialize"'*) [ "$asked" ] && answer={MODERN} || answer="#);
+    let upgraded = SERVER.replace(r#"*'"initialize"'*) answer="#, &refuses).replace("answer=$1", "asked=1; answer=$1");
+    let modern =
+        SERVER.replace(r#"*'"initialize"'*) answer="#, &format!(r#"*'"initialize"'*) answer={MODERN} ;; no) "#));
+    let stage = Stage::new().file("server.sh", SERVER).file("upgraded.sh", &upgraded).file("modern.sh", &modern);
+    stage.play(&format!("rehearse list -- rehearse record -q -o trace.jsonl -- sh server.sh {REFUSES}"));
+    rehearse!(stage, &format!("rehearse verify trace.jsonl -- sh upgraded.sh {DISCOVERED}"), @r#"
+    exit: 1
+    ----- stdout -----
+    ~ server/discover
+      error: removed (message 0)
+        $.error: missing, expected {"code":-32601,"message":"no such method"}
+      error: added (message 0)
+        $.result: expected nothing, got {"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}
+    ----- stderr -----
+    2 as recorded, 1 different, 0 skipped
+    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
+    "#);
+    rehearse!(stage, &format!("rehearse verify trace.jsonl -- sh modern.sh {DISCOVERED}"), @"
+    exit: 3
+    ----- stderr -----
+    error: initialize was refused: -32022: only 2026-07-28 here
+    hint: it may speak no version with a handshake any more; `--protocol modern` makes none
+    ");
+}
+
+#[test]
 fn a_refused_handshake_is_compared_too() {
     let initialize = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
     let says = |message: &str| {
