@@ -6,7 +6,7 @@ use std::time::Instant;
 use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::redact::Redaction;
-use rehearsal_core::report::{Case, Finding, Report, Verdict};
+use rehearsal_core::report::{Case, Finding, Report, Run, Verdict};
 use rehearsal_core::trace::{Call, Compare, Moment};
 
 use super::introduction::Introduced;
@@ -130,7 +130,7 @@ impl Verification {
     }
 
     /// Takes in what happened next, and sends what can be sent by now. `server` gives a client for the server, once for
-    /// each session.
+    /// each session. That it cannot be reached is an error as long as nothing was compared, and a finding afterwards.
     pub async fn moment<E>(
         &mut self,
         moment: Moment,
@@ -202,14 +202,21 @@ impl Verification {
             self.report.cases.push(Case::skipped(name, reason));
             return Ok(());
         }
-        let client = match self.connected(server).await? {
-            Some(client) => client,
-            None => {
+        let since = Instant::now();
+        let client = match self.connected(server).await {
+            Ok(Some(client)) => client,
+            Ok(None) => {
                 self.report.cases.push(Case::skipped(name, "the server was lost"));
                 return Ok(());
             }
+            Err(VerifyError::Connect { error, .. }) if self.has_compared() => {
+                self.live = Live::Gone;
+                let finding = self.no_answer(&error);
+                self.report.cases.push(Case::ran(name, since.elapsed()).with(finding));
+                return Ok(());
+            }
+            Err(error) => return Err(error),
         };
-        let since = Instant::now();
         let arguments = match &step {
             Step::Request { asked, .. } => asked_with(&asked.request.message, |words| self.secrets.text(words)),
             Step::Introduction { .. } | Step::List { .. } | Step::Skipped { .. } => None,
@@ -239,7 +246,9 @@ impl Verification {
         let mut case = Case::ran(name, since.elapsed());
         match found {
             // Where it began with nothing, nobody has found out yet that it cannot be reached.
-            Err(error) if !self.heard && is_unreachable(&error) => return Err(self.unreachable(error)),
+            Err(error) if !self.heard && is_unreachable(&error) && !self.has_compared() => {
+                return Err(self.unreachable(error));
+            }
             Ok(Found { findings, replies, questions }) => {
                 self.heard = true;
                 case.findings = findings;
@@ -249,16 +258,11 @@ impl Verification {
                 }
             }
             Err(error) => {
-                if matches!(error, ClientError::ServerGone { .. }) {
+                if matches!(error, ClientError::ServerGone { .. }) || !self.heard && is_unreachable(&error) {
                     self.live = Live::Gone;
                 }
-                if self.unanswered != Unanswered::Late {
-                    let late = matches!(error, ClientError::TimedOut { .. });
-                    self.unanswered = if late { Unanswered::Late } else { Unanswered::Something };
-                }
                 case.findings = self.questions.findings().0;
-                let words = self.secrets.text(&error.to_string());
-                case.findings.push(Finding::error(format!("no answer: {words}")));
+                case.findings.push(self.no_answer(&error));
             }
         }
         if let (Verdict::Failed, Some(arguments)) = (case.verdict(), arguments) {
@@ -266,6 +270,19 @@ impl Verification {
         }
         self.report.cases.push(case);
         Ok(())
+    }
+
+    /// Whether there is something to report already, which a session that cannot begin does not take away.
+    fn has_compared(&self) -> bool {
+        self.report.cases.iter().any(|case| matches!(case.run, Run::Ran { .. }))
+    }
+
+    fn no_answer(&mut self, error: &ClientError) -> Finding {
+        if self.unanswered != Unanswered::Late {
+            let late = matches!(error, ClientError::TimedOut { .. });
+            self.unanswered = if late { Unanswered::Late } else { Unanswered::Something };
+        }
+        Finding::error(format!("no answer: {}", self.secrets.text(&error.to_string())))
     }
 
     fn unreachable<E>(&self, error: ClientError) -> VerifyError<E> {

@@ -1,4 +1,4 @@
-//! `rehearse verify`, where a session goes on: further pages, and questions that are asked more than once.
+//! `rehearse verify`, where something goes on: further pages, questions that are asked more than once, and the next session.
 
 use crate::stage::{Stage, rehearse};
 
@@ -134,4 +134,41 @@ fn a_list_that_was_begun_anew_is_compared_both_times() {
     2 as recorded, 1 different, 0 skipped
     hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
     "#);
+}
+
+#[test]
+fn a_session_that_cannot_begin_takes_nothing_away_from_the_others() {
+    let list = r#"{"request":{"seq":3,"at_ms":3,"id":2,"method":"tools/list"},"response":{"seq":4,"at_ms":4,"success":true,"result":{"tools":[{"name":"a"}]}},"duration_ms":1}"#;
+    let ask = |id: u8| {
+        format!(
+            r#"{{"request":{{"seq":{id},"at_ms":1,"id":{id},"method":"tools/call","params":{{"name":"a","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}}}},"response":{{"seq":9,"at_ms":4,"success":true,"result":{{}}}},"duration_ms":1}}"#
+        )
+    };
+    let stateless =
+        |id: u8| format!(r#"{{"format":1,"session_id":"{id}","calls":[{},{}],"messages":[]}}"#, ask(id), ask(id + 1));
+    let sessions = [trace(list), trace(list), stateless(1), trace(list)].join("\n");
+    let tools = r#"*tools/list*) say '"result":{"tools":[{"name":"b"}]}' ;;"#;
+    let starts = r#"n=$(cat starts); echo "$n+" > starts; [ "$n" = + ] || [ "$n" = ++ ] && exit 1"#;
+    let stage = Stage::new().file("trace.jsonl", &sessions).file("starts", "");
+    let stage = stage.file("server.sh", &format!("{starts}\n{}", server(tools)));
+    rehearse!(stage, "rehearse verify trace.jsonl -- sh server.sh", @"
+    exit: 3
+    ----- stdout -----
+    ~ tools/list
+      error: removed: the tool `a` is no longer listed (message 3)
+      error: added: the tool `b` was not listed before (message 3)
+    ~ session 2: initialize
+      error: no answer: the server exited with status 1 before it answered initialize
+        the server's process ended: exit status: 1
+    . session 2: tools/list: skipped, the server was lost
+    ~ session 3: tools/call a
+      error: no answer: the server exited with status 1 before it answered tools/call
+        the server's process ended: exit status: 1
+    . session 3: tools/call a: skipped, the server was lost
+    ~ session 4: tools/list
+      error: removed: the tool `a` is no longer listed (message 3)
+      error: added: the tool `b` was not listed before (message 3)
+    ----- stderr -----
+    2 as recorded, 4 different, 2 skipped
+    ");
 }
