@@ -65,7 +65,7 @@ impl Verification {
         let after = if spoken.is_same() { after } else { self.said_otherwise(call, &before, client) };
         let view = |said: &Map<String, Value>| Reply::Result(RawJson::from_value(&self.view(call, said, client)));
         let updated = Reply::Result(RawJson::from_value(&Value::Object(after.clone())));
-        let mut findings = self.compared(call, &view(&before), &view(&after));
+        let mut findings = self.compared(call, call, &view(&before), &view(&after));
         let version = |said: &Map<String, Value>| who(said).get("version").map(ToString::to_string);
         let (was, is) = (version(&before), version(&after));
         if was != is {

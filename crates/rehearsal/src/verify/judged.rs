@@ -4,6 +4,7 @@ use rehearsal_core::message::{Message, Reply};
 use rehearsal_core::protocol::Revision;
 use rehearsal_core::report::{Finding, Place};
 use rehearsal_core::trace::Call;
+use rehearsal_core::trace::dialect::is_code_recorded;
 use serde_json::Value;
 
 use super::drift::told;
@@ -37,19 +38,23 @@ impl Verification {
         let Some(recorded) = reply(answered) else { return Found::default() };
         let method = asked.request.message.method().cloned().unwrap_or_else(|| "request".into());
         let shaped = |reply: &Reply| spoken.shaped(reply, &method);
-        let findings = self.compared(asked, &shaped(&recorded), &shaped(live));
+        let findings = self.compared(asked, answered, &shaped(&recorded), &shaped(live));
         let recorded = Some(recorded);
         let live = spoken.as_recorded(live, recorded.as_ref(), &method, client.server_info());
         let live = self.secrets.kept_out(recorded.as_ref(), live);
         Found::of(findings, || vec![(answered.clone(), self.passed_over.kept(recorded.as_ref(), live))])
     }
 
-    /// What differs between two answers to the same request.
-    pub(super) fn compared(&self, asked: &Call, before: &Reply, after: &Reply) -> Vec<Finding> {
+    /// What differs between two answers to the same request, of which `answered` has the recorded one.
+    pub(super) fn compared(&self, asked: &Call, answered: &Call, before: &Reply, after: &Reply) -> Vec<Finding> {
+        let has_code = !matches!(before, Reply::Error(_)) || is_code_recorded(answered);
         // Only the answers are compared: what was asked is what we have sent.
         let view = |reply: &Reply| {
             let mut view = self.stable.view(&self.secrets.clean(&with_reply(asked, reply)));
             view.as_object_mut().map(|view| view.shift_remove("params"));
+            if let (false, Some(Value::Object(error))) = (has_code, view.get_mut("error")) {
+                error.shift_remove("code");
+            }
             view
         };
         let (mut before, mut after) = (view(before), view(after));

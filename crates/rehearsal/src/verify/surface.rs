@@ -37,7 +37,7 @@ impl Verification {
             let page = pages.first().map(|page| listing.without_elements(page)).unwrap_or_default();
             spoken.shaped(&written(&page), method)
         };
-        let mut findings = self.compared(first, &rest(&recorded), &rest(&live));
+        let mut findings = self.compared(first, first, &rest(&recorded), &rest(&live));
         let (was, mut is) = (listing.elements(&recorded), listing.elements(&live));
         let is_some = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
         let begins_within = is_some(params(&first.request.message).get("cursor"));

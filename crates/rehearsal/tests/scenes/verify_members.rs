@@ -154,3 +154,32 @@ fn where_nobody_knows_the_recorded_version_its_envelope_does_not_count() {
     let told = stage.play("rehearse verify python.jsonl --protocol modern -- tiny-server");
     assert!(told.contains("different") && !told.contains("resultType"), "{told}");
 }
+
+#[test]
+fn a_code_that_nobody_recorded_is_not_compared() {
+    let call = |error: &str| {
+        format!(
+            r#"{{"session_id":"s","server_info":{{}},"calls":[{{"request":{{"method":"call_tool","args":["boom"],"kwargs":{{"arguments":{{}}}}}},"response":{{"success":false,"result":null,"error":{error}}}}}],"started_at":"2025-10-30T10:30:45","ended_at":null,"metadata":{{}}}}"#
+        )
+    };
+    let words = r#""unknown tool \"boom\"""#;
+    let stage = Stage::new().file("words.jsonl", &call(words));
+    let stage = stage.file("code.jsonl", &call(&format!(r#"{{"code":-32603,"message":{words}}}"#)));
+    stage.play("rehearse trace convert words.jsonl > trace.jsonl");
+    for trace in ["words.jsonl", "trace.jsonl"] {
+        insta::allow_duplicates! {
+            rehearse!(stage, &format!("rehearse verify {trace} -- tiny-server"), @"
+            exit: 0
+            ----- stderr -----
+            1 as recorded, 0 different, 0 skipped
+            ");
+        }
+    }
+    rehearse!(stage, "rehearse verify code.jsonl -- tiny-server 2>/dev/null", @"
+    exit: 1
+    ----- stdout -----
+    ~ tools/call boom
+      error: changed (message 0)
+        $.error.code: expected -32603, got -32602
+    ");
+}

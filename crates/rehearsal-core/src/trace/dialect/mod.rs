@@ -28,5 +28,6 @@ mod tree;
 mod writer;
 
 pub use patch::IMPORTED;
+pub use python_call::is_code_recorded;
 pub use reader::Reader;
 pub use writer::{WriteError, Writer};

@@ -311,8 +311,7 @@ fn wire_error(error: Option<&Tree>) -> Tree {
         return wire_error(Some(held));
     }
     let error = error.map_or_else(|| Tree::string("the call failed; nothing else is known"), Tree::clone);
-    let integer = |tree: &&Tree| matches!(tree, Tree::Leaf(leaf) if leaf.parse::<i64>().is_ok());
-    let code = error.get("code").filter(integer).cloned().unwrap_or_else(|| Tree::Leaf(NO_CODE.to_owned()));
+    let code = code(&error).cloned().unwrap_or_else(|| Tree::Leaf(NO_CODE.to_owned()));
     let words = ["message", "error", "detail", "args", "msg"].iter().find_map(|key| {
         let said = error.some(key)?;
         said.text().or_else(|| said.elements().first()?.text())
@@ -327,6 +326,24 @@ fn wire_error(error: Option<&Tree>) -> Tree {
         wire.set("data", data.clone());
     }
     wire
+}
+
+/// The code of an error, where it has one.
+fn code(error: &Tree) -> Option<&Tree> {
+    match error.some("error").filter(|held| held.is_object()) {
+        Some(held) => code(held),
+        None => error.get("code").filter(|code| matches!(code, Tree::Leaf(leaf) if leaf.parse::<i64>().is_ok())),
+    }
+}
+
+/// Whether the error that answers a call has the code that was recorded: Python often gives only words, and then the code is
+/// none that anybody has seen.
+pub fn is_code_recorded(call: &Call) -> bool {
+    let Some(mut written) = export(call, None).remove("response") else { return true };
+    if let Some(patch) = call.response.as_ref().and_then(|response| message_patch(&response.message, PYTHON)) {
+        patch::apply(&mut written, &patch);
+    }
+    written.some("error").and_then(code).is_some()
 }
 
 /// A message of this text.
