@@ -220,7 +220,8 @@ impl Verify {
             Some(_) if recording.format() == Format::Trace => {
                 "`--update` writes the live answers into the recording, `--ignore PATH` passes over some"
             }
-            Some(_) | None => "`--ignore PATH` passes over some; `--update` needs a trace in a file",
+            Some(_) => "`--ignore PATH` passes over some; `--update` writes traces, and `rehearse trace convert` makes one",
+            None => "`--ignore PATH` passes over some; `--update` needs a recording in a file",
         }
     }
 

@@ -274,7 +274,7 @@ fn what_was_taken_out_of_a_list_is_not_listed_and_answers() {
     wrote new.mock.yaml
     1 file checked, nothing wrong
     3 as recorded, 1 different, 0 skipped
-    hint: `--ignore PATH` passes over some; `--update` needs a trace in a file
+    hint: `--ignore PATH` passes over some; `--update` writes traces, and `rehearse trace convert` makes one
     ");
     rehearse!(stage, "rehearse generate old.journal --as python | grep -A 5 ^TOOLS", @r#"
     exit: 0
@@ -741,7 +741,7 @@ fn a_list_that_was_refused_is_refused() {
     wrote new.mock.yaml
     1 file checked, nothing wrong
     7 as recorded, 1 different, 0 skipped
-    hint: `--ignore PATH` passes over some; `--update` needs a trace in a file
+    hint: `--ignore PATH` passes over some; `--update` writes traces, and `rehearse trace convert` makes one
     "#);
     rehearse!(stage, "grep -A 4 refuses: new.mock.yaml", @r#"
     exit: 0
@@ -1002,7 +1002,7 @@ fn how_long_something_may_be_kept_is_said_of_what_is_read_and_told_of_lists() {
     wrote new.mock.yaml
     1 file checked, nothing wrong
     1 as recorded, 1 different, 0 skipped
-    hint: `--ignore PATH` passes over some; `--update` needs a trace in a file
+    hint: `--ignore PATH` passes over some; `--update` writes traces, and `rehearse trace convert` makes one
     "#);
     for version in ["legacy", "modern"] {
         let read = format!(

@@ -104,7 +104,7 @@ fn an_update_is_proposed_where_it_can_be_made() {
             ~ tools/list
               error: added: the tool `a` was not listed before (message 3)
             1 as recorded, 1 different, 0 skipped
-            hint: `--ignore PATH` passes over some; `--update` needs a trace in a file
+            hint: `--ignore PATH` passes over some; `--update` needs a recording in a file
             ");
         }
     }
@@ -112,6 +112,13 @@ fn an_update_is_proposed_where_it_can_be_made() {
     exit: 2
     ----- stderr -----
     error: --update needs a recording in a file, not stdin or a pipe
+    ");
+    let python = include_str!("../../../../fixtures/traces/python.jsonl");
+    let stage = stage.file("python.jsonl", python);
+    rehearse!(stage, "rehearse verify python.jsonl -- sh server.sh other 2>&1 | tail -n 1", @"
+    exit: 0
+    ----- stdout -----
+    hint: `--ignore PATH` passes over some; `--update` writes traces, and `rehearse trace convert` makes one
     ");
 }
 
