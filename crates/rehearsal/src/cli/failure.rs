@@ -15,6 +15,7 @@ use super::arguments::ArgumentsError;
 use super::exit::Exit;
 use super::generate::GenerateError;
 use super::json_input::JsonInputError;
+use super::matching::MatchError;
 use super::mock::MockFailure;
 use super::replay_failure::ReplayFailure;
 use super::save::SaveError;
@@ -50,6 +51,9 @@ pub(super) enum Failure {
     /// A mock could not be served.
     #[error(transparent)]
     Mock(#[from] MockFailure),
+    /// What was said about a value is no matcher.
+    #[error(transparent)]
+    Match(#[from] MatchError),
     /// A recording could not be served.
     #[error(transparent)]
     Replay(#[from] ReplayFailure),
@@ -105,6 +109,7 @@ impl Failure {
             Failure::Server(_)
             | Failure::Arguments(_)
             | Failure::Json(_)
+            | Failure::Match(_)
             | Failure::Save(_)
             | Failure::Wrap(_)
             | Failure::Trace(_)
@@ -126,6 +131,7 @@ impl Failure {
                 client_hints(error).into_iter().map(str::to_owned).collect()
             }
             Failure::Json(error) => error.hints(),
+            Failure::Match(error) => vec![error.hint()],
             Failure::Wrap(error) => error.hints(),
             Failure::Trace(error) => error.hints(),
             Failure::Generate(error) => error.hints(),

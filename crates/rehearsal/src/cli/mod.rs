@@ -21,6 +21,7 @@ mod json_input;
 mod list;
 mod logout;
 mod man;
+mod matching;
 mod mock;
 mod one_file;
 mod output;

@@ -22,6 +22,7 @@ use serde_json::{Map, Value};
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
+use super::matching::matching;
 use super::one_file::is_one_file;
 use super::redaction::redaction;
 use super::replay_failure::ReplayFailure;
@@ -33,6 +34,8 @@ use crate::print::Talk;
 
 const MATCHING: &str = "Which recording answers";
 const FORWARD: &str = "The real server, for --unmatched forward";
+/// How `--match` is written.
+const MATCH: &str = r#"$.params.arguments.city={"matches": "^O"}"#;
 /// How many lines of each kind are shown of a ledger.
 const SHOWN: usize = 10;
 
@@ -253,19 +256,19 @@ impl Replay {
         Ok(on_http(server, listener, &mut signals).await)
     }
 
-    fn options(&self) -> Result<Options, ReplayFailure> {
+    fn options(&self) -> Result<Options, Failure> {
         let mut likeness = Likeness::default();
         for path in &self.ignore {
-            likeness = likeness.ignore(path).map_err(|why| no_path("--ignore", path, why))?;
+            let no_path = |why| ReplayFailure::Path { path: path.clone(), why };
+            likeness = likeness.ignore(path).map_err(no_path)?;
         }
         let mut matchers = Vec::new();
         for word in &self.matchers {
-            let wrong = |why| ReplayFailure::Matcher { word: word.clone(), why };
-            let (path, matcher) = word.split_once('=').ok_or_else(|| wrong("there is no `=` in it".to_owned()))?;
-            let matcher =
-                Matcher::parse(&written(matcher).map_err(&wrong)?).map_err(|error| wrong(error.to_string()))?;
-            likeness = likeness.ignore(path).map_err(|why| no_path("--match", path, why))?;
-            matchers.push(Matcher::at(path, matcher).map_err(|error| wrong(error.to_string()))?);
+            likeness = matching(word, MATCH, |path, matcher| {
+                let likeness = likeness.ignore(path)?;
+                matchers.push(Matcher::at(path, matcher).map_err(|error| error.to_string())?);
+                Ok(likeness)
+            })?;
         }
         Ok(Options {
             likeness,
@@ -376,27 +379,6 @@ impl Replay {
             }
         }
     }
-}
-
-/// A matcher as it was written: JSON, or a text that needs no quotes. `Err` says where JSON that was begun is none.
-///
-/// ```text
-/// not JSON: EOF while parsing an object, at column 17 of {"type":"integer"
-/// ```
-fn written(matcher: &str) -> Result<Value, String> {
-    match serde_json::from_str(matcher) {
-        Ok(value) => Ok(value),
-        Err(error) if matcher.trim_start().starts_with(['{', '[']) => {
-            let (words, column) = (error.to_string(), error.column());
-            let why = words.split(" at line").next().unwrap_or_default();
-            Err(format!("not JSON: {why}, at column {column} of {matcher}"))
-        }
-        Err(_) => Ok(Value::from(matcher)),
-    }
-}
-
-fn no_path(flag: &'static str, path: &str, why: String) -> ReplayFailure {
-    ReplayFailure::Path { flag, path: path.to_owned(), why }
 }
 
 /// Shows on a terminal how far the index is built.

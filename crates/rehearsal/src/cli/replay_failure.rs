@@ -24,20 +24,10 @@ pub(super) enum ReplayFailure {
         session: Option<String>,
     },
     /// A path is none.
-    #[error("{flag} {path}: not a JSONPath: {why}")]
+    #[error("--ignore {path}: not a JSONPath: {why}")]
     Path {
-        /// Of which flag.
-        flag: &'static str,
         /// What was written.
         path: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// A matcher is none.
-    #[error("--match {word}: {why}")]
-    Matcher {
-        /// What was written.
-        word: String,
         /// What is wrong with it.
         why: String,
     },
@@ -85,7 +75,6 @@ impl ReplayFailure {
         match self {
             ReplayFailure::Open { .. }
             | ReplayFailure::Path { .. }
-            | ReplayFailure::Matcher { .. }
             | ReplayFailure::NoServer
             | ReplayFailure::NeedlessServer
             | ReplayFailure::NeedlessOutput
@@ -102,9 +91,6 @@ impl ReplayFailure {
             ReplayFailure::Open { error, session } => return open_hints(error, session.as_deref()),
             ReplayFailure::Path { .. } => {
                 "a path begins with `$`: $.params.arguments.now, or $..timestamp for all of them".to_owned()
-            }
-            ReplayFailure::Matcher { .. } => {
-                "write it like --match '$.params.arguments.city={\"matches\": \"^O\"}'".to_owned()
             }
             ReplayFailure::NoServer => {
                 "the server that was recorded: --unmatched forward -- npx -y some-server".to_owned()

@@ -12,6 +12,7 @@ use rehearsal::verify::{Unanswered, Updates, Verification, VerifyError, changed_
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
+use super::matching::matching;
 use super::output::to_stdout;
 use super::redaction::redaction;
 use super::server::{ServerError, ServerOptions, ShownAs};
@@ -30,6 +31,10 @@ pub(super) struct Verify {
     /// Pass over what is at this JSONPath of an answer, such as $.result..timestamp; may be repeated
     #[arg(long, value_name = "PATH")]
     ignore: Vec<String>,
+
+    /// Take whatever fits a matcher at this JSONPath of an answer, in place of what was recorded; may be repeated
+    #[arg(long = "match", value_name = "PATH=MATCHER")]
+    matchers: Vec<String>,
 
     /// Write the answers that differ into the recording, in one step when all is over
     #[arg(long)]
@@ -50,6 +55,9 @@ pub(super) struct Verify {
     server: ServerOptions,
 }
 
+/// How `--match` is written.
+const MATCH: &str = r#"$.result.content[0].text={"matches": "^created at "}"#;
+
 const MORE: &str = "\
 Each session of the recording is sent on a connection of its own, in the recorded version unless
 `--protocol` says another, and with the capabilities that the recorded client had. Requests are sent
@@ -63,10 +71,13 @@ no longer asked. What the server says that is no message, or answers that nobody
 unless it was recorded. Ids, `_meta`, cursors, times, progress and log messages do not count. Pings,
 subscriptions, tasks, calls without an answer and calls with a redacted secret are skipped. The paths begin at `result` or `error`;
 for an element of a list at the element, and `--ignore '$.result.tools[*].description'` passes over them.
+`--match` asks for what fits instead: what is there may differ from the recording, and must be as the
+matcher says.
 
 Examples:
   rehearse verify trace.jsonl -- npx -y @modelcontextprotocol/server-everything
   rehearse verify trace.jsonl --url http://127.0.0.1:3000/mcp --ignore '$.result..timestamp'
+  rehearse verify trace.jsonl --match '$.result.content[0].text={\"matches\": \"^created at \"}' -- my-server
   rehearse verify trace.jsonl --update -- python server.py
 
 Exit status:
@@ -82,6 +93,9 @@ impl Verify {
         for path in &self.ignore {
             let no_path = |why| TraceError::Path { written: path.clone(), why };
             verification = verification.ignore(path).map_err(no_path)?;
+        }
+        for word in &self.matchers {
+            verification = matching(word, MATCH, |path, matcher| verification.matching(path, matcher))?;
         }
         if self.update && self.file().is_none() {
             return Err(TraceError::NoFile { option: "--update" }.into());
@@ -220,7 +234,9 @@ impl Verify {
             Some(_) if recording.format() == Format::Trace => {
                 "`--update` writes the live answers into the recording, `--ignore PATH` passes over some"
             }
-            Some(_) => "`--ignore PATH` passes over some; `--update` writes traces, and `rehearse trace convert` makes one",
+            Some(_) => {
+                "`--ignore PATH` passes over some; `--update` writes traces, and `rehearse trace convert` makes one"
+            }
             None => "`--ignore PATH` passes over some; `--update` needs a recording in a file",
         }
     }

@@ -1,7 +1,7 @@
 //! What a server offers, compared by name.
 
-use rehearsal_core::json::RawJson;
-use rehearsal_core::matcher::Drifted;
+use rehearsal_core::json::{Path, RawJson, Segment};
+use rehearsal_core::matcher::{Drifted, Mismatch};
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::report::{Finding, Place};
 use serde_json::Value;
@@ -81,9 +81,34 @@ impl Listing {
         items.iter().any(|known| self.name(known) == self.name(item))
     }
 
+    /// Where the first one of the same name is, if there is one.
+    pub(super) fn position(self, items: &[Value], item: &Value) -> Option<usize> {
+        items.iter().position(|known| self.name(known) == self.name(item))
+    }
+
     /// One of the same name, if there is one.
     pub(super) fn like<'items>(self, items: &'items [Value], item: &Value) -> &'items Value {
         items.iter().find(|known| self.name(known) == self.name(item)).unwrap_or(&Value::Null)
+    }
+
+    /// What of these differences is about an element of a page, each told where it is in the element; of `None`, what is
+    /// about none.
+    pub(super) fn within(self, drifted: &[Drifted], element: Option<usize>) -> Vec<Drifted> {
+        let index = |path: &Path| match path.segments() {
+            [Segment::Key(_), Segment::Key(list), Segment::Index(index), ..] if list == self.list => Some(*index),
+            _ => None,
+        };
+        let inner = |path: &Path| {
+            let mut inner = Path::root();
+            path.segments().iter().skip(3).for_each(|segment| inner.push(segment.clone()));
+            inner
+        };
+        let of = drifted.iter().filter(|it| index(&it.mismatch.path) == element).cloned();
+        let told = of.map(|it| match element {
+            Some(_) => Drifted { mismatch: Mismatch { path: inner(&it.mismatch.path), ..it.mismatch }, ..it },
+            None => it,
+        });
+        told.collect()
     }
 
     /// A page in which each element is as it was recorded, if it was.

@@ -1,25 +1,75 @@
 //! What does not count, and so stays as it was recorded.
 
-use rehearsal_core::json::{Places, RawJson};
-use rehearsal_core::matcher::{Drifted, drifted};
+use rehearsal_core::json::{Path, Places, RawJson, Segment};
+use rehearsal_core::matcher::{Drift, Drifted, Matcher, Mismatch, drifted};
 use rehearsal_core::message::{ErrorReply, Reply};
 use serde_json::{Value, json};
 
 use super::drift::{is_emptied, is_within};
 
-/// The places of an answer that the user passes over; their paths begin at `result` or `error`.
+/// The places of an answer that are not compared with what was recorded; their paths begin at `result` or `error`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PassedOver {
+    /// All of them.
     places: Places,
+    /// Those at which anything may be.
+    ignored: Places,
+    matched: Vec<Matched>,
+}
+
+/// Places at which whatever fits a matcher is as good as what was recorded.
+#[derive(Clone, Debug)]
+struct Matched {
+    places: Places,
+    matcher: Matcher,
+}
+
+impl Matched {
+    /// What of a live answer does not fit, and what is not there any more. An element of an array that went is counted with
+    /// its array, unless it is such a place itself.
+    fn unfit(&self, before: &Value, after: &Value) -> Vec<Drifted> {
+        let (was, is) = (self.places.located(before), self.places.located(after));
+        let gone = was.iter().filter(|path| !is.contains(path) && !self.matcher.matches_optional(None));
+        let gone = gone.filter(|path| lacks(after, path)).map(|path| {
+            let mismatch = Mismatch { path: path.clone(), expected: self.matcher.to_string(), got: None };
+            Drifted { drift: Drift::Removed, mismatch, was: Some(path.clone()), is: None }
+        });
+        let changed = is.iter().flat_map(|path| {
+            let mismatches = self.matcher.check_optional(path.lookup(after));
+            mismatches.into_iter().map(|it| {
+                let mismatch = Mismatch { path: path.concat(&it.path), ..it };
+                Drifted { drift: Drift::Changed, mismatch, was: None, is: Some(path.clone()) }
+            })
+        });
+        gone.chain(changed).collect()
+    }
+}
+
+/// Whether it is a place itself that is missing, or a member on the way to it.
+fn lacks(value: &Value, path: &Path) -> bool {
+    let mut way = Path::root();
+    for segment in path.segments() {
+        way.push(segment.clone());
+        if way.lookup(value).is_none() {
+            return way == *path || matches!(segment, Segment::Key(_));
+        }
+    }
+    false
 }
 
 impl PassedOver {
-    /// These and one more. `Err` says what is wrong with it.
+    /// These and one more at which anything may be. `Err` says what is wrong with it.
     pub(super) fn and(self, path: &str) -> Result<PassedOver, String> {
-        Ok(PassedOver { places: self.places.and(path)? })
+        Ok(PassedOver { places: self.places.and(path)?, ignored: self.ignored.and(path)?, ..self })
     }
 
-    /// What differs between two answers elsewhere.
+    /// These and one more at which there must be what fits a matcher. `Err` says what is wrong with it.
+    pub(super) fn and_matched(mut self, path: &str, matcher: Matcher) -> Result<PassedOver, String> {
+        self.matched.push(Matched { places: Places::default().and(path)?, matcher });
+        Ok(PassedOver { places: self.places.and(path)?, ..self })
+    }
+
+    /// What differs between two answers elsewhere, and what does not fit here.
     pub(super) fn drifted(&self, mut before: Value, mut after: Value) -> Vec<Drifted> {
         // An element that is passed over is not taken out: whatever stands behind it would have another place.
         let (was, is) = (self.places.located(&before), self.places.located(&after));
@@ -28,7 +78,21 @@ impl PassedOver {
         self.places.take_out_members(&mut after);
         let mut found = drifted(&before, &after);
         found.retain(|it| !is_within(it, &was, &is) && !is_emptied(it, (&whole.0, &before), (&whole.1, &after)));
+        let told: Vec<Path> = found.iter().filter_map(|it| it.was.clone()).collect();
+        found.extend(self.unfit(&whole.0, &whole.1).into_iter().filter(|it| !is_within(it, &told, &[])));
         found
+    }
+
+    /// What of an answer does not fit a matcher.
+    pub(super) fn unfit(&self, before: &Value, after: &Value) -> Vec<Drifted> {
+        self.matched.iter().flat_map(|matched| matched.unfit(before, after)).collect()
+    }
+
+    /// Makes a live answer have what was recorded, where anything may be or what it has fits.
+    fn carry_over(&self, recorded: &Value, live: &mut Value) {
+        let fits = |matched: &&Matched| matched.unfit(recorded, live).is_empty();
+        let fitting: Vec<&Places> = self.matched.iter().filter(fits).map(|matched| &matched.places).collect();
+        fitting.into_iter().chain([&self.ignored]).for_each(|places| places.carry_over(recorded, live));
     }
 
     /// A live answer with what was recorded at these places.
@@ -50,13 +114,13 @@ impl PassedOver {
     /// A live result with what was recorded at these places.
     pub(super) fn result(&self, recorded: Value, live: Value) -> Value {
         let mut live = json!({"result": live});
-        self.places.carry_over(&json!({"result": recorded}), &mut live);
+        self.carry_over(&json!({"result": recorded}), &mut live);
         live["result"].take()
     }
 
     fn error(&self, recorded: &ErrorReply, live: ErrorReply) -> ErrorReply {
         let mut kept = json!({"error": live.object()});
-        self.places.carry_over(&json!({"error": recorded.object()}), &mut kept);
+        self.carry_over(&json!({"error": recorded.object()}), &mut kept);
         match kept["error"].take() {
             Value::Object(kept) => live.with_object(kept),
             _ => live,
@@ -92,5 +156,30 @@ mod tests {
         let kept = passed_over.kept(Some(&error(-1, 1)), error(-2, 2));
         assert_eq!(kept, Reply::Error(ErrorReply::new(-2, "no").with_data(&json!({"at": 1, "x": 2}))));
         assert!(PassedOver::default().and("at").is_err());
+    }
+
+    #[test]
+    fn what_is_matched_must_fit_and_stays_as_it_was_where_it_does() {
+        let matcher = |written: Value| Matcher::parse(&written).unwrap();
+        let at = PassedOver::default().and_matched("$.result..at", matcher(json!({"matches": "^T"}))).unwrap();
+        let shown = |before: Value, after: Value| -> Vec<String> {
+            at.drifted(before, after).iter().map(|it| format!("{}: {}", it.drift.word(), it.mismatch)).collect()
+        };
+        let was = json!({"result": {"at": "T1", "list": [{"at": "T2"}, {"at": "T3"}]}});
+        assert!(shown(was.clone(), json!({"result": {"at": "T4", "list": [{"at": "T5"}, {"at": "T6"}]}})).is_empty());
+        assert!(shown(json!({"result": {}}), json!({"result": {}})).is_empty());
+        assert_eq!(
+            shown(was.clone(), json!({"result": {"list": [{"at": 5}, {"at": "T"}]}})),
+            [
+                "removed: $.result.at: missing, expected a string matching /^T/",
+                "changed: $.result.list[0].at: expected a string matching /^T/, got 5",
+            ]
+        );
+        // What is told of an element or of the whole answer is not told again of what was in it.
+        assert_eq!(shown(was.clone(), json!({"result": {"at": "T", "list": [{"at": "T"}]}})).len(), 1);
+        assert_eq!(shown(was.clone(), json!({"garbled": ""})).len(), 2);
+        let result = |value: Value| at.result(was["result"].clone(), value);
+        assert_eq!(result(json!({"at": "T9", "new": 1, "list": []}))["at"], "T1");
+        assert_eq!(result(json!({"at": 9, "list": []}))["at"], 9);
     }
 }

@@ -6,7 +6,7 @@ use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::trace::{Call, Compare};
 use serde_json::{Value, json};
 
-use super::drift::is_emptied;
+use super::drift::{is_emptied, told};
 use super::judged::{Found, place, reply_of, with_reply};
 use super::listed::Listing;
 use super::plan::{params, reply};
@@ -47,12 +47,19 @@ impl Verification {
         }
         let viewed = |compare: &Compare, items: &[Value]| self.viewed(compare, listing, items, first, spoken);
         let whole = (viewed(&self.stable, &was), viewed(&self.stable, &is));
+        // Each as it was in the place that it has now, because the order does not count.
+        let known: Vec<&Value> = whole.1.iter().map(|item| listing.like(&whole.0, item)).collect();
+        let page = |items: Value| json!({"result": {listing.list: items}});
+        let unfit = self.passed_over.unfit(&page(json!(known)), &page(json!(whole.1)));
+        findings.extend(told(&listing.within(&unfit, None), None, Some(&place(first))));
         let drift = |before: &Value, after: &Value| {
+            let at = listing.position(&whole.1, after);
             let whole = (listing.like(&whole.0, before), listing.like(&whole.1, after));
             let (mut before, mut after) = (before.clone(), after.clone());
             self.secrets.take_out(&mut before, &mut after);
             let mut found = drifted(&before, &after);
             found.retain(|it| !is_emptied(it, (whole.0, &before), (whole.1, &after)));
+            found.extend(at.map(|at| listing.within(&unfit, Some(at))).unwrap_or_default());
             found
         };
         let (before, after) = (viewed(&self.compare, &was), viewed(&self.compare, &is));

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use rehearsal_core::exchange::Side;
+use rehearsal_core::matcher::Matcher;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::redact::Redaction;
 use rehearsal_core::report::{Case, Finding, Report, Run, Verdict};
@@ -106,6 +107,13 @@ impl Verification {
     /// Passes over what is at a JSONPath of a call, such as `$.result..timestamp`. `Err` says what is wrong with it.
     pub fn ignore(self, path: &str) -> Result<Verification, String> {
         let (compare, passed_over) = (self.compare.ignore(path)?, self.passed_over.and(path)?);
+        Ok(Verification { compare, passed_over, ..self })
+    }
+
+    /// Takes whatever fits a matcher at a JSONPath of an answer, in place of what was recorded there. `Err` says what is wrong
+    /// with the path.
+    pub fn matching(self, path: &str, matcher: Matcher) -> Result<Verification, String> {
+        let (compare, passed_over) = (self.compare.ignore(path)?, self.passed_over.and_matched(path, matcher)?);
         Ok(Verification { compare, passed_over, ..self })
     }
 

@@ -42,6 +42,7 @@ mod traced;
 mod verify;
 mod verify_again;
 mod verify_drift;
+mod verify_match;
 mod verify_members;
 mod verify_opening;
 mod verify_secrets;

@@ -340,12 +340,12 @@ fn what_is_wrong_with_the_words_or_the_recording_has_a_hint() {
     error: --ignore now: not a JSONPath: at position 0, parser error
     hint: a path begins with `$`: $.params.arguments.now, or $..timestamp for all of them
     ");
-    rehearse!(stage, "rehearse replay trace.jsonl --match now=1", @"
+    rehearse!(stage, "rehearse replay trace.jsonl --match now=1", @r#"
     exit: 2
     ----- stderr -----
     error: --match now: not a JSONPath: at position 0, parser error
-    hint: a path begins with `$`: $.params.arguments.now, or $..timestamp for all of them
-    ");
+    hint: a path begins with `$`, as in --match '$.params.arguments.city={"matches": "^O"}'
+    "#);
     rehearse!(stage, r#"rehearse replay trace.jsonl --match '$.params.arguments.now={"type":"integer"'"#, @r#"
     exit: 2
     ----- stderr -----
