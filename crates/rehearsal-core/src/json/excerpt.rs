@@ -4,7 +4,7 @@ use std::io;
 
 use serde_json::Value;
 
-use super::long::write_json;
+use super::long::{to_json, write_json};
 
 /// How many bytes of a value a message shows.
 pub const DEFAULT_EXCERPT: usize = 80;
@@ -40,7 +40,7 @@ pub fn excerpt(value: &Value, limit: usize) -> String {
 /// "…and in the evening rain"      "…and in the evening snow"
 /// ```
 pub fn difference(left: &str, right: &str, limit: usize) -> (String, String) {
-    let (left, right) = (Value::from(left).to_string(), Value::from(right).to_string());
+    let (left, right) = (to_json(&Value::from(left)), to_json(&Value::from(right)));
     let shared = left.bytes().zip(right.bytes()).take_while(|(left, right)| left == right).count();
     // Anything whose difference comes early is shown from its beginning.
     let start = if shared < limit / 2 { 0 } else { floor_char_boundary(&left, shared - LEAD.min(shared)) };

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use rehearsal_core::exchange::Side;
+use rehearsal_core::json::to_json;
 use rehearsal_core::message::{Body, Message, Method, Reply};
 use rehearsal_core::redact::has_pseudonym;
 use rehearsal_core::trace::{Call, Inside, Likeness, Moment, Placed, RequestKey, subject};
@@ -244,7 +245,7 @@ pub(super) fn asked_with(message: &Message, clean: impl Fn(&str) -> String) -> O
         "completion/complete" => params.get("argument")?,
         _ => params.get("arguments").filter(|arguments| arguments.as_object().is_none_or(|all| !all.is_empty()))?,
     };
-    let mut text = clean(&asked.to_string());
+    let mut text = clean(&to_json(asked));
     if let Some((end, _)) = text.char_indices().nth(SHOWN) {
         text.truncate(end);
         text.push('…');
@@ -307,7 +308,7 @@ const REDACTED: &str = "a secret was taken out of its params; a recording made w
 /// Whether a server would be sent what stands in the place of a secret, and would answer to that.
 fn is_redacted(params: &Value) -> bool {
     let sent = params.as_object().into_iter().flatten().filter(|(key, _)| *key != "_meta");
-    sent.into_iter().any(|(_, value)| has_pseudonym(&value.to_string()))
+    sent.into_iter().any(|(_, value)| has_pseudonym(&to_json(value)))
 }
 
 const REDACTED_ANSWER: &str =
@@ -331,5 +332,17 @@ fn kind(method: &Method) -> Kind {
         "subscriptions/listen" => Kind::Skipped("a subscription has no answer until it ends"),
         name if name.starts_with("tasks/") => Kind::Skipped(TASK),
         _ => Kind::Compared,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_of_a_request_are_shown_with_all_their_digits() {
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"v":18446744073709551616}}}"#;
+        let shown = asked_with(&Message::parse(call), str::to_owned);
+        assert_eq!(shown.as_deref(), Some(r#"{"v":18446744073709551616}"#));
     }
 }
