@@ -171,20 +171,51 @@ fn whole_letters(token: &[u8]) -> Cow<'_, [u8]> {
         return Cow::Borrowed(token);
     }
     let mut whole = Cow::Borrowed(token);
-    let mut at = 0;
-    while let Some(next) = memchr::memchr(b'\\', &token[at..]) {
-        at += next;
-        let length = match (half(&token[at..]), half(&token[(at + 6).min(token.len())..])) {
-            (Some(Half::First), Some(Half::Second)) => 12,
-            (Some(_), _) => {
-                whole.to_mut()[at..at + 6].copy_from_slice(b"\\ufffd");
-                6
-            }
-            (None, _) => 2,
-        };
-        at = (at + length).min(token.len());
+    for at in halves(token) {
+        whole.to_mut()[at..at + 6].copy_from_slice(b"\\ufffd");
     }
     whole
+}
+
+/// JSON in which each half of a letter is spelled out, so that a [`Value`] tells one from another.
+///
+/// ```text
+/// {"text": "\ud83d"}      {"text": "\\ud83d"}
+/// ```
+pub(super) fn spelled_out(json: &[u8]) -> Cow<'_, [u8]> {
+    let (mut out, mut done) = (Vec::new(), 0);
+    for at in halves(json) {
+        out.extend_from_slice(&json[done..at]);
+        out.push(b'\\');
+        // Whose digits are capitals means the same.
+        out.extend_from_slice(&json[at..at + 6].to_ascii_lowercase());
+        done = at + 6;
+    }
+    if done == 0 {
+        return Cow::Borrowed(json);
+    }
+    out.extend_from_slice(&json[done..]);
+    Cow::Owned(out)
+}
+
+/// Where the escapes are that stand for half of a letter, without the other half beside them.
+fn halves(json: &[u8]) -> impl Iterator<Item = usize> {
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        while let Some(found) = memchr::memchr(b'\\', &json[next..]) {
+            let at = next + found;
+            let (length, is_half) = match (half(&json[at..]), half(&json[(at + 6).min(json.len())..])) {
+                (Some(Half::First), Some(Half::Second)) => (12, false),
+                (Some(_), _) => (6, true),
+                (None, _) => (2, false),
+            };
+            next = (at + length).min(json.len());
+            if is_half {
+                return Some(at);
+            }
+        }
+        None
+    })
 }
 
 enum Half {
@@ -312,6 +343,15 @@ mod tests {
 
     fn again(json: &str) -> String {
         to_json(&exact(json.as_bytes()).unwrap_or_else(|error| panic!("{json}: {error}")))
+    }
+
+    #[test]
+    fn half_a_letter_is_told_from_another_where_it_is_spelled_out() {
+        let out = |json: &str| String::from_utf8(spelled_out(json.as_bytes()).into_owned()).unwrap();
+        assert_eq!(out(r#"["\ud83d", "\uDE00\n"]"#), r#"["\\ud83d", "\\ude00\n"]"#);
+        for same in [r#"["\ufffd \ud83d\ude00 \\ud83d"]"#, "[]", r#""\u00""#] {
+            assert_eq!(out(same), same);
+        }
     }
 
     #[test]

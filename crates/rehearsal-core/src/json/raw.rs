@@ -1,5 +1,6 @@
 //! A JSON value exactly as it was written.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -9,7 +10,7 @@ use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::long::{exact, rounded, to_json};
+use super::long::{exact, rounded, spelled_out, to_json};
 
 /// A JSON value exactly as it was written: usually a slice of the message that it came in.
 ///
@@ -67,6 +68,14 @@ impl RawJson {
     /// own writers and comparisons know it. Fails only where the nesting is too deep.
     pub fn exact(&self) -> Result<Value, serde_json::Error> {
         exact(&self.text)
+    }
+
+    /// The same with each half of a letter spelled out, `\ud83d` as `\\ud83d`: a [`Value`] does not hold which one it was.
+    pub fn spelled_out(&self) -> RawJson {
+        match spelled_out(&self.text) {
+            Cow::Borrowed(_) => self.clone(),
+            Cow::Owned(text) => RawJson { text: text.into() },
+        }
     }
 
     /// The value, read as a `T`.

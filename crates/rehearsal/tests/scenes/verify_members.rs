@@ -183,3 +183,27 @@ fn a_code_that_nobody_recorded_is_not_compared() {
         $.error.code: expected -32603, got -32602
     ");
 }
+
+#[test]
+fn half_a_letter_is_another_than_the_other_half() {
+    let server = r#"while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  [ "$id" ] && printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"
+done
+"#;
+    let requests = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}
+"#;
+    let stage = Stage::new().file("server.sh", server).file("requests", requests);
+    stage.play(r#"rehearse record -q -o trace.jsonl -- sh server.sh '{"text":"cut \ud83d"}' < requests"#);
+    rehearse!(stage, r#"rehearse verify trace.jsonl -- sh server.sh '{"text":"cut \uD83D"}'"#, @"
+    exit: 0
+    ----- stderr -----
+    1 as recorded, 0 different, 0 skipped
+    ");
+    for (live, shown) in [(r"\ud83e", r"\\ud83e"), (r"\ufffd", "\u{fffd}"), (r"\ud83d\ude00", "\u{1f600}")] {
+        let told = stage.play(&format!(r#"rehearse verify trace.jsonl -- sh server.sh '{{"text":"cut {live}"}}'"#));
+        assert!(told.contains(&format!(r#"$.result.text: expected "cut \\ud83d", got "cut {shown}""#)), "{told}");
+    }
+    stage.play(r#"rehearse verify trace.jsonl --update -- sh server.sh '{"text":"cut \ud83e"}'"#);
+    assert!(stage.play("cat trace.jsonl").contains(r#""result":{"text":"cut \ud83e"}"#));
+}
