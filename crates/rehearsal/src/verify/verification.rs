@@ -8,6 +8,7 @@ use rehearsal_core::matcher::Matcher;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::redact::Redaction;
 use rehearsal_core::report::{Case, Finding, Report, Run, Verdict};
+use rehearsal_core::trace::dialect::odd_calls;
 use rehearsal_core::trace::{Call, Compare, Moment};
 
 use super::introduction::Introduced;
@@ -146,8 +147,13 @@ impl Verification {
     ) -> Result<(), VerifyError<E>> {
         self.noise.take(&moment);
         match moment {
-            Moment::Start(_) => {
+            Moment::Start(start) => {
                 self.session += 1;
+                if let Some(calls) = odd_calls(&start) {
+                    let words =
+                        format!("session {} has no list in `calls`, so nothing of it is sent: {calls}", self.session);
+                    self.report.findings.push(Finding::warning(self.secrets.text(&words)));
+                }
                 self.plan = Plan::default();
                 let foreseen = self.foreseen.get_mut(self.session).map(std::mem::take);
                 let Foreseen { opening, questions } = foreseen.unwrap_or_default();

@@ -207,3 +207,22 @@ done
     stage.play(r#"rehearse verify trace.jsonl --update -- sh server.sh '{"text":"cut \ud83e"}'"#);
     assert!(stage.play("cat trace.jsonl").contains(r#""result":{"text":"cut \ud83e"}"#));
 }
+
+#[test]
+fn a_session_without_a_list_of_calls_is_told() {
+    let call = r#"{"request":{"method":"list_prompts","args":[],"kwargs":{}},"response":{"success":true,"result":{"prompts":[]}}}"#;
+    let sessions = format!(
+        r#"{{"session_id":"one","calls":[{call}]}}
+{{"session_id":5,"calls":{{"a":1}}}}
+{{"session_id":"three","calls":null}}
+"#
+    );
+    let stage = Stage::new().file("python.jsonl", &sessions);
+    rehearse!(stage, "rehearse verify python.jsonl --ignore '$.result..*' -- tiny-server", @r#"
+    exit: 0
+    ----- stdout -----
+    warning: session 2 has no list in `calls`, so nothing of it is sent: {"a":1}
+    ----- stderr -----
+    1 as recorded, 0 different, 0 skipped
+    "#);
+}

@@ -29,5 +29,6 @@ mod writer;
 
 pub use patch::IMPORTED;
 pub use python_call::is_code_recorded;
+pub use python_trace::odd_calls;
 pub use reader::Reader;
 pub use writer::{WriteError, Writer};

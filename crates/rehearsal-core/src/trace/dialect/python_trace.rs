@@ -9,6 +9,7 @@ use super::records::Record;
 use super::session::{Session, keep};
 use super::tree::Tree;
 use crate::exchange::Side;
+use crate::json::{DEFAULT_EXCERPT, excerpt};
 
 /// The member of a session's metadata in which ours is kept whole, where Python's words do not say it all.
 pub(super) const WHOLE: &str = "rehearsal";
@@ -59,6 +60,15 @@ impl Dialect for PythonTrace {
             out.push_back(Part::Finish { ended_at: open.ended_at, end: None });
         }
     }
+}
+
+/// What a file of Python's has in the place of the list of calls, where that is something else: such a session has none, and is
+/// kept for whoever can make something of it.
+pub fn odd_calls(start: &Start) -> Option<String> {
+    let session = Session::new(start.clone());
+    let patch = session.imported(PYTHON)?;
+    let calls = patch.get("set")?.some("/calls")?;
+    Some(excerpt(&calls.value(), DEFAULT_EXCERPT))
 }
 
 /// What a session begins with; what cannot be said with it is kept in its metadata.
