@@ -86,6 +86,17 @@ fn an_update_keeps_what_fits() {
 }
 
 #[test]
+fn a_secret_that_does_not_fit_is_not_shown() {
+    let stage = Stage::new().file("server.sh", SERVER).file("requests", REQUESTS);
+    let redact = "--redact '$..description' --redact '$..text'";
+    stage.play(&format!(
+        r#"rehearse record -q -o trace.jsonl {redact} -- sh server.sh ',"text":"hidden1"' hidden2 < requests"#
+    ));
+    let told = stage.play(&format!(r#"{VERIFY} -- sh server.sh ',"text":"hidden3"' hidden4"#));
+    assert!(told.contains("string matching") && !told.contains("hidden"), "{told}");
+}
+
+#[test]
 fn what_is_no_matcher_is_told_first() {
     let stage = recorded();
     rehearse!(stage, "rehearse verify trace.jsonl --match now -- sh server.sh", @r#"
