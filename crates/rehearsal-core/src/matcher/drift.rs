@@ -1,5 +1,6 @@
 //! In which ways a value is not what it was.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::align::{Piece, kind, pieces};
@@ -9,7 +10,8 @@ use super::mismatch::Mismatch;
 use crate::json::{DEFAULT_EXCERPT, Path, Segment, excerpt};
 
 /// In which way something is not what it was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Drift {
     /// It is not there any more.
     Removed,

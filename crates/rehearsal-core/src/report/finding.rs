@@ -5,7 +5,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::place::Place;
-use crate::matcher::Mismatch;
+use crate::json::{Path, RawJson};
+use crate::matcher::{Drift, Mismatch};
 
 /// One thing that the user should know, with a place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -14,15 +15,34 @@ pub struct Finding {
     pub severity: Severity,
     /// What was found: a lowercase fragment without a full stop.
     pub message: String,
+    /// In which way something is not what it was, if that is what was found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Drift>,
     /// Where, if it is anywhere in particular.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
     /// The expectations that were not met, if that is what was found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mismatches: Vec<Mismatch>,
+    /// The values that they are about, for programs: a message shows only as much as people read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<Values>,
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+}
+
+/// What a value was, and what it is; nothing where there was nothing, or too much of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Values {
+    /// Where it is, or was.
+    pub path: Path,
+    /// What it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub was: Option<RawJson>,
+    /// What it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is: Option<RawJson>,
 }
 
 /// How much a finding matters, the least first.
@@ -64,7 +84,8 @@ impl Finding {
     }
 
     fn new(severity: Severity, message: impl Into<String>) -> Finding {
-        Finding { severity, message: message.into(), place: None, mismatches: Vec::new(), hint: None }
+        let (mismatches, values) = (Vec::new(), Vec::new());
+        Finding { severity, message: message.into(), kind: None, place: None, mismatches, values, hint: None }
     }
 
     /// The same finding at a place.
@@ -78,6 +99,13 @@ impl Finding {
     #[must_use]
     pub fn because(mut self, mismatches: impl IntoIterator<Item = Mismatch>) -> Finding {
         self.mismatches.extend(mismatches);
+        self
+    }
+
+    /// The same finding about something that is not what it was.
+    #[must_use]
+    pub fn of_kind(mut self, kind: Drift) -> Finding {
+        self.kind = Some(kind);
         self
     }
 

@@ -15,7 +15,7 @@ mod report;
 mod verdict;
 
 pub use case::{Case, Run};
-pub use finding::{Finding, Severity};
+pub use finding::{Finding, Severity, Values};
 pub use place::Place;
 pub use report::{Counts, Report};
 pub use verdict::Verdict;

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use rehearsal::core::report::{Case, Finding, Report, Run, Verdict};
+use rehearsal::core::report::{Case, Counts, Finding, Report, Run, Verdict};
+use serde::Serialize;
 
 use super::one_line;
 use super::screen::Screen;
@@ -20,9 +21,17 @@ pub(crate) fn print_report(report: &Report, screen: &Screen, out: &mut dyn Write
     report.cases.iter().try_for_each(|case| print_case(case, screen, out))
 }
 
+/// A report, and what it amounts to.
+#[derive(Serialize)]
+struct Summed<'report> {
+    #[serde(flatten)]
+    report: &'report Report,
+    counts: Counts,
+}
+
 /// Prints the whole report as JSON.
 pub(crate) fn print_report_json(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, report)?;
+    serde_json::to_writer_pretty(&mut *out, &Summed { report, counts: report.counts() })?;
     writeln!(out)
 }
 

@@ -1,8 +1,8 @@
 //! What is told about an answer that is not what it was.
 
-use rehearsal_core::json::{Path, Segment};
+use rehearsal_core::json::{Path, RawJson, Segment};
 use rehearsal_core::matcher::{Drift, Drifted, Mismatch};
-use rehearsal_core::report::{Finding, Place};
+use rehearsal_core::report::{Finding, Place, Values};
 use serde_json::Value;
 
 /// Whether something is at or below one of these places: of what it was, or of what it is.
@@ -32,12 +32,44 @@ pub(super) fn is_emptied(drifted: &Drifted, before: (&Value, &Value), after: (&V
     })
 }
 
+/// How long a value may be, as text, to be in a report whole.
+const WHOLE: usize = 64 * 1024;
+
+/// Something that is not what it was, with what it was and is.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    pub(super) drifted: Drifted,
+    values: Values,
+}
+
+impl Told {
+    /// What differs between two values, with what it is of them.
+    pub(super) fn of(drifted: Vec<Drifted>, before: &Value, after: &Value) -> Vec<Told> {
+        let whole = |path: &Option<Path>, value: &Value| {
+            let found = path.as_ref().and_then(|path| path.lookup(value)).map(RawJson::from_value);
+            found.filter(|json| json.as_str().len() <= WHOLE)
+        };
+        let told = drifted.into_iter().map(|drifted| {
+            let (was, is) = (whole(&drifted.was, before), whole(&drifted.is, after));
+            Told { values: Values { path: drifted.mismatch.path.clone(), was, is }, drifted }
+        });
+        told.collect()
+    }
+
+    /// The same with a path that begins further in.
+    pub(super) fn within(mut self, path: Path) -> Told {
+        self.values.path = path.clone();
+        self.drifted.mismatch.path = path;
+        self
+    }
+}
+
 /// A finding for each way in which something differs. `about` names what was compared, if that is not plain from the rest of the
 /// report.
-pub(super) fn told(drifted: &[Drifted], about: Option<&str>, place: Option<&Place>) -> Vec<Finding> {
+pub(super) fn told(told: &[Told], about: Option<&str>, place: Option<&Place>) -> Vec<Finding> {
     let of = |drift: Drift| {
-        let such = drifted.iter().filter(|it| it.drift == drift).map(|it| it.mismatch.clone());
-        let such: Vec<Mismatch> = such.collect();
+        let of_kind = told.iter().filter(|it| it.drifted.drift == drift);
+        let such: Vec<Mismatch> = of_kind.clone().map(|it| it.drifted.mismatch.clone()).collect();
         (!such.is_empty()).then(|| {
             let message = match (about, drift) {
                 // What is told about is still there, and something of it is not.
@@ -46,7 +78,8 @@ pub(super) fn told(drifted: &[Drifted], about: Option<&str>, place: Option<&Plac
                 (Some(about), Drift::TypeChanged | Drift::Changed) => format!("{}: {about}", drift.word()),
                 (None, _) => drift.word().to_owned(),
             };
-            let finding = Finding::error(message).because(such);
+            let mut finding = Finding::error(message).because(such).of_kind(drift);
+            finding.values = of_kind.map(|it| it.values.clone()).collect();
             place.cloned().map_or(finding.clone(), |place| finding.at(place))
         })
     };
@@ -75,7 +108,10 @@ mod tests {
     fn each_way_of_drifting_is_a_finding() {
         let before = json!({"gone": 1, "kind": 1, "same": [1.0], "value": "a"});
         let after = json!({"new": true, "kind": "1", "same": [1], "value": "b"});
-        let shown: Vec<_> = told(&drifted(&before, &after), None, None).iter().map(ToString::to_string).collect();
+        let shown: Vec<_> = told(&Told::of(drifted(&before, &after), &before, &after), None, None)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(
             shown,
             [

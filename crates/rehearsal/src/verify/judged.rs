@@ -8,7 +8,7 @@ use rehearsal_core::trace::Call;
 use rehearsal_core::trace::dialect::is_code_recorded;
 use serde_json::Value;
 
-use super::drift::told;
+use super::drift::{Told, told};
 use super::plan::reply;
 use super::questions;
 use super::spoken::Spoken;
@@ -60,7 +60,8 @@ impl Verification {
         };
         let (mut before, mut after) = (view(before), view(after));
         self.secrets.take_out(&mut before, &mut after);
-        told(&self.passed_over.drifted(before, after), None, Some(&place(asked)))
+        let drifted = self.passed_over.drifted(&before, &after);
+        told(&Told::of(drifted, &before, &after), None, Some(&place(asked)))
     }
 
     /// What was spoken when this was recorded, and what is spoken now. Where nobody asked for another version, one that the

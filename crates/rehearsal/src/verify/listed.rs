@@ -1,12 +1,12 @@
 //! What a server offers, compared by name.
 
 use rehearsal_core::json::{Path, RawJson, Segment};
-use rehearsal_core::matcher::{Drifted, Mismatch};
+use rehearsal_core::matcher::Drift;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::report::{Finding, Place};
 use serde_json::Value;
 
-use super::drift::told;
+use super::drift::{Told, told};
 
 /// What is in a list, and what its elements are known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,20 +93,16 @@ impl Listing {
 
     /// What of these differences is about an element of a page, each told where it is in the element; of `None`, what is
     /// about none.
-    pub(super) fn within(self, drifted: &[Drifted], element: Option<usize>) -> Vec<Drifted> {
+    pub(super) fn within(self, told: &[Told], element: Option<usize>) -> Vec<Told> {
         let index = |path: &Path| match path.segments() {
             [Segment::Key(_), Segment::Key(list), Segment::Index(index), ..] if list == self.list => Some(*index),
             _ => None,
         };
-        let inner = |path: &Path| {
+        let of = told.iter().filter(|it| index(&it.drifted.mismatch.path) == element).cloned();
+        let told = of.map(|it| {
             let mut inner = Path::root();
-            path.segments().iter().skip(3).for_each(|segment| inner.push(segment.clone()));
-            inner
-        };
-        let of = drifted.iter().filter(|it| index(&it.mismatch.path) == element).cloned();
-        let told = of.map(|it| match element {
-            Some(_) => Drifted { mismatch: Mismatch { path: inner(&it.mismatch.path), ..it.mismatch }, ..it },
-            None => it,
+            it.drifted.mismatch.path.segments().iter().skip(3).for_each(|segment| inner.push(segment.clone()));
+            if element.is_some() { it.within(inner) } else { it }
         });
         told.collect()
     }
@@ -128,7 +124,7 @@ impl Listing {
         self,
         before: &[Value],
         after: &[Value],
-        drift: impl Fn(&Value, &Value) -> Vec<Drifted>,
+        drift: impl Fn(&Value, &Value) -> Vec<Told>,
         place: &Place,
     ) -> Vec<Finding> {
         let mut findings = Vec::new();
@@ -147,11 +143,11 @@ impl Listing {
                 }
                 (None, 1) => {
                     let finding = Finding::error(format!("removed: {} is no longer listed", self.called(name)));
-                    findings.push(finding.at(place.clone()));
+                    findings.push(finding.of_kind(Drift::Removed).at(place.clone()));
                 }
                 (None, times) => {
                     let finding = format!("removed: {} is no longer listed {times} times", self.called(name));
-                    findings.push(Finding::error(finding).at(place.clone()));
+                    findings.push(Finding::error(finding).of_kind(Drift::Removed).at(place.clone()));
                 }
             }
         }
@@ -164,7 +160,7 @@ impl Listing {
                 (None, times) => Finding::error(format!("added: {} is listed {times} times", self.called(name)))
                     .hint(format!("clients know a {what} by its {}, and take one of them or refuse both", self.key)),
             };
-            findings.push(finding.at(place.clone()));
+            findings.push(finding.of_kind(Drift::Added).at(place.clone()));
         }
         findings
     }
@@ -176,12 +172,16 @@ mod tests {
     use rehearsal_core::matcher::drifted;
     use serde_json::json;
 
+    fn drift(before: &Value, after: &Value) -> Vec<Told> {
+        Told::of(drifted(before, after), before, after)
+    }
+
     #[test]
     fn the_order_of_a_list_does_not_count_but_what_is_in_it_does() {
         let before = [json!({"name": "a", "description": "x"}), json!({"name": "b"}), json!({"name": "c"})];
         let after = [json!({"name": "c"}), json!({"name": "a", "description": "y"}), json!({"name": "d"})];
         let listing = Listing::of(&Method::TOOLS_LIST).unwrap();
-        let found = listing.differences(&before, &after, drifted, &Place::Message { sequence: 3 });
+        let found = listing.differences(&before, &after, drift, &Place::Message { sequence: 3 });
         let shown: Vec<_> = found.iter().map(ToString::to_string).collect();
         assert_eq!(
             shown,
@@ -198,7 +198,7 @@ mod tests {
         let (once, twice) = ([json!({"name": "a"})], [json!({"name": "a"}), json!({"name": "a", "title": "A"})]);
         let listing = Listing::of(&Method::TOOLS_LIST).unwrap();
         let messages = |before: &[Value], after: &[Value]| -> Vec<String> {
-            let found = listing.differences(before, after, drifted, &Place::Message { sequence: 3 });
+            let found = listing.differences(before, after, drift, &Place::Message { sequence: 3 });
             found.into_iter().map(|finding| finding.message).collect()
         };
         assert_eq!(messages(&once, &twice), ["added: the tool `a` is listed 2 times"]);

@@ -70,16 +70,19 @@ impl PassedOver {
     }
 
     /// What differs between two answers elsewhere, and what does not fit here.
-    pub(super) fn drifted(&self, mut before: Value, mut after: Value) -> Vec<Drifted> {
+    pub(super) fn drifted(&self, before: &Value, after: &Value) -> Vec<Drifted> {
+        if self.places.is_empty() {
+            return drifted(before, after);
+        }
         // An element that is passed over is not taken out: whatever stands behind it would have another place.
-        let (was, is) = (self.places.located(&before), self.places.located(&after));
-        let whole = if self.places.is_empty() { (Value::Null, Value::Null) } else { (before.clone(), after.clone()) };
-        self.places.take_out_members(&mut before);
-        self.places.take_out_members(&mut after);
-        let mut found = drifted(&before, &after);
-        found.retain(|it| !is_within(it, &was, &is) && !is_emptied(it, (&whole.0, &before), (&whole.1, &after)));
+        let (was, is) = (self.places.located(before), self.places.located(after));
+        let mut left = (before.clone(), after.clone());
+        self.places.take_out_members(&mut left.0);
+        self.places.take_out_members(&mut left.1);
+        let mut found = drifted(&left.0, &left.1);
+        found.retain(|it| !is_within(it, &was, &is) && !is_emptied(it, (before, &left.0), (after, &left.1)));
         let told: Vec<Path> = found.iter().filter_map(|it| it.was.clone()).collect();
-        found.extend(self.unfit(&whole.0, &whole.1).into_iter().filter(|it| !is_within(it, &told, &[])));
+        found.extend(self.unfit(before, after).into_iter().filter(|it| !is_within(it, &told, &[])));
         found
     }
 
@@ -136,7 +139,7 @@ mod tests {
     fn what_has_nothing_but_what_is_passed_over_may_be_missing() {
         let passed_over = PassedOver::default().and("$..n").unwrap();
         let shown = |before: Value, after: Value| -> Vec<String> {
-            passed_over.drifted(before, after).iter().map(|it| it.mismatch.to_string()).collect()
+            passed_over.drifted(&before, &after).iter().map(|it| it.mismatch.to_string()).collect()
         };
         let emptied = json!({"result": {"a": {"n": 1, "b": {"n": 2}}}});
         assert!(shown(emptied.clone(), json!({"result": {}})).is_empty());
@@ -163,7 +166,7 @@ mod tests {
         let matcher = |written: Value| Matcher::parse(&written).unwrap();
         let at = PassedOver::default().and_matched("$.result..at", matcher(json!({"matches": "^T"}))).unwrap();
         let shown = |before: Value, after: Value| -> Vec<String> {
-            at.drifted(before, after).iter().map(|it| format!("{}: {}", it.drift.word(), it.mismatch)).collect()
+            at.drifted(&before, &after).iter().map(|it| format!("{}: {}", it.drift.word(), it.mismatch)).collect()
         };
         let was = json!({"result": {"at": "T1", "list": [{"at": "T2"}, {"at": "T3"}]}});
         assert!(shown(was.clone(), json!({"result": {"at": "T4", "list": [{"at": "T5"}, {"at": "T6"}]}})).is_empty());

@@ -6,7 +6,7 @@ use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::trace::{Call, Compare};
 use serde_json::{Value, json};
 
-use super::drift::{is_emptied, told};
+use super::drift::{Told, is_emptied, told};
 use super::judged::{Found, place, reply_of, with_reply};
 use super::listed::Listing;
 use super::plan::{params, reply};
@@ -52,7 +52,7 @@ impl Verification {
         let page = |items: Value| json!({"result": {listing.list: items}});
         let (mut known, mut now) = (page(json!(known)), page(json!(whole.1)));
         self.secrets.take_out(&mut known, &mut now);
-        let unfit = self.passed_over.unfit(&known, &now);
+        let unfit = Told::of(self.passed_over.unfit(&known, &now), &known, &now);
         findings.extend(told(&listing.within(&unfit, None), None, Some(&place(first))));
         let drift = |before: &Value, after: &Value| {
             let at = listing.position(&whole.1, after);
@@ -61,8 +61,8 @@ impl Verification {
             self.secrets.take_out(&mut before, &mut after);
             let mut found = drifted(&before, &after);
             found.retain(|it| !is_emptied(it, (whole.0, &before), (whole.1, &after)));
-            found.extend(at.map(|at| listing.within(&unfit, Some(at))).unwrap_or_default());
-            found
+            let unfit = at.map(|at| listing.within(&unfit, Some(at))).unwrap_or_default();
+            Told::of(found, &before, &after).into_iter().chain(unfit).collect()
         };
         let (before, after) = (viewed(&self.compare, &was), viewed(&self.compare, &is));
         findings.extend(listing.differences(&before, &after, drift, &place(first)));

@@ -226,3 +226,30 @@ fn a_session_without_a_list_of_calls_is_told() {
     1 as recorded, 0 different, 0 skipped
     "#);
 }
+
+#[test]
+fn programs_are_told_the_kind_of_a_difference_its_whole_values_and_how_many_there_are() {
+    let server = r#"while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  [ "$id" ] && printf '{"jsonrpc":"2.0","id":%s,"result":{"text":"%0100d","n":18446744073709551616%s}}\n' "$id" "$1" "$2"
+done
+"#;
+    let requests = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}
+"#;
+    let stage = Stage::new().file("server.sh", server).file("requests", requests);
+    stage.play("rehearse record -q -o trace.jsonl -- sh server.sh 1 0 < requests");
+    let told = stage.play("rehearse verify trace.jsonl --json -- sh server.sh 2 1");
+    let json = told.split("----- stderr").next().and_then(|told| told.split_once("stdout -----\n"));
+    let (_, json) = json.unwrap_or_else(|| panic!("{told}"));
+    let long = |last: u8| format!(r#""{:0>99}{last}""#, "");
+    for line in [
+        r#""kind": "changed","#.to_owned(),
+        format!(r#""was": {},"#, long(1)),
+        format!(r#""is": {}"#, long(2)),
+        r#""was": 184467440737095516160,"#.to_owned(),
+        r#""is": 184467440737095516161"#.to_owned(),
+        r#""failed": 1,"#.to_owned(),
+    ] {
+        assert!(json.lines().any(|it| it.trim() == line), "{line}\n{json}");
+    }
+}
