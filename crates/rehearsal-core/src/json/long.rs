@@ -198,6 +198,11 @@ pub(super) fn spelled_out(json: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
+/// Whether a JSON text has half of a letter, which no [`Value`] can hold.
+pub fn has_half_letter(json: &[u8]) -> bool {
+    halves(json).next().is_some()
+}
+
 /// Where the escapes are that stand for half of a letter, without the other half beside them.
 fn halves(json: &[u8]) -> impl Iterator<Item = usize> {
     let mut next = 0;
@@ -349,8 +354,13 @@ mod tests {
     fn half_a_letter_is_told_from_another_where_it_is_spelled_out() {
         let out = |json: &str| String::from_utf8(spelled_out(json.as_bytes()).into_owned()).unwrap();
         assert_eq!(out(r#"["\ud83d", "\uDE00\n"]"#), r#"["\\ud83d", "\\ude00\n"]"#);
+        for half in [r#""\ud83d""#, r#""a\\\uDE00""#, r#""\ud83d\ud83d\ude00""#, r#""\ud83d \ude00""#, r#""\ud83dé""#]
+        {
+            assert!(has_half_letter(half.as_bytes()), "{half}");
+        }
         for same in [r#"["\ufffd \ud83d\ude00 \\ud83d"]"#, "[]", r#""\u00""#] {
             assert_eq!(out(same), same);
+            assert!(!has_half_letter(same.as_bytes()), "{same}");
         }
     }
 

@@ -17,7 +17,7 @@ pub use canonical::canonical;
 pub use excerpt::{DEFAULT_EXCERPT, difference, excerpt};
 pub use kind::Kind;
 pub(crate) use long::{exact, is_long, nearest, number, spoken};
-pub use long::{has_long, long, rounded, text, to_json, write_json};
+pub use long::{has_half_letter, has_long, long, rounded, text, to_json, write_json};
 pub use number::{compare, compare_values};
 pub use path::{Path, PathError, Segment};
 pub use places::Places;
