@@ -7,7 +7,9 @@ use serde_json::value::RawValue;
 use super::envelope::Envelope;
 use super::{ErrorReply, Message, Others, Reply, RequestId};
 use crate::json::RawJson;
-use crate::protocol::code;
+
+/// The code of an error that has none: an internal error, of which nobody knows more.
+const UNKNOWN: i64 = -32603;
 
 impl Message {
     /// What a garbled answer means, as a client would take it that looks less closely: a result beside an error that is
@@ -27,11 +29,11 @@ impl Message {
     fn error_meant(&self, error: &[u8]) -> ErrorReply {
         let Ok(members) = serde_json::from_slice::<BTreeMap<String, &RawValue>>(error) else {
             let whole = RawJson::slice(&self.raw, error);
-            return ErrorReply::new(code::INTERNAL_ERROR, whole.text().unwrap_or_else(|| whole.to_string()));
+            return ErrorReply::new(UNKNOWN, whole.text().unwrap_or_else(|| whole.to_string()));
         };
         let piece = |value: &RawValue| RawJson::slice(&self.raw, value.get().as_bytes());
         let member = |key: &str| members.get(key).map(|value| piece(value));
-        let code = member("code").and_then(|code| whole(code.as_str())).unwrap_or(code::INTERNAL_ERROR);
+        let code = member("code").and_then(|code| whole(code.as_str())).unwrap_or(UNKNOWN);
         let message = member("message").and_then(|message| message.text());
         let more = members.iter().filter(|(key, _)| !["code", "message", "data"].contains(&key.as_str()));
         let more = more.map(|(key, value)| (key.clone(), piece(value)));

@@ -48,7 +48,7 @@ pub(super) struct Playing<'a> {
     turns: &'a Turns,
     session: u32,
     request: u64,
-    /// Whether somebody else plays the same.
+    /// Whether somebody else plays the same, and comes first.
     is_second: bool,
     /// What it says next when its client comes back.
     goes_on: Option<u64>,
@@ -116,11 +116,11 @@ impl Playing<'_> {
     /// long as it once took to be asked, and then while it goes on. In all the turns of an exchange together it is waited in vain
     /// no longer than it once took until then, or the little that machines are late.
     pub(super) async fn take_turn(&mut self, turn: Turn) {
-        if self.is_second {
-            return;
+        if turn.request != self.request {
+            *self = self.turns.enter(turn);
         }
         let mut changed = self.turns.changed.subscribe();
-        if let Some(score) = self.turns.sessions().get_mut(&self.session) {
+        if let Some(score) = self.turns.sessions().get_mut(&self.session).filter(|_| !self.is_second) {
             score.playing.insert(self.request, turn.place);
         }
         self.turns.changed.send_modify(|count| *count += 1);
@@ -149,6 +149,11 @@ impl Playing<'_> {
     fn stands(&self, turn: Turn) -> Standing {
         let sessions = self.turns.sessions();
         let Some(score) = sessions.get(&self.session) else { return Standing::Next };
+        if self.is_second {
+            // The same again comes after it.
+            let first = score.playing.get(&self.request).map(|place| (self.request, *place));
+            return first.map_or(Standing::Next, |first| Standing::Behind(vec![first]));
+        }
         let is_open = |other: &Overtaker| !score.ended.contains(&other.place);
         let unanswered = turn.after.answered.filter(is_open);
         let is_awaited = |request: u64| unanswered.is_some_and(|other| other.place == request);
@@ -277,6 +282,28 @@ mod tests {
         let before = Instant::now();
         waiting.await;
         assert!(before.elapsed() < Duration::from_millis(10));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_same_again_comes_after_it() {
+        let turns = Turns::default();
+        let mut first = turns.enter(turn(0, 5, Some(1)));
+        let mut second = turns.enter(turn(0, 5, Some(1)));
+        let both = async {
+            let waiting = async {
+                second.take_turn(turn(0, 5, Some(1))).await;
+                Instant::now()
+            };
+            let taken = async {
+                first.take_turn(turn(0, 5, Some(1))).await;
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                drop(first);
+                Instant::now()
+            };
+            tokio::join!(waiting, taken)
+        };
+        let (waited, taken) = both.await;
+        assert!(waited >= taken && waited < taken + Duration::from_millis(10), "{:?}", waited - taken);
     }
 
     #[tokio::test(start_paused = true)]

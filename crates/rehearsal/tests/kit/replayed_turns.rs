@@ -229,3 +229,55 @@ async fn who_has_not_spoken_yet_is_waited_for_where_time_is_kept() {
     let replay = replay(&[journal], Options { pace: Pace::Times(1.0), ..Options::default() });
     Peer::of(&replay).play(&[HANDSHAKE, &lines].concat()).await;
 }
+
+/// A round that asks for nothing, and then the other is done before it goes on.
+const STATE_ALONE: [&str; 7] = [
+    r#"> {"id":1,"method":"tools/call","params":{"name":"quick",META1}}"#,
+    r#"> {"id":2,"method":"tools/call","params":{"name":"slow",META2}}"#,
+    r#"< {"id":2,"result":{"resultType":"input_required","requestState":"s"}}"#,
+    r#"> {"id":3,"method":"tools/call","params":{"name":"slow","requestState":"s",META3}}"#,
+    r#"< {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}"#,
+    r#"< {"id":1,"result":{"resultType":"complete","content":[{"type":"text","text":"quick"}]}}"#,
+    r#"< {"id":3,"result":{"resultType":"complete","content":[{"type":"text","text":"slow"}]}}"#,
+];
+
+const STATE_ALONE_OLDER: &str = r#"
+> {"id":1,"method":"tools/call","params":{"name":"quick","_meta":{"progressToken":1}}}
+> {"id":2,"method":"tools/call","params":{"name":"slow"}}
+< {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}
+< {"id":1,"result":{"content":[{"type":"text","text":"quick"}]}}
+< {"id":2,"result":{"content":[{"type":"text","text":"slow"}]}}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn a_round_that_asks_for_nothing_keeps_the_order_where_it_is_part_of_a_call() {
+    let replay = replay(&[session("a", &with_tokens(&STATE_ALONE))], Options::default());
+    let mut peer = Peer::of(&replay);
+    peer.play(OLDER.split("> {\"id\":1").next().unwrap()).await;
+    let began = Instant::now();
+    peer.play(STATE_ALONE_OLDER).await;
+    assert!(began.elapsed() < Duration::from_millis(300), "{:?}", began.elapsed());
+}
+
+/// Two questions at once, by one that has told how far it is.
+const TWO_QUESTIONS: &str = r#"
+> {"id":1,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":1}}}
+> {"id":2,"method":"tools/call","params":{"name":"b","_meta":{"progressToken":2}}}
+< {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}
+< {"method":"notifications/progress","params":{"progressToken":2,"progress":1}}
+< {"id":1,"method":"elicitation/create","params":{"message":"1","requestedSchema":{"type":"object","properties":{}}}}
+< {"id":2,"method":"elicitation/create","params":{"message":"2","requestedSchema":{"type":"object","properties":{}}}}
+< {"method":"notifications/progress","params":{"progressToken":2,"progress":2}}
+< {"id":2,"result":{"content":[]}}
+> {"id":1,"result":{"action":"cancel"}}
+> {"id":2,"result":{"action":"cancel"}}
+< {"method":"notifications/progress","params":{"progressToken":1,"progress":2}}
+< {"id":1,"result":{"content":[]}}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn nothing_comes_between_questions_that_were_asked_together() {
+    let whole = [OLDER.split("> {\"id\":1").next().unwrap(), TWO_QUESTIONS].concat();
+    let replay = replay(&[session("a", &whole)], Options::default());
+    Peer::of(&replay).play(&whole).await;
+}

@@ -218,7 +218,9 @@ impl RecordedPlay {
             let Some(step) = self.steps.get(at).cloned() else {
                 return Act::Reply(self.error("the recording ends here"));
             };
-            if self.told && self.pace == Pace::None && step.ends() {
+            // Whoever has the turn speaks at once.
+            let coming = if let Step::Turn(_) = &step { self.steps.get(at + 1) } else { Some(&step) };
+            if self.told && self.pace == Pace::None && coming.is_some_and(Step::ends) {
                 self.told = false;
                 return Act::Wait(Delay { from: BREATH, to: BREATH });
             }
