@@ -107,6 +107,29 @@ async fn what_was_never_answered_tells_in_its_order_how_far_it_is() {
     }
 }
 
+/// A question that must be of the one that was never answered, after another was.
+const ASKS_LATE: &str = r#"
+> {"id":1,"method":"tools/call","params":{"name":"long"}}
+> {"id":2,"method":"tools/call","params":{"name":"quick"}}
+< {"id":2,"result":{"content":[]}}
+< {"id":1,"method":"roots/list","params":{}}
+> {"id":1,"result":{"roots":[]}}
+< {"method":"notifications/message","params":{"level":"info","data":"got it"}}
+> {"method":"notifications/cancelled","params":{"requestId":1}}
+> {"id":3,"method":"tools/call","params":{"name":"other"}}
+< {"id":3,"result":{"content":[]}}
+"#;
+
+#[tokio::test(start_paused = true)]
+async fn what_was_never_answered_asks_after_those_that_were() {
+    let handshake = HANDSHAKE.replace(r#""capabilities":{},"#, r#""capabilities":{"roots":{}},"#);
+    let whole = [&handshake, ASKS_LATE].concat();
+    let replay = replay(&[session("a", &whole)], Options::default());
+    let began = Instant::now();
+    Peer::of(&replay).play(&whole).await;
+    assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
+}
+
 #[tokio::test(start_paused = true)]
 async fn whoever_was_answered_though_it_gave_up_is_answered_again() {
     let answer = r#"< {"id":1,"result":{"content":[]}}"#;

@@ -281,3 +281,26 @@ async fn nothing_comes_between_questions_that_were_asked_together() {
     let replay = replay(&[session("a", &whole)], Options::default());
     Peer::of(&replay).play(&whole).await;
 }
+
+/// One after the other.
+const ONE_BY_ONE: [&str; 5] = [
+    r#"> {"id":1,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":1}}}"#,
+    r#"< {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}"#,
+    r#"< {"id":1,"result":{"content":[]}}"#,
+    r#"> {"id":2,"method":"tools/call","params":{"name":"b"}}"#,
+    r#"< {"id":2,"result":{"content":[]}}"#,
+];
+
+#[tokio::test(start_paused = true)]
+async fn what_was_asked_when_the_other_had_been_answered_does_not_overtake_it() {
+    let replay = replay(&[session("a", &[HANDSHAKE, &ONE_BY_ONE.join("\n")].concat())], Options::default());
+    let mut peer = Peer::of(&replay);
+    peer.play(HANDSHAKE).await;
+    peer.play(&[0, 3, 1, 2, 4].map(|at| ONE_BY_ONE[at]).join("\n")).await;
+    // Who makes the second alone waits for nobody.
+    let mut peer = Peer::of(&replay);
+    peer.play(HANDSHAKE).await;
+    let began = Instant::now();
+    peer.play(&ONE_BY_ONE[3..].join("\n")).await;
+    assert!(began.elapsed() < Duration::from_millis(10), "{:?}", began.elapsed());
+}

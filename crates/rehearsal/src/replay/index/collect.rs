@@ -71,6 +71,11 @@ struct Silent {
     number: u32,
     place: u64,
     given_up: u64,
+    /// Who was asked later and answered so far, and its number.
+    after: After,
+    overtaken_by: Option<u32>,
+    /// Where it was heard of last.
+    spoke: u64,
 }
 
 /// An exchange that was not answered yet.
@@ -225,7 +230,8 @@ impl Session {
             self.begin(all, call, number, is_silent);
         }
         if is_silent && !asked.listens && !asked.is_protocol {
-            self.silent.push_back(Silent { number, place, given_up });
+            let (after, overtaken_by, spoke) = (After::NOBODY, None, place);
+            self.silent.push_back(Silent { number, place, given_up, after, overtaken_by, spoke });
             if self.silent.len() > SILENT
                 && let Some(Silent { number, .. }) = self.silent.pop_front()
             {
@@ -244,6 +250,12 @@ impl Session {
         self.note(all, place, spoke, After::spoke);
         if !is_silent {
             self.note(all, place, end, After::answered);
+        }
+        // A client that makes both at once hears them in their order, though it takes a while to tell how far the first is.
+        let told =
+            |number: &u32| self.things.get(number).is_some_and(|it| !it.is_empty() && it.iter().all(|it| !it.is_call));
+        if let Some(before) = self.settled.map(|(before, _)| before).filter(told) {
+            [before, number].map(|number| all.exchanges[number as usize].flags.add(Flags::OVERLAPS));
         }
         if !self.open.is_empty() {
             let all_of_them = self.open.iter().map(|other| other.number).chain([number]);
@@ -296,6 +308,16 @@ impl Session {
         self.things.entry(to.number).or_default().push(record);
     }
 
+    /// Gives something that belongs to nobody to one that was never answered; it comes after those that were by then.
+    fn give_silent(&mut self, all: &mut Collection, to: Silent, mut record: ThingRecord) {
+        record.after = to.after;
+        if let Some(other) = to.overtaken_by {
+            [to.number, other].map(|number| all.exchanges[number as usize].flags.add(Flags::OVERLAPS));
+        }
+        self.silent.iter_mut().filter(|it| it.number == to.number).for_each(|it| it.spoke = record.seq);
+        self.things.entry(to.number).or_default().push(record);
+    }
+
     /// Everything before this place has happened.
     fn settle(&mut self, all: &mut Collection, place: u64) {
         while let Some(((seq, _), left)) = self.free.first_key_value().map(|(key, left)| (*key, *left)) {
@@ -310,7 +332,7 @@ impl Session {
             let answered = self.open.iter().filter(|other| !other.is_silent);
             match (answered.min_by_key(rank).copied(), self.silent(record), self.settled) {
                 (Some(next), _, _) => self.give(all, next, record),
-                (None, Some(number), _) => self.things.entry(number).or_default().push(record),
+                (None, Some(silent), _) => self.give_silent(all, silent, record),
                 (None, None, Some((number, _))) => {
                     self.things.entry(number).or_default().push(ThingRecord { is_late: true, ..record });
                 }
@@ -321,11 +343,11 @@ impl Session {
     }
 
     /// Who was never answered and may have said something, where nobody else was in hand: whoever asked last. What is no question
-    /// may as well have come after an answer.
-    fn silent(&self, record: ThingRecord) -> Option<u32> {
+    /// may as well have come after an answer, unless it was heard of since.
+    fn silent(&self, record: ThingRecord) -> Option<Silent> {
         let answered = self.settled.filter(|_| !record.is_call).map_or(0, |(_, place)| place);
-        let may_have = |it: &&Silent| it.place >= answered && record.seq < it.given_up;
-        self.silent.iter().rfind(may_have).map(|it| it.number)
+        let may_have = |it: &&Silent| it.spoke >= answered && record.seq < it.given_up;
+        self.silent.iter().rfind(may_have).copied()
     }
 
     fn settle_open(&mut self, all: &mut Collection, place: u64) {
@@ -334,6 +356,10 @@ impl Session {
         for InHand { number, place, end, .. } in done.into_iter().filter(|it| !it.is_silent) {
             let earlier = self.open.iter_mut().filter(|other| other.number < number);
             earlier.for_each(|other| other.after.answered(place.0));
+            for silent in self.silent.iter_mut().filter(|silent| silent.place < place.0) {
+                silent.after.answered(place.0);
+                silent.overtaken_by = silent.overtaken_by.max(Some(number));
+            }
             if self.settled.is_none_or(|(_, last)| last < end) {
                 if let Some((before, _)) = self.settled.replace((number, end)) {
                     self.close(all, before);
