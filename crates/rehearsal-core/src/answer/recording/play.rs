@@ -1,6 +1,7 @@
 //! A recorded exchange, played again for another client.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +64,10 @@ pub struct RecordedPlay {
     pub(super) info: Arc<Value>,
     pub(super) pace: Pace,
     pub(super) steps: Vec<Step>,
-    pub(super) after: std::vec::IntoIter<Step>,
+    /// What comes after the answer of each round.
+    after: Vec<std::vec::IntoIter<Step>>,
+    /// The rounds that are over when this play is: where each is a request of its own, only one.
+    over: Range<usize>,
     /// What comes before all of them; it is told once, however often the client comes back.
     pub(super) missed: std::vec::IntoIter<Step>,
     /// The resources that the recorded client had subscribed to.
@@ -92,7 +96,8 @@ impl RecordedPlay {
     ) -> RecordedPlay {
         let (steps, after) = score(&rounds, asked.terms.era());
         let offered = asked.params.get("inputResponses").and_then(Value::as_object).cloned().unwrap_or_default();
-        let after = after.into_iter();
+        let over = 0..after.len();
+        let after = after.into_iter().map(Vec::into_iter).collect();
         RecordedPlay {
             rounds,
             asked,
@@ -101,6 +106,7 @@ impl RecordedPlay {
             pace,
             steps,
             after,
+            over,
             missed: Vec::new().into_iter(),
             subscribed: BTreeSet::new(),
             tokens: Tokens::new(),
@@ -242,6 +248,9 @@ impl RecordedPlay {
                 Step::Withdraw(name, said) if self.asked.terms.era() == Era::Legacy => Some(Act::Withdraw(name, said)),
                 Step::Hear(_) | Step::Withdraw(..) | Step::WentOn => None,
                 Step::Reply(round) => {
+                    if self.asked.terms.era() == Era::Modern {
+                        self.over = round..round + 1;
+                    }
                     let instead = self.instead.take();
                     Some(Act::Reply(instead.unwrap_or_else(|| self.reply(round))))
                 }
@@ -259,7 +268,8 @@ impl RecordedPlay {
     /// What is to be done after the answer; `None` at the end. Questions need no answer to go on.
     pub fn afterwards(&mut self) -> Option<Act> {
         loop {
-            let act = match self.after.next()? {
+            let over = self.over.clone();
+            let act = match self.after.get_mut(over)?.iter_mut().find_map(Iterator::next)? {
                 Step::Wait(time) => self.paced(time),
                 Step::Notify { method, params } => match Change::told(&method, &params) {
                     // Since 2026-07-28 nothing else is said outside of a request.
@@ -288,9 +298,9 @@ impl RecordedPlay {
         }
     }
 
-    /// Whether something happens after the answer.
-    pub fn has_afterwards(&self) -> bool {
-        !self.after.as_slice().is_empty()
+    /// Nothing is over for a client that is sent away but the round that does so, if it is one.
+    pub(super) fn sends_away(&mut self, round: Option<usize>) {
+        self.over = round.map_or(0..0, |round| round..round + 1);
     }
 
     pub(super) fn place(&self) -> Arc<str> {

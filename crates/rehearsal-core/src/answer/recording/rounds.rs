@@ -120,6 +120,7 @@ impl RecordedPlay {
         (given, questions): (&[Question], &[Question]),
         world: &World<'_>,
     ) -> Answer {
+        self.sends_away(round);
         let exchange = self.rounds.first().map_or(u32::MAX, |round| round.number);
         let heard: Vec<&str> = given.iter().map(|question| &*question.name).collect();
         let state = json!({"exchange": exchange, "step": step, "heard": heard});

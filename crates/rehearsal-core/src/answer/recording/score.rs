@@ -72,8 +72,8 @@ impl Step {
     }
 }
 
-/// The steps of an exchange and of its later rounds, for a client of an era, and those after the answer.
-pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Step>) {
+/// The steps of an exchange and of its later rounds, for a client of an era, and those after the answer of each.
+pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Vec<Step>>) {
     // Since 2026-07-28 each round is a request of its own.
     let rise = (era == Era::Legacy && rounds.len() > 1).then(Rise::default);
     let (steps, open, unheard, named) = Default::default();
@@ -96,8 +96,7 @@ pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Step>
         writing.unheard.clear();
         let steps = std::mem::take(&mut writing.steps);
         writing.things(&round.things, Place::After);
-        after.append(&mut writing.steps);
-        writing.steps = steps;
+        after.push(std::mem::replace(&mut writing.steps, steps));
     }
     (writing.steps, after)
 }
