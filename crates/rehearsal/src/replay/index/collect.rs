@@ -144,6 +144,11 @@ impl Collection {
         session.finish(self);
     }
 
+    /// Notes that what is said of these exchanges has an order.
+    fn overlap(&mut self, numbers: impl IntoIterator<Item = u32>) {
+        numbers.into_iter().for_each(|number| self.exchanges[number as usize].flags.add(Flags::OVERLAPS));
+    }
+
     /// Notes what an exchange is like: others about the same, and the first about each thing of its method.
     fn alike(&mut self, about: RequestKey, number: u32) {
         let same = self.alike.entry(about.0).or_default();
@@ -255,11 +260,10 @@ impl Session {
         let told =
             |number: &u32| self.things.get(number).is_some_and(|it| !it.is_empty() && it.iter().all(|it| !it.is_call));
         if let Some(before) = self.settled.map(|(before, _)| before).filter(told) {
-            [before, number].map(|number| all.exchanges[number as usize].flags.add(Flags::OVERLAPS));
+            all.overlap([before, number]);
         }
         if !self.open.is_empty() {
-            let all_of_them = self.open.iter().map(|other| other.number).chain([number]);
-            all_of_them.for_each(|number| all.exchanges[number as usize].flags.add(Flags::OVERLAPS));
+            all.overlap(self.open.iter().map(|other| other.number).chain([number]));
         }
         self.open.push(InHand { number, place: call.tie.place(), end, spoke, after: After::NOBODY, is_silent });
     }
@@ -312,7 +316,7 @@ impl Session {
     fn give_silent(&mut self, all: &mut Collection, to: Silent, mut record: ThingRecord) {
         record.after = to.after;
         if let Some(other) = to.overtaken_by {
-            [to.number, other].map(|number| all.exchanges[number as usize].flags.add(Flags::OVERLAPS));
+            all.overlap([to.number, other]);
         }
         self.silent.iter_mut().filter(|it| it.number == to.number).for_each(|it| it.spoke = record.seq);
         self.things.entry(to.number).or_default().push(record);
