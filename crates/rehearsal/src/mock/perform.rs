@@ -92,11 +92,12 @@ async fn until_answer(
                     stop = stopped(call, is_given_up) => Some(stop),
                     () = tokio::time::sleep(within(delay)) => None,
                 };
-                match (stop, &*play) {
+                match stop {
+                    None => {}
                     // What was recorded is known already: whoever asked and then closed its end is still told.
-                    (None, _) | (Some(Stop::Closing), Performance::Recording(_)) => {}
-                    (Some(Stop::Cancelled), Performance::Recording(play)) if play.speaks_on() => is_given_up = true,
-                    (Some(Stop::Closing | Stop::Cancelled), _) => return None,
+                    Some(Stop::Closing) if matches!(play, Performance::Recording(_)) => {}
+                    Some(Stop::Cancelled) if speaks_on(play) => is_given_up = true,
+                    Some(Stop::Closing | Stop::Cancelled) => return None,
                 }
             }
             Act::Notify { method, params } => call.notify(method, &params).await,
@@ -133,11 +134,11 @@ async fn until_answer(
                     loop {
                         tokio::select! {
                             biased;
-                            stop = stopped(call, is_given_up) => match (stop, &*play) {
-                                (Stop::Cancelled, Performance::Recording(play)) if play.speaks_on() => is_given_up = true,
-                                (Stop::Cancelled, _) => return None,
+                            stop = stopped(call, is_given_up) => match stop {
+                                Stop::Cancelled if speaks_on(play) => is_given_up = true,
+                                Stop::Cancelled => return None,
                                 // Nobody will ask anything more that could come first.
-                                (Stop::Closing, _) => break,
+                                Stop::Closing => break,
                             },
                             () = &mut taken => break,
                         }
@@ -152,6 +153,11 @@ async fn until_answer(
         }
         act = play.next(&mut server.state(), &server.world());
     }
+}
+
+/// Whether something is said to a client that has given up.
+fn speaks_on(play: &Performance) -> bool {
+    matches!(play, Performance::Recording(recorded) if recorded.speaks_on())
 }
 
 /// Whether what its client would be told instead of an answer is nothing that the recorded one heard.

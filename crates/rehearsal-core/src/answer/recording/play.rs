@@ -67,7 +67,7 @@ pub struct RecordedPlay {
     /// What comes after the answer of each round.
     after: Vec<std::vec::IntoIter<Step>>,
     /// The rounds that are over when this play is: where each is a request of its own, only one.
-    over: Range<usize>,
+    pub(super) over: Range<usize>,
     /// What comes before all of them; it is told once, however often the client comes back.
     pub(super) missed: std::vec::IntoIter<Step>,
     /// The resources that the recorded client had subscribed to.
@@ -296,11 +296,6 @@ impl RecordedPlay {
                 return act;
             }
         }
-    }
-
-    /// Nothing is over for a client that is sent away but the round that does so, if it is one.
-    pub(super) fn sends_away(&mut self, round: Option<usize>) {
-        self.over = round.map_or(0..0, |round| round..round + 1);
     }
 
     pub(super) fn place(&self) -> Arc<str> {

@@ -193,10 +193,13 @@ impl Writing {
         }
         let What::Message { from, message, .. } = &entry.what else { return };
         let Some(notification) = message.as_notification() else { return };
-        if *from == Side::Client {
-            return self.give_up(&notification.method, entry.at);
+        let cancels = notification.method == Method::CANCELLED;
+        match from {
+            Side::Client if cancels => return self.give_up(entry.at),
+            Side::Client => return,
+            Side::Server => {}
         }
-        if notification.method == Method::CANCELLED {
+        if cancels {
             let id = notification.param(&["requestId"]).map(|id| id.to_string());
             let named = self.named.iter().find(|(other, _)| Some(other) == id.as_ref());
             // Another call may have asked it.
@@ -254,15 +257,15 @@ impl Writing {
     }
 
     /// The client gave it up; the server may go on telling, as it did.
-    fn give_up(&mut self, method: &Method, at: Duration) {
-        match self.unanswered.filter(|_| *method == Method::CANCELLED) {
+    fn give_up(&mut self, at: Duration) {
+        match self.unanswered {
             Some(asked) if self.unheard.is_empty() => {
                 let (asked, last) = (at.saturating_sub(asked), at.saturating_sub(self.last));
                 self.steps.push(Step::GivenUp { asked, last });
                 self.last = self.last.max(at);
             }
-            None if *method == Method::CANCELLED => self.steps.push(Step::WentOn),
-            Some(_) | None => {}
+            Some(_) => {}
+            None => self.steps.push(Step::WentOn),
         }
     }
 
