@@ -83,7 +83,11 @@ impl ReadError {
     pub fn json(line: u64, column: u64, error: &serde_json::Error) -> ReadError {
         let what = error.to_string();
         let place = format!(" at line {} column {}", error.line(), error.column());
-        let what = what.strip_suffix(&place).unwrap_or(&what).to_owned();
+        let what = what.strip_suffix(&place).unwrap_or(&what);
+        let what = match what.rsplit_once(", expected ") {
+            Some((got, "u32" | "u64" | "usize")) => format!("{got}, expected a whole number from 0"),
+            Some(_) | None => what.to_owned(),
+        };
         // Its columns count from 1 where there is text, and say 0 for the place before it.
         let column = column + (error.column() as u64).saturating_sub(1);
         ReadError::NotJson { line, column, what }

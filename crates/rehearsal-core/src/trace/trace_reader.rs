@@ -480,7 +480,7 @@ mod tests {
             (call(r#"{"request":{"at_ms":1}}"#), format!("line 1, column {}: expected `seq`", column(""))),
             (
                 call(r#"{"request":{"seq":-1}}"#),
-                format!("line 1, column {}: invalid value: integer `-1`, expected u64", column(r#"{"request":{"seq":-"#)),
+                format!("line 1, column {}: invalid value: integer `-1`, expected a whole number from 0", column(r#"{"request":{"seq":-"#)),
             ),
             (
                 call(r#"{"request":{"seq":1,"at_ms":1,"id":1}}"#),
