@@ -1,5 +1,8 @@
 //! Places that do not count.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
@@ -8,15 +11,29 @@ use super::Path;
 /// Places that do not count, each a JSONPath such as `$.result.content[*].text` or `$..timestamp`.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    paths: Vec<(String, JsonPath)>,
+    paths: Vec<Written>,
+}
+
+/// A path as it was written; its copies know of each other whether it led anywhere.
+#[derive(Clone, Debug)]
+struct Written {
+    text: String,
+    path: JsonPath,
+    is_met: Arc<AtomicBool>,
 }
 
 impl Places {
     /// These and one more. `Err` says what is wrong with it.
     pub fn and(mut self, path: &str) -> Result<Places, String> {
         let parsed = JsonPath::parse(path).map_err(|error| error.to_string())?;
-        self.paths.push((path.to_owned(), parsed));
+        self.paths.push(Written { text: path.to_owned(), path: parsed, is_met: Arc::default() });
         Ok(self)
+    }
+
+    /// The paths that led nowhere so far, as they were written.
+    pub fn unmet(&self) -> impl Iterator<Item = &str> {
+        let is_unmet = |written: &&Written| !written.is_met.load(Ordering::Relaxed);
+        self.paths.iter().filter(is_unmet).map(|written| written.text.as_str())
     }
 
     /// Whether there are none.
@@ -26,21 +43,21 @@ impl Places {
 
     /// The paths as they were written.
     pub fn written(&self) -> impl Iterator<Item = &str> {
-        self.paths.iter().map(|(written, _)| written.as_str())
+        self.paths.iter().map(|written| written.text.as_str())
     }
 
     /// Takes out of a value what is at these places.
     pub fn take_out(&self, value: &mut Value) {
-        for (_, path) in &self.paths {
+        for path in &self.paths {
             // From the back, so that the indexes of what is still to go stay right.
-            pointers(path, value).iter().rev().for_each(|place| remove(value, place));
+            path.pointers(value).iter().rev().for_each(|place| remove(value, place));
         }
     }
 
     /// Takes out of its objects what is at these places; what is in an array stays, and so do the indexes.
     pub fn take_out_members(&self, value: &mut Value) {
-        for (_, path) in &self.paths {
-            for place in pointers(path, value).iter().rev() {
+        for path in &self.paths {
+            for place in path.pointers(value).iter().rev() {
                 if !split(place).is_some_and(|(parent, _)| value.pointer(parent).is_some_and(Value::is_array)) {
                     remove(value, place);
                 }
@@ -50,17 +67,17 @@ impl Places {
 
     /// Where these places are in a value.
     pub fn located(&self, value: &Value) -> Vec<Path> {
-        let of = |(_, path): &(String, JsonPath)| pointers(path, value);
-        self.paths.iter().flat_map(of).map(|pointer| Path::from_pointer(&pointer, value)).collect()
+        let pointers = self.paths.iter().flat_map(|path| path.pointers(value));
+        pointers.map(|pointer| Path::from_pointer(&pointer, value)).collect()
     }
 
     /// Makes a value have at these places what another one has there, or nothing where that has nothing. Where elements
     /// came to an array or went, an index does not say which one is meant: then those that both have stay.
     pub fn carry_over(&self, from: &Value, to: &mut Value) {
-        for (_, path) in &self.paths {
-            let new: Vec<String> = pointers(path, to).into_iter().filter(|it| from.pointer(it).is_none()).collect();
+        for path in &self.paths {
+            let new: Vec<String> = path.pointers(to).into_iter().filter(|it| from.pointer(it).is_none()).collect();
             new.iter().rev().for_each(|place| remove(to, place));
-            for place in pointers(path, from) {
+            for place in path.pointers(from) {
                 let is_moved = || split(&place).is_some_and(|(parent, _)| differ_in_length(from, to, parent));
                 if let Some(value) = from.pointer(&place)
                     && (to.pointer(&place).is_none() || !is_moved())
@@ -72,14 +89,20 @@ impl Places {
     }
 }
 
+impl Written {
+    fn pointers(&self, value: &Value) -> Vec<String> {
+        let places = self.path.query_located(value);
+        if !places.is_empty() {
+            self.is_met.store(true, Ordering::Relaxed);
+        }
+        places.locations().map(|place| place.to_json_pointer()).collect()
+    }
+}
+
 /// Whether one of two arrays has more elements.
 fn differ_in_length(one: &Value, other: &Value, pointer: &str) -> bool {
     let length = |value: &Value| value.pointer(pointer).and_then(Value::as_array).map(Vec::len);
     length(one) != length(other)
-}
-
-fn pointers(path: &JsonPath, value: &Value) -> Vec<String> {
-    path.query_located(value).locations().map(|place| place.to_json_pointer()).collect()
 }
 
 /// The place that a JSON pointer names: where its parent is, and its key there.
@@ -142,6 +165,14 @@ mod tests {
         let mut to = json!({"list": [{"t": 9, "x": 9}, 9], "b": {"t": 9}, "a": {}, "more": [8, 9]});
         places.carry_over(&from, &mut to);
         assert_eq!(to, json!({"list": [{"t": 1, "x": 9}, 9, 3], "b": {}, "a": {"t": 5}, "more": [8]}));
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_is_known() {
+        let places = Places::default().and("$.a").unwrap().and("$.b").unwrap();
+        assert_eq!(places.unmet().collect::<Vec<_>>(), ["$.a", "$.b"]);
+        places.clone().take_out(&mut json!({"b": 1}));
+        assert_eq!(places.unmet().collect::<Vec<_>>(), ["$.a"]);
     }
 
     #[test]

@@ -52,6 +52,11 @@ impl Compare {
         Ok(self)
     }
 
+    /// The paths that led nowhere so far, as they were written.
+    pub fn unmet(&self) -> impl Iterator<Item = &str> {
+        self.ignored.unmet()
+    }
+
     /// What counts of a call: `params`, and `result`, `error` or `garbled`.
     pub fn view(&self, call: &Call) -> Value {
         let mut view = Map::new();

@@ -69,6 +69,11 @@ impl PassedOver {
         Ok(PassedOver { places: self.places.and(path)?, ..self })
     }
 
+    /// Whether something was found by a path, as it was written, in any answer so far.
+    pub(super) fn has_met(&self, path: &str) -> bool {
+        !self.places.unmet().any(|unmet| unmet == path)
+    }
+
     /// What differs between two answers elsewhere, and what does not fit here.
     pub(super) fn drifted(&self, before: &Value, after: &Value) -> Vec<Drifted> {
         if self.places.is_empty() {

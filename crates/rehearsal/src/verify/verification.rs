@@ -197,7 +197,14 @@ impl Verification {
     }
 
     /// What was found, and the live answers.
-    pub fn finish(self) -> (Report, Updates) {
+    pub fn finish(mut self) -> (Report, Updates) {
+        if self.has_compared() {
+            let written = self.compare.unmet().filter(|path| *path != VOLATILE && !self.passed_over.has_met(path));
+            let unmet: Vec<String> = written.map(str::to_owned).collect();
+            self.report.findings.extend(unmet.iter().map(|path| {
+                Finding::warning(format!("{} led to nothing in any answer, recorded or live", self.secrets.text(path)))
+            }));
+        }
         (self.report, self.updates)
     }
 

@@ -66,6 +66,26 @@ fn what_fits_is_as_good_as_what_was_recorded() {
 }
 
 #[test]
+fn a_path_that_leads_nowhere_is_told() {
+    let stage = recorded();
+    let server = r#"-- sh server.sh ',"text":"at 1"' v1"#;
+    rehearse!(stage, &format!("rehearse verify trace.jsonl --ignore '$.result.serverinfo' --ignore '$.result.content[0].text' --match '$.result.tool[0]=x' {server}"), @"
+    exit: 0
+    ----- stdout -----
+    warning: $.result.serverinfo led to nothing in any answer, recorded or live
+    warning: $.result.tool[0] led to nothing in any answer, recorded or live
+    ----- stderr -----
+    3 as recorded, 0 different, 0 skipped
+    ");
+    // A server that adds something has it in no recorded answer.
+    rehearse!(stage, r#"rehearse verify trace.jsonl --ignore '$.result.content[0].new' -- sh server.sh ',"text":"at 1","new":1' v1"#, @"
+    exit: 0
+    ----- stderr -----
+    3 as recorded, 0 different, 0 skipped
+    ");
+}
+
+#[test]
 fn an_update_keeps_what_fits() {
     let stage = recorded();
     rehearse!(stage, &format!(r#"{VERIFY} --update -- sh server.sh ',"text":"at 2","new":1' w; grep -o '"text":"at 1"[^}}]*\|"description":"[^"]*"' trace.jsonl"#), @r#"
