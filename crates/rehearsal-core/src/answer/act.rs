@@ -63,8 +63,8 @@ pub enum Act {
 pub struct Turn {
     /// Which conversation.
     pub session: u32,
-    /// The place of the request that it belongs to.
-    pub request: u64,
+    /// The number of the request that it belongs to.
+    pub request: u32,
     /// Its own place.
     pub place: u64,
     /// Requests that came meanwhile and must be heard of before.
@@ -85,8 +85,8 @@ pub struct Overtakers {
 /// A request that came after another and was heard of before what was said next of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overtaker {
-    /// Its place.
-    pub place: u64,
+    /// Its number.
+    pub request: u32,
     /// How long after the other it was asked: no reason to wait longer for it to be asked.
     pub later: Duration,
 }

@@ -36,10 +36,10 @@ pub(super) struct Turns {
 #[derive(Debug, Default)]
 struct Score {
     /// What each exchange will say next.
-    playing: BTreeMap<u64, u64>,
-    ended: BTreeSet<u64>,
+    playing: BTreeMap<u32, u64>,
+    ended: BTreeSet<u32>,
     /// What those will say next whose clients were sent away with a question and have not come back.
-    away: BTreeMap<u64, u64>,
+    away: BTreeMap<u32, u64>,
 }
 
 /// An exchange that is played; it has ended when this is dropped.
@@ -47,7 +47,7 @@ struct Score {
 pub(super) struct Playing<'a> {
     turns: &'a Turns,
     session: u32,
-    request: u64,
+    request: u32,
     /// Whether somebody else plays the same, and comes first.
     is_second: bool,
     /// What it says next when its client comes back.
@@ -64,7 +64,7 @@ enum Standing {
     /// It is next.
     Next,
     /// Something that was asked comes first; what of it is being said, by request.
-    Behind(Vec<(u64, u64)>),
+    Behind(Vec<(u32, u64)>),
     /// Something comes first that nobody has asked yet; until when that may be, since it began.
     Early(Duration),
 }
@@ -154,18 +154,18 @@ impl Playing<'_> {
             let first = score.playing.get(&self.request).map(|place| (self.request, *place));
             return first.map_or(Standing::Next, |first| Standing::Behind(vec![first]));
         }
-        let is_open = |other: &Overtaker| !score.ended.contains(&other.place);
+        let is_open = |other: &Overtaker| !score.ended.contains(&other.request);
         let unanswered = turn.after.answered.filter(is_open);
-        let is_awaited = |request: u64| unanswered.is_some_and(|other| other.place == request);
-        let comes_first = |(request, place): &(u64, u64)| *place <= turn.place || is_awaited(*request);
+        let is_awaited = |request: u32| unanswered.is_some_and(|other| other.request == request);
+        let comes_first = |(request, place): &(u32, u64)| *place <= turn.place || is_awaited(*request);
         let others = score.playing.iter().chain(&score.away).map(|(request, place)| (*request, *place));
         let first: Vec<_> = others.filter(|it| it.0 != self.request && comes_first(it)).collect();
         if !first.is_empty() {
             return Standing::Behind(first);
         }
         // Who only spoke before needs to be asked; what it says has its own place.
-        let is_asked = |place: &u64| score.playing.contains_key(place) || score.away.contains_key(place);
-        let unasked = turn.after.spoke.filter(|other| is_open(other) && !is_asked(&other.place));
+        let is_asked = |request: &u32| score.playing.contains_key(request) || score.away.contains_key(request);
+        let unasked = turn.after.spoke.filter(|other| is_open(other) && !is_asked(&other.request));
         let late = |other: Option<Overtaker>, late: Duration| other.map(|other| other.later.saturating_add(late));
         match late(unanswered, LATE).max(late(unasked, LEAST)) {
             None => Standing::Next,
@@ -203,8 +203,8 @@ mod tests {
     use super::*;
     use rehearsal_core::answer::Overtakers;
 
-    fn turn(request: u64, place: u64, after: Option<u64>) -> Turn {
-        let answered = after.map(|place| Overtaker { place, later: Duration::from_millis(500) });
+    fn turn(request: u32, place: u64, after: Option<u32>) -> Turn {
+        let answered = after.map(|request| Overtaker { request, later: Duration::from_millis(500) });
         let after = Overtakers { answered, spoke: None };
         Turn { session: 0, request, place, after, patience: Duration::from_secs(3) }
     }
@@ -268,7 +268,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_spoke_before_is_waited_for_though_somebody_else_was_answered() {
         let turns = Turns::default();
-        let spoke = Some(Overtaker { place: 2, later: Duration::ZERO });
+        let spoke = Some(Overtaker { request: 2, later: Duration::ZERO });
         let first = turn(0, 5, Some(1));
         let first = Turn { after: Overtakers { spoke, ..first.after }, ..first };
         let mut slow = turns.enter(first);
@@ -309,7 +309,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nobody_waits_longer_to_be_overtaken_than_clients_wait_for_an_answer() {
         let turns = Turns::default();
-        let answered = Some(Overtaker { place: 1, later: Duration::from_secs(60) });
+        let answered = Some(Overtaker { request: 1, later: Duration::from_secs(60) });
         let after = Overtakers { answered, spoke: None };
         let slow = Turn { after, patience: Duration::from_secs(90), ..turn(0, 5, None) };
         let before = Instant::now();

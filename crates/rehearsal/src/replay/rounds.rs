@@ -29,8 +29,8 @@ impl Shared {
                 continue;
             }
             let other = self.tape.rounds(number)?;
-            let Some((request, done)) =
-                other.last().and_then(|it| Some((&it.call.request, it.call.response.as_ref()?)))
+            let Some((latest, request, done)) =
+                other.last().and_then(|it| Some((it.number, &it.call.request, it.call.response.as_ref()?)))
             else {
                 continue;
             };
@@ -38,7 +38,7 @@ impl Shared {
             let is_later = |(last, _): &(u64, Overtaker)| done.seq > *last;
             if number > first.number && done.seq < end.seq && overtaker.as_ref().is_none_or(is_later) {
                 let later = request.at.saturating_sub(last.call.request.at);
-                overtaker = Some((done.seq, Overtaker { place: request.seq, later }));
+                overtaker = Some((done.seq, Overtaker { request: latest, later }));
             }
         }
         if let (true, [.., last]) = (overlaps, rounds) {

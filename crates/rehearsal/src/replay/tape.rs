@@ -1,6 +1,5 @@
 //! A trace from which single exchanges are read.
 
-use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -74,12 +73,9 @@ impl Tape {
         let exchange = self.index.exchange(number)?;
         let call = exchange.span.call(self.text(exchange.span)?).ok_or_else(changed)?;
         let began = call.request.at;
-        let overtaker = |place: Option<u64>| match place {
+        let overtaker = |other: Option<u32>| match other {
             None => Ok::<_, io::Error>(None),
-            Some(place) => {
-                let asked = self.asked_at(exchange.session, place)?;
-                Ok(asked.map(|asked| Overtaker { place, later: asked.saturating_sub(began) }))
-            }
+            Some(request) => Ok(Some(Overtaker { request, later: self.asked_at(request)?.saturating_sub(began) })),
         };
         let overtakers = |after: After| {
             Ok::<_, io::Error>(Overtakers {
@@ -120,20 +116,10 @@ impl Tape {
         Ok(recorded)
     }
 
-    /// When the request at a place of a session was asked.
-    fn asked_at(&self, session: u32, place: u64) -> io::Result<Option<Duration>> {
-        let Range { start: mut low, end: mut high } = self.of_session(session)?;
-        while low < high {
-            let middle = low + (high - low) / 2;
-            let span = self.index.exchange(middle)?.span;
-            let request = span.call(self.text(span)?).ok_or_else(changed)?.request;
-            match request.seq.cmp(&place) {
-                Ordering::Equal => return Ok(Some(request.at)),
-                Ordering::Less => low = middle + 1,
-                Ordering::Greater => high = middle,
-            }
-        }
-        Ok(None)
+    /// When a request was made.
+    fn asked_at(&self, number: u32) -> io::Result<Duration> {
+        let span = self.index.exchange(number)?.span;
+        Ok(span.call(self.text(span)?).ok_or_else(changed)?.request.at)
     }
 
     /// Those of a group, in order, as many as there are and no more than `limit`.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rehearsal::core::answer::Pace;
 use rehearsal::replay::Options;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::transcript::{HANDSHAKE, META, Peer, replay, session};
@@ -48,6 +48,20 @@ async fn a_client_that_makes_both_calls_hears_them_in_their_order() {
     // On a busy machine the other takes a while to be asked.
     tokio::time::sleep(Duration::from_millis(900)).await;
     peer.play(&BOTH[1..].join("\n")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_asked_in_one_batch_overtakes_too() {
+    let asked = [1, 2]
+        .map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": format!("t{id}")}}));
+    let handshake = HANDSHAKE.replace("2025-11-25", "2025-03-26");
+    let [first, second] = [r#"< {"id":1,"result":{"content":[]}}"#, r#"< {"id":2,"result":{"content":[]}}"#];
+    let batch = format!("> {}", json!(asked));
+    let recorded = session("a", &[&handshake, &*batch, second, first].join("\n"));
+    let replay = replay(&[recorded], Options::default());
+    // A client that makes them one by one.
+    let calls = asked.map(|call| format!("> {call}"));
+    Peer::of(&replay).play(&[HANDSHAKE, &calls[0], &calls[1], second, first].join("\n")).await;
 }
 
 /// Within a few milliseconds: each of three tells how far it is and is answered, and at last the one that was asked first.

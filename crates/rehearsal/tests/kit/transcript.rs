@@ -32,10 +32,11 @@ pub(crate) fn session(id: &str, transcript: &str) -> String {
     let mut journal = json!({"type": "start", "format": 2, "session_id": id}).to_string() + "\n";
     for (seq, (from, text)) in said(transcript).into_iter().enumerate() {
         let message: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
-        let kind = match (message.get("id"), message.get("method")) {
-            (Some(_), Some(_)) => "request",
-            (None, Some(_)) => "notification",
-            (_, None) => "response",
+        let (kind, message) = match (message.get("id"), message.get("method")) {
+            _ if message.is_array() => ("batch", json!({"batch": message})),
+            (Some(_), Some(_)) => ("request", message),
+            (None, Some(_)) => ("notification", message),
+            (_, None) => ("response", message),
         };
         let mut line = json!({"type": kind, "session_id": id, "seq": seq, "at_ms": seq, "from": from});
         line.as_object_mut().unwrap().extend(message.as_object().unwrap().clone());

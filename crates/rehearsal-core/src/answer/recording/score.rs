@@ -87,7 +87,7 @@ pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Vec<S
         writing.round = number;
         writing.last = request.at;
         writing.unanswered = round.call.response.is_none().then_some(request.at);
-        writing.turn = (overlaps || round.overlaps).then_some((round.session, request.seq, request.at));
+        writing.turn = (overlaps || round.overlaps).then_some((round.session, round.number, request.at));
         writing.things(&round.things, Place::Before);
         writing.answer(round, number, number + 1 < rounds.len());
         writing.turn = None;
@@ -136,7 +136,7 @@ struct Writing {
     /// When it was asked, where nobody answered it.
     unanswered: Option<Duration>,
     /// Session, place and time of the request, where order matters.
-    turn: Option<(u32, u64, Duration)>,
+    turn: Option<(u32, u32, Duration)>,
     /// Which round is written.
     round: usize,
     /// How far all the rounds are, where they are one call.

@@ -69,11 +69,9 @@ struct Left {
 #[derive(Clone, Copy, Debug)]
 struct Silent {
     number: u32,
-    place: u64,
     given_up: u64,
-    /// Who was asked later and answered so far, and its number.
+    /// Who was asked later and answered so far.
     after: After,
-    overtaken_by: Option<u32>,
     /// Where it was heard of last.
     spoke: u64,
 }
@@ -235,8 +233,7 @@ impl Session {
             self.begin(all, call, number, is_silent);
         }
         if is_silent && !asked.listens && !asked.is_protocol {
-            let (after, overtaken_by, spoke) = (After::NOBODY, None, place);
-            self.silent.push_back(Silent { number, place, given_up, after, overtaken_by, spoke });
+            self.silent.push_back(Silent { number, given_up, after: After::NOBODY, spoke: place });
             if self.silent.len() > SILENT
                 && let Some(Silent { number, .. }) = self.silent.pop_front()
             {
@@ -251,10 +248,10 @@ impl Session {
         let end = if is_silent { said().max() } else { Some(call.tie.settled()) };
         // Nobody waits for what says nothing.
         let Some(end) = end else { return };
-        let (place, spoke) = (call.tie.seq(), said().min().unwrap_or(end).min(end));
-        self.note(all, place, spoke, After::spoke);
+        let spoke = said().min().unwrap_or(end).min(end);
+        self.note(all, number, spoke, After::spoke);
         if !is_silent {
-            self.note(all, place, end, After::answered);
+            self.note(all, number, end, After::answered);
         }
         // A client that makes both at once hears them in their order, though it takes a while to tell how far the first is.
         let told =
@@ -292,11 +289,11 @@ impl Session {
     }
 
     /// Notes for what is said later of those asked before a request that this was heard of it.
-    fn note(&mut self, all: &mut Collection, place: u64, heard: u64, note: fn(&mut After, u64)) {
-        for other in self.open.iter().filter(|other| other.place.0 < place && heard < other.end) {
-            note(&mut all.exchanges[other.number as usize].after, place);
+    fn note(&mut self, all: &mut Collection, number: u32, heard: u64, note: fn(&mut After, u32)) {
+        for other in self.open.iter().filter(|other| other.number < number && heard < other.end) {
+            note(&mut all.exchanges[other.number as usize].after, number);
             let things = self.things.get_mut(&other.number).into_iter().flatten();
-            things.filter(|thing| thing.seq > heard).for_each(|thing| note(&mut thing.after, place));
+            things.filter(|thing| thing.seq > heard).for_each(|thing| note(&mut thing.after, number));
         }
     }
 
@@ -304,9 +301,9 @@ impl Session {
     fn give(&mut self, all: &mut Collection, to: InHand, mut record: ThingRecord) {
         record.after = to.after;
         let later = self.open.iter().filter(|other| other.number > to.number && other.spoke < record.seq);
-        later.for_each(|other| record.after.spoke(other.place.0));
+        later.for_each(|other| record.after.spoke(other.number));
         if record.seq < to.spoke {
-            self.note(all, to.place.0, record.seq, After::spoke);
+            self.note(all, to.number, record.seq, After::spoke);
             self.open.iter_mut().filter(|other| other.number == to.number).for_each(|it| it.spoke = record.seq);
         }
         self.things.entry(to.number).or_default().push(record);
@@ -315,7 +312,7 @@ impl Session {
     /// Gives something that belongs to nobody to one that was never answered; it comes after those that were by then.
     fn give_silent(&mut self, all: &mut Collection, to: Silent, mut record: ThingRecord) {
         record.after = to.after;
-        if let Some(other) = to.overtaken_by {
+        if let Some(other) = to.after.who_answered() {
             all.overlap([to.number, other]);
         }
         self.silent.iter_mut().filter(|it| it.number == to.number).for_each(|it| it.spoke = record.seq);
@@ -357,13 +354,11 @@ impl Session {
     fn settle_open(&mut self, all: &mut Collection, place: u64) {
         let (done, open): (Vec<_>, Vec<_>) = self.open.iter().partition(|other| other.end < place);
         self.open = open;
-        for InHand { number, place, end, .. } in done.into_iter().filter(|it| !it.is_silent) {
+        for InHand { number, end, .. } in done.into_iter().filter(|it| !it.is_silent) {
             let earlier = self.open.iter_mut().filter(|other| other.number < number);
-            earlier.for_each(|other| other.after.answered(place.0));
-            for silent in self.silent.iter_mut().filter(|silent| silent.place < place.0) {
-                silent.after.answered(place.0);
-                silent.overtaken_by = silent.overtaken_by.max(Some(number));
-            }
+            earlier.for_each(|other| other.after.answered(number));
+            let silent = self.silent.iter_mut().filter(|silent| silent.number < number);
+            silent.for_each(|silent| silent.after.answered(number));
             if self.settled.is_none_or(|(_, last)| last < end) {
                 if let Some((before, _)) = self.settled.replace((number, end)) {
                     self.close(all, before);

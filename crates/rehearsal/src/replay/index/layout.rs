@@ -9,7 +9,7 @@ use super::list::List;
 use super::seal::{SEAL, seal, unseal};
 
 /// What the file begins with; the number is that of the layout.
-pub(super) const MAGIC: [u8; 16] = *b"rehearse index G";
+pub(super) const MAGIC: [u8; 16] = *b"rehearse index H";
 /// No exchange, no request.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -17,8 +17,8 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) const HEAD: usize = 120 + SEAL;
 pub(super) const SLOT: usize = 28 + SEAL;
 pub(super) const MEMBER: usize = 4 + SEAL;
-pub(super) const EXCHANGE: usize = 51 + 1 + SEAL;
-pub(super) const THING: usize = 41 + SEAL;
+pub(super) const EXCHANGE: usize = 43 + 1 + SEAL;
+pub(super) const THING: usize = 33 + SEAL;
 pub(super) const SESSION: usize = 20 + SEAL;
 
 /// The trace that an index is of.
@@ -172,37 +172,35 @@ impl Flags {
 /// asked last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::replay) struct After {
-    answered: u64,
-    spoke: u64,
+    answered: u32,
+    spoke: u32,
 }
 
 impl After {
-    /// The place of no request.
-    const NO: u64 = u64::MAX;
-    pub(super) const NOBODY: After = After { answered: After::NO, spoke: After::NO };
+    pub(super) const NOBODY: After = After { answered: NONE, spoke: NONE };
 
-    /// Something was said of the request at this place.
-    pub(super) fn spoke(&mut self, place: u64) {
-        self.spoke = After::last(self.spoke, place);
+    /// Something was said of this request.
+    pub(super) fn spoke(&mut self, number: u32) {
+        self.spoke = After::last(self.spoke, number);
     }
 
-    /// The request at this place was answered.
-    pub(super) fn answered(&mut self, place: u64) {
-        self.answered = After::last(self.answered, place);
+    /// This request was answered.
+    pub(super) fn answered(&mut self, number: u32) {
+        self.answered = After::last(self.answered, number);
     }
 
-    fn last(known: u64, place: u64) -> u64 {
-        if known == After::NO { place } else { known.max(place) }
+    fn last(known: u32, number: u32) -> u32 {
+        if known == NONE { number } else { known.max(number) }
     }
 
     /// Who was answered.
-    pub(in crate::replay) fn who_answered(self) -> Option<u64> {
-        Some(self.answered).filter(|place| *place != After::NO)
+    pub(in crate::replay) fn who_answered(self) -> Option<u32> {
+        Some(self.answered).filter(|number| *number != NONE)
     }
 
     /// Who had only said something, and was asked after those that were answered.
-    pub(in crate::replay) fn who_spoke(self) -> Option<u64> {
-        Some(self.spoke).filter(|place| *place != After::NO && self.who_answered().is_none_or(|other| other < *place))
+    pub(in crate::replay) fn who_spoke(self) -> Option<u32> {
+        Some(self.spoke).filter(|number| *number != NONE && self.who_answered().is_none_or(|other| other < *number))
     }
 
     fn write(self, out: &mut Vec<u8>) {
@@ -211,7 +209,7 @@ impl After {
     }
 
     fn read(from: &mut Bytes<'_>) -> After {
-        After { answered: from.u64(), spoke: from.u64() }
+        After { answered: from.u32(), spoke: from.u32() }
     }
 }
 
