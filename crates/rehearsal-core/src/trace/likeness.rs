@@ -5,6 +5,7 @@
 //!                                      ──closest──► of several that were recorded, the one that differs least, and where
 //! ```
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use serde_json::{Map, Value, json};
@@ -90,9 +91,11 @@ impl Likeness {
     pub fn closest<T>(asked: &Value, recorded: impl IntoIterator<Item = (T, Value)>) -> Option<Closest<T>> {
         let measured = recorded.into_iter().map(|(which, view)| {
             let matcher = Matcher::exact(view);
-            (matcher.distance(asked), which, matcher)
+            let distance = matcher.distance(asked);
+            // Of those equally wrong, the one that has more right.
+            ((distance, Reverse(matcher.weight().saturating_sub(distance))), which, matcher)
         });
-        let (_, which, matcher) = measured.min_by_key(|(distance, ..)| *distance)?;
+        let (_, which, matcher) = measured.min_by_key(|(closeness, ..)| *closeness)?;
         Some(Closest { which, mismatches: matcher.check(asked) })
     }
 

@@ -296,8 +296,12 @@ impl Shared {
                     if let Some(answer) = self.listed(&asked)? {
                         return Ok(Begun::Answered(answer));
                     }
-                    // What was taken out of the recording is not told from the request either.
-                    let closest = self.closest(&asked, clean.as_ref().unwrap_or(&view))?;
+                    let closest = match self.upstream {
+                        // The real server is asked, whatever came closest.
+                        Some(_) => Unmatched::Nothing,
+                        // What was taken out of the recording is not told from the request either.
+                        None => self.closest(&asked, clean.as_ref().unwrap_or(&view))?,
+                    };
                     self.unknown(asked, &closest, world)
                 }
             },

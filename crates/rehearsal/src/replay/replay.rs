@@ -26,7 +26,7 @@ use super::tape::{Tape, request};
 use crate::mock::{Answers, Server};
 use crate::store::{Input, OpenError, Recording};
 
-/// How many recordings are compared to find the closest.
+/// How many recordings are looked at for one that suits.
 pub(super) const CANDIDATES: u32 = 64;
 
 /// A recording that answers.

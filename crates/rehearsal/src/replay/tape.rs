@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rehearsal_core::answer::{Overtaker, Overtakers, Place, Recorded, Thing};
 use rehearsal_core::message::Message;
-use rehearsal_core::trace::{Format, Inside, Span};
+use rehearsal_core::trace::{Call, Format, Inside, Span};
 
 use super::converted::converted;
 use super::index::{self, After, Existing, Facts, Group, Index, IndexError, damaged};
@@ -71,7 +71,7 @@ impl Tape {
             return Ok(Arc::clone(kept));
         }
         let exchange = self.index.exchange(number)?;
-        let call = exchange.span.call(self.text(exchange.span)?).ok_or_else(changed)?;
+        let call = self.call(exchange.span)?;
         let began = call.request.at;
         let overtaker = |other: Option<u32>| match other {
             None => Ok::<_, io::Error>(None),
@@ -118,8 +118,12 @@ impl Tape {
 
     /// When a request was made.
     fn asked_at(&self, number: u32) -> io::Result<Duration> {
-        let span = self.index.exchange(number)?.span;
-        Ok(span.call(self.text(span)?).ok_or_else(changed)?.request.at)
+        Ok(self.call(self.index.exchange(number)?.span)?.request.at)
+    }
+
+    /// A call without what belongs to it.
+    pub(super) fn call(&self, span: Span) -> io::Result<Call> {
+        span.call(self.text(span)?).ok_or_else(changed)
     }
 
     /// Those of a group, in order, as many as there are and no more than `limit`.

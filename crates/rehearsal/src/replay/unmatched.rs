@@ -16,6 +16,11 @@ use super::options::Unknown;
 use super::replay::{CANDIDATES, Shared};
 use super::tape::request;
 
+/// How many recordings are compared to find the closest.
+const COMPARED: usize = 1_000;
+/// How long they may be together.
+const COMPARED_BYTES: u64 = 16 << 20;
+
 impl Shared {
     /// Where a request does not fulfil what it must beside being recorded.
     pub(super) fn unfit(&self, asked: &Asked, view: &Value, key: RequestKey) -> io::Result<Option<Unmatched>> {
@@ -106,23 +111,57 @@ impl Shared {
 
     /// The recording that differs least.
     pub(super) fn closest(&self, asked: &Asked, view: &Value) -> io::Result<Unmatched> {
-        let mut recorded = Vec::new();
-        for number in self.alike(asked, CANDIDATES as usize)? {
-            let found = self.tape.recorded(number)?;
-            let params = request(&found).params().and_then(|params| params.exact().ok());
-            let view = self.options.likeness.view(&asked.method, params.as_ref());
-            recorded.push((found.place.to_string(), view));
-        }
+        let (mut failed, mut bytes) = (None, 0);
+        let recorded = self.comparable(asked)?.into_iter().map_while(|number| {
+            let read = self.tape.index.exchange(number).and_then(|exchange| {
+                bytes += u64::from(exchange.span.length);
+                self.tape.call(exchange.span)
+            });
+            let params = match read {
+                Ok(_) if bytes > COMPARED_BYTES => return None,
+                Ok(call) => call.request.message.params().and_then(|params| params.exact().ok()),
+                Err(error) => {
+                    failed = Some(error);
+                    return None;
+                }
+            };
+            Some((number, self.options.likeness.view(&asked.method, params.as_ref())))
+        });
         let closest = Likeness::closest(view, recorded);
-        Ok(match closest {
-            Some(closest) => Unmatched::Closest { place: closest.which, mismatches: closest.mismatches },
-            None => Unmatched::Nothing,
-        })
+        match (failed, closest) {
+            (Some(error), _) => Err(error),
+            (None, None) => Ok(Unmatched::Nothing),
+            (None, Some(closest)) => {
+                let place = self.tape.recorded(closest.which)?.place.to_string();
+                Ok(Unmatched::Closest { place, mismatches: closest.mismatches })
+            }
+        }
+    }
+
+    /// Those that a request is compared with to find the closest: all that are about the same thing, or else about any.
+    fn comparable(&self, asked: &Asked) -> io::Result<Vec<u32>> {
+        let mut alike = self.alike(asked, COMPARED)?;
+        let mut all = Vec::new();
+        for number in &alike {
+            let recorded = self.tape.recorded(*number)?;
+            let about = subject(request(&recorded));
+            if about.as_deref() == name(asked) {
+                return Ok(alike);
+            }
+            if all.len() < COMPARED {
+                all.extend(self.suiting(about_key(&asked.method, about.as_deref()), self.client(asked), COMPARED)?);
+            }
+        }
+        alike.append(&mut all);
+        alike.sort_unstable();
+        alike.dedup();
+        alike.truncate(COMPARED);
+        Ok(alike)
     }
 
     /// The first recording of the same kind that was answered.
     fn first_alike(&self, asked: &Asked) -> io::Result<Option<u32>> {
-        for number in self.alike(asked, CANDIDATES as usize)? {
+        for number in self.alike(asked, COMPARED)? {
             if self.tape.index.exchange(number)?.flags.is_answered() {
                 return Ok(Some(number));
             }

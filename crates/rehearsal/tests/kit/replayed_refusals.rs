@@ -38,6 +38,32 @@ async fn what_the_protocol_refuses_is_unmatched() {
 }
 
 #[tokio::test]
+async fn the_closest_is_found_among_many() {
+    let call = |number: u32| {
+        format!(
+            "> {}\n< {}\n",
+            json!({"id": number, "method": "tools/call", "params": {"name": "dig", "arguments": {"x": number, "y": number}}}),
+            json!({"id": number, "result": {"content": []}})
+        )
+    };
+    let calls: String = (1..=200).map(call).collect();
+    let replay = replay(&[session("a", &[HANDSHAKE, CALL, &calls].concat())], Options::default());
+    let mut peer = Peer::of(&replay);
+    peer.play(HANDSHAKE).await;
+    for (name, differs) in
+        [("dig", vec!["$.params.arguments.y"]), ("Dig", vec!["$.params.name", "$.params.arguments.y"])]
+    {
+        let params = json!({"name": name, "arguments": {"x": 150, "y": 0}});
+        peer.say(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})).await;
+        let heard: serde_json::Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
+        let closest = &heard["error"]["data"]["closest"];
+        let paths = closest["mismatches"].as_array().unwrap().iter().map(|it| it["path"].as_str().unwrap());
+        assert_eq!(paths.collect::<Vec<_>>(), differs, "{heard}");
+        assert_eq!(closest["recording"], "session a, call 152");
+    }
+}
+
+#[tokio::test]
 async fn who_tries_versions_has_asked_for_nothing() {
     let replay = replay(&[session("a", &[HANDSHAKE, CALL].concat())], Options::default());
     let mut peer = Peer::of(&replay);

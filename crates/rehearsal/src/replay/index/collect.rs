@@ -14,7 +14,7 @@ use super::key::{method_key, refused_key};
 use super::layout::{After, Exchange, Facts, Flags, NONE, ThingRecord};
 
 /// How many exchanges are kept under a key that only finds what is alike.
-const ALIKE: usize = 64;
+const ALIKE: usize = 1_000;
 
 /// How many tools, prompts or resources are kept under a method.
 const SUBJECTS: usize = 10_000;
