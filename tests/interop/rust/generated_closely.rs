@@ -15,7 +15,8 @@ fn text(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}]})
 }
 
-/// A server of 2026-07-28 that asks three things at once, in an order that is not that of their names.
+/// A server of 2026-07-28 that asks three things at once, in an order that is not that of their names, and then the first again
+/// under the same name.
 fn asking() -> Vec<Called> {
     let questions = json!({
         "z": {"method": "elicitation/create", "params": {"mode": "form", "message": "Who?",
@@ -28,7 +29,11 @@ fn asking() -> Vec<Called> {
     let mut back = call.clone();
     back["requestState"] = json!("s");
     back["inputResponses"] = json!({"z": {"action": "accept"}, "a": {}, "m": {"roots": []}});
-    vec![("tools/call", call, asked), ("tools/call", back, text("went on"))]
+    let again = json!({"resultType": "input_required", "inputRequests": {"z": questions["z"]}, "requestState": "t"});
+    let mut back_again = call.clone();
+    back_again["requestState"] = json!("t");
+    back_again["inputResponses"] = json!({"z": {"action": "accept"}});
+    vec![("tools/call", call, asked), ("tools/call", back, again), ("tools/call", back_again, text("went on"))]
 }
 
 /// Tools that say more than versions before 2026-07-28 take, and numbers that are nearly the same.
@@ -80,7 +85,8 @@ async fn questions_numbers_and_schemas_are_exactly_those_that_were_recorded() {
         let server = trace.generate(kind);
         for protocol in ["2026-07-28", "2025-11-25"] {
             let context = format!("{kind}, {protocol}");
-            assert_eq!(asked(&server, protocol).await, ["elicitation", "sampling", "roots"], "{context}");
+            let expected = ["elicitation", "sampling", "roots", "elicitation"];
+            assert_eq!(asked(&server, protocol).await, expected, "{context}");
             let client = client(&server, protocol).connect().await.unwrap();
             // An integer and a float are the same where they are, and not where they are nearly.
             for (number, expected) in [

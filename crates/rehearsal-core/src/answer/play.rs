@@ -60,6 +60,8 @@ pub(super) enum Cue {
     Task,
     Work,
     Step(usize),
+    /// At a step whose questions were asked, and may be answered by now.
+    Asked(usize),
 }
 
 /// What a play is made of.
@@ -126,7 +128,7 @@ impl Play {
     }
 
     fn goes_on_unanswered(&self) -> bool {
-        let Cue::Step(at) = self.cue else { return false };
+        let Cue::Asked(at) = self.cue else { return false };
         let step = self.scene().and_then(|scene| scene.steps.get(at));
         matches!(step, Some(Step::Ask(_, Unanswered::IsNull)))
     }
@@ -196,7 +198,7 @@ impl Play {
                         return Act::Wait(after);
                     }
                 }
-                Cue::Step(at) => match scene.steps.get(at) {
+                Cue::Step(at) | Cue::Asked(at) => match scene.steps.get(at) {
                     Some(step) => {
                         if let Some(act) = self.step(at, step, state, world) {
                             return act;
@@ -238,6 +240,7 @@ impl Play {
     }
 
     fn step(&mut self, at: usize, step: &Step, state: &mut State, world: &World<'_>) -> Option<Act> {
+        let is_asked = self.cue == Cue::Asked(at);
         self.cue = Cue::Step(at + 1);
         let done = match step {
             Step::Wait(delay) => return Some(Act::Wait(*delay)),
@@ -262,10 +265,14 @@ impl Play {
             Step::Changed(changed) => self.changed(changed, state).map(|change| Some(Act::Tell(change))),
             Step::Ask(questions, unanswered) => {
                 self.round += 1;
+                if !is_asked {
+                    // What was answered under the same name before was another question.
+                    questions.iter().for_each(|question| drop(self.answers.shift_remove(&question.name)));
+                }
                 self.ask(at, questions, *unanswered, state, world)
             }
             Step::Again if self.asked.terms.era() == Era::Modern && !self.in_task => {
-                Ok(Some(self.input_required(&[], at + 1, state, world)))
+                Ok(Some(self.input_required(&[], state, world)))
             }
             Step::Again => {
                 self.round += 1;

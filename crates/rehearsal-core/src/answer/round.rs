@@ -30,7 +30,10 @@ impl Play {
         let number = |value: &Value| value.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or_default();
         let mut play = Play::new(cast, number(&round["rule"]), round["call"].as_u64().unwrap_or(1));
         play.path = round["path"].as_array().into_iter().flatten().map(number).collect();
-        play.cue = Cue::Step(number(&round["step"]));
+        play.cue = match (number(&round["step"]), &round["asked"]) {
+            (at, Value::Bool(true)) => Cue::Asked(at),
+            (at, _) => Cue::Step(at),
+        };
         play.answers = round["answers"].as_object().cloned().unwrap_or_default();
         play
     }
@@ -84,26 +87,26 @@ impl Play {
         for draft in missing {
             questions.push(self.with_scope(state, |scope| draft.render(terms.revision, &self.mock.templates, scope))?);
         }
+        self.cue = Cue::Asked(at);
         if at_once || self.in_task {
-            self.cue = Cue::Step(at);
             return Ok(Some(Act::Ask(questions)));
         }
-        Ok(Some(self.input_required(&questions, at, state, world)))
+        Ok(Some(self.input_required(&questions, state, world)))
     }
 
     /// Sends the client away with questions and with everything that is needed to go on.
-    pub(super) fn input_required(
-        &self,
-        questions: &[Question],
-        step: usize,
-        state: &mut State,
-        world: &World<'_>,
-    ) -> Act {
+    pub(super) fn input_required(&self, questions: &[Question], state: &mut State, world: &World<'_>) -> Act {
+        let (step, is_asked) = match self.cue {
+            Cue::Enter | Cue::Task | Cue::Work => (0, false),
+            Cue::Step(at) => (at, false),
+            Cue::Asked(at) => (at, true),
+        };
         let round = json!({
             "mock": self.mock.fingerprint,
             "rule": self.rule,
             "path": self.path,
             "step": step,
+            "asked": is_asked,
             "call": self.call,
             "answers": self.answers,
         });

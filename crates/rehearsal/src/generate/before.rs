@@ -1,7 +1,5 @@
 //! What a server said and asked before it answered.
 
-use std::collections::HashSet;
-
 use rehearsal_core::answer::{self, Logs};
 use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
@@ -79,26 +77,14 @@ fn stable(params: Option<&RawJson>) -> Option<Value> {
     Some(params)
 }
 
-/// Before 2026-07-28 questions have no names; they get some. A name that a later round uses again is another question: it
-/// is asked under another name, because what was answered once is not asked again.
+/// Before 2026-07-28 questions have no names; they get some.
 pub(super) fn name_questions(before: &mut [Before]) {
     let questions = before.iter_mut().filter_map(|before| match before {
         Before::Asked(questions) => Some(questions),
         Before::Told { .. } | Before::SentAway => None,
     });
-    let mut names: HashSet<String> = HashSet::new();
-    let mut unnamed = 0;
-    for question in questions.flatten() {
-        if question.name.is_empty() {
-            unnamed += 1;
-            question.name = format!("question_{unnamed}");
-        }
-        let name = std::mem::take(&mut question.name);
-        let others = (2..).map(|number| format!("{name}_{number}"));
-        let free = std::iter::once(name.clone()).chain(others).find(|name| !names.contains(name));
-        question.name = free.unwrap_or(name);
-        names.insert(question.name.clone());
-    }
+    let unnamed = questions.flatten().filter(|question| question.name.is_empty());
+    (1..).zip(unnamed).for_each(|(number, question)| question.name = format!("question_{number}"));
 }
 
 #[cfg(test)]
@@ -106,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_question_of_an_answer_has_a_name_of_its_own() {
+    fn every_question_of_an_answer_has_a_name() {
         let asked = |names: &[&str]| {
             let question = |name: &&str| Question {
                 name: (*name).to_owned(),
@@ -122,6 +108,6 @@ mod tests {
             Before::Asked(questions) => questions.iter().map(|question| question.name.as_str()).collect(),
             Before::Told { .. } | Before::SentAway => Vec::new(),
         });
-        assert_eq!(names.collect::<Vec<_>>(), ["confirm", "question_1", "confirm_2", "question_2", "confirm_3"]);
+        assert_eq!(names.collect::<Vec<_>>(), ["confirm", "question_1", "confirm", "question_2", "confirm"]);
     }
 }

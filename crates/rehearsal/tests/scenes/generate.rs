@@ -427,7 +427,9 @@ fn a_recording_becomes_a_python_file() {
                         if self._can_be_asked(context, question)
                     }
                     if is_stateless:
-                        answers = getattr(params, "input_responses", None) or {}
+                        brought = getattr(params, "input_responses", None) or {}
+                        # It answers what the client was asked last, and nothing after that.
+                        answers = brought if number == first else {}
                         wanted = {name: questions[name] for name in questions if name not in answers}
                         if wanted:
                             return self._send_away(wanted, response, number)

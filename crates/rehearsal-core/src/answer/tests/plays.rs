@@ -147,6 +147,34 @@ fn a_client_of_the_stateless_era_is_sent_away_and_comes_back() {
 }
 
 #[test]
+fn what_is_asked_under_the_same_name_is_another_question() {
+    let text = "
+tools:
+  - name: t
+    answers: [{ steps: [{ ask: { who: roots } }, again: {}, { ask: { who: roots } }], text: '{{ answers.who.roots | length }}' }]
+";
+    let mut stage = Stage::new(text);
+    let mut call = json!({"name": "t"});
+    for (roots, has_question) in [(0, true), (1, false), (0, true), (3, false)] {
+        let root = |number: usize| json!({"uri": format!("file:///{number}")});
+        let brought: Vec<_> = (0..roots).map(root).collect();
+        call["inputResponses"] = if roots > 0 { json!({"who": {"roots": brought}}) } else { json!({}) };
+        let said = stage.result("tools/call", call.clone());
+        assert_eq!(said["inputRequests"].get("who").is_some(), has_question, "{said}");
+        call["requestState"] = said["requestState"].clone();
+        if roots == 3 {
+            assert_eq!(said["content"][0]["text"], "3");
+        }
+    }
+    let lines = Stage::legacy(text, Revision::V2025_06_18).ask(
+        "tools/call",
+        json!({"name": "t"}),
+        &json!({"who": {"roots": []}}),
+    );
+    assert_eq!(lines.len(), 3, "{lines:?}");
+}
+
+#[test]
 fn who_was_given_no_state_is_known_by_the_same_request() {
     let text = r#"
 tools:
