@@ -7,7 +7,7 @@ use rehearsal::replay::Options;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::transcript::{HANDSHAKE, META, Peer, replay, session};
+use crate::transcript::{HANDSHAKE, META, Peer, replay, session, unnamed};
 
 /// Both were in hand at once, and answered after a long time, the second first.
 const BOTH: [&str; 4] = [
@@ -62,6 +62,22 @@ async fn what_was_asked_in_one_batch_overtakes_too() {
     // A client that makes them one by one.
     let calls = asked.map(|call| format!("> {call}"));
     Peer::of(&replay).play(&[HANDSHAKE, &calls[0], &calls[1], second, first].join("\n")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_overtook_in_a_session_of_the_python_interceptor_does_so_again() {
+    let call = |name: &str, from: &str, to: &str| {
+        let time = |at: &str| format!("2025-10-30T10:30:{at}");
+        json!({
+            "request": {"method": "call_tool", "args": [name], "kwargs": {}, "timestamp": time(from)},
+            "response": {"success": true, "result": {"content": []}, "error": null, "timestamp": time(to)},
+        })
+    };
+    // It writes a call when it is answered.
+    let calls = [call("quick", "45.050000", "45.300000"), call("slow", "45.000000", "45.900000")];
+    let recorded = json!({"session_id": "a", "server_info": {}, "calls": calls, "started_at": "2025-10-30T10:30:45"});
+    let replay = replay(&[format!("{recorded}\n")], Options::default());
+    Peer::of(&replay).play(&[unnamed(), BOTH.join("\n")].concat()).await;
 }
 
 /// Within a few milliseconds: each of three tells how far it is and is answered, and at last the one that was asked first.

@@ -30,22 +30,34 @@ const NO_CODE: &str = "-32603";
 const RENAMED: [(&str, &str); 3] =
     [("_meta", "meta"), ("inputResponses", "input_responses"), ("requestState", "request_state")];
 
-/// The call that Python wrote down.
-pub(super) fn import(original: &Tree, id: u64, seq: u64, clock: &mut Clock) -> Call {
+/// When something that Python wrote down was asked and answered.
+pub(super) fn times(original: &Tree, clock: &mut Clock) -> (Duration, Option<Duration>) {
     let asked = original.get("request").filter(|request| request.is_object());
     let asked_at = clock.at(asked.and_then(|request| request.get("timestamp")));
-    let request = request(asked, id);
-    let answered = original.get("response").filter(|response| response.is_object());
-    let response = answered.map(|response| {
+    let answered_at = answer(original).map(|response| {
         let took = original.get("duration_ms").and_then(Tree::number).map(python_time::milliseconds);
-        let at = match response.some("timestamp").filter(|time| python_time::read(time).is_some()) {
+        match response.some("timestamp").filter(|time| python_time::read(time).is_some()) {
             Some(time) => clock.at(Some(time)),
             None => asked_at + took.unwrap_or_default(),
-        };
-        let method = asked.and_then(|request| request.get("method")?.text()).unwrap_or_default();
-        Placed::new(seq + 1, at, message(&reply(response, &method, id)))
+        }
     });
-    let mut call = Call { asker: Side::Client, request: Placed::new(seq, asked_at, message(&request)), response };
+    (asked_at, answered_at)
+}
+
+fn answer(original: &Tree) -> Option<&Tree> {
+    original.get("response").filter(|response| response.is_object())
+}
+
+/// The call that Python wrote down, with the places of its request and its answer.
+pub(super) fn import(original: &Tree, id: u64, places: (u64, u64), clock: &mut Clock) -> Call {
+    let (asked_at, answered_at) = times(original, clock);
+    let asked = original.get("request").filter(|request| request.is_object());
+    let request = request(asked, id);
+    let response = answer(original).zip(answered_at).map(|(response, at)| {
+        let method = asked.and_then(|request| request.get("method")?.text()).unwrap_or_default();
+        Placed::new(places.1, at, message(&reply(response, &method, id)))
+    });
+    let mut call = Call { asker: Side::Client, request: Placed::new(places.0, asked_at, message(&request)), response };
     if let Some(patch) = patch::difference(&plain(&call, clock.started), original) {
         call.request.message = with_patch(&call.request.message, PYTHON, &patch);
     }

@@ -37,7 +37,10 @@ impl PythonLine {
     ) -> io::Result<()> {
         // In our files what is no call comes after all calls; in Python's it stands where it happened.
         let place = match part {
-            Part::Call(call) if session.imported(PYTHON).is_some() => call.request.seq,
+            // Python writes a call when it is answered.
+            Part::Call(call) if session.imported(PYTHON).is_some() => {
+                call.response.as_ref().unwrap_or(&call.request).seq
+            }
             Part::Entry(entry) => entry.seq,
             Part::Call(_) | Part::Start(_) | Part::Finish { .. } => 0,
         };

@@ -1,5 +1,7 @@
 //! Sessions as Python's interceptor writes them, one a line.
 
+use std::time::Duration;
+
 use super::super::{Part, Start};
 use super::patch::{self, IMPORTED};
 use super::python_call::{self, PYTHON};
@@ -14,10 +16,15 @@ use crate::json::{DEFAULT_EXCERPT, excerpt};
 /// The member of a session's metadata in which ours is kept whole, where Python's words do not say it all.
 pub(super) const WHOLE: &str = "rehearsal";
 
+/// How many calls of a session are put in the order of their times.
+const FORESEEN: usize = 1_000_000;
+
 /// Reads sessions.
 #[derive(Debug, Default)]
 pub(super) struct PythonTrace {
     open: Option<Open>,
+    /// The places of the calls of the session that begins, where some overtook others.
+    places: Vec<(u64, u64)>,
     /// How many sessions there were.
     count: u64,
 }
@@ -30,6 +37,16 @@ struct Open {
 }
 
 impl Dialect for PythonTrace {
+    fn foresees(&self) -> bool {
+        true
+    }
+
+    fn foresee(&mut self, head: &Tree, items: &mut dyn Iterator<Item = Tree>) {
+        let mut clock = Clock::new(head.get("started_at").and_then(python_time::read));
+        let times: Vec<_> = items.take(FORESEEN + 1).map(|call| python_call::times(&call, &mut clock)).collect();
+        self.places = if times.len() > FORESEEN { Vec::new() } else { places(&times) };
+    }
+
     fn record(&mut self, record: Record, out: &mut Parts) -> Result<(), String> {
         match record {
             Record::Head(head) => {
@@ -44,9 +61,11 @@ impl Dialect for PythonTrace {
                 let open = self.open.as_mut().ok_or("a session")?;
                 let at = open.calls;
                 open.calls += 1;
-                let part = match python_call::import_told(&call, at * 2, &mut open.clock) {
+                let foreseen = usize::try_from(at).ok().and_then(|at| self.places.get(at));
+                let places = foreseen.copied().unwrap_or((at * 2, at * 2 + 1));
+                let part = match python_call::import_told(&call, places.0, &mut open.clock) {
                     Some(told) => Part::Entry(told),
-                    None => Part::Call(Box::new(python_call::import(&call, at + 1, at * 2, &mut open.clock))),
+                    None => Part::Call(Box::new(python_call::import(&call, at + 1, places, &mut open.clock))),
                 };
                 out.push_back(part);
             }
@@ -60,6 +79,30 @@ impl Dialect for PythonTrace {
             out.push_back(Part::Finish { ended_at: open.ended_at, end: None });
         }
     }
+}
+
+/// The places of questions and answers in the order of their times; none where no call overtook another. What happened at the
+/// same time is in the order of the file.
+///
+/// ```text
+/// a 0..900, b 50..300, c 100..600  ──►  a (0, 5), b (1, 3), c (2, 4)
+/// ```
+fn places(times: &[(Duration, Option<Duration>)]) -> Vec<(u64, u64)> {
+    let end = |(asked, answered): &(Duration, Option<Duration>)| answered.unwrap_or(*asked).max(*asked);
+    if times.is_sorted_by_key(|(asked, _)| *asked) && times.is_sorted_by_key(end) {
+        return Vec::new();
+    }
+    let calls = times.iter().enumerate();
+    let mut moments: Vec<_> = calls.flat_map(|(call, it)| [(it.0, call, false), (end(it), call, true)]).collect();
+    moments.sort_unstable();
+    let mut places = vec![(0, 0); times.len()];
+    for (place, (_, call, is_answer)) in (0..).zip(moments) {
+        match is_answer {
+            true => places[call].1 = place,
+            false => places[call].0 = place,
+        }
+    }
+    places
 }
 
 /// What a file of Python's has in the place of the list of calls, where that is something else: such a session has none, and is
@@ -116,5 +159,28 @@ pub(super) fn call(part: &Part, session: &Session) -> Option<Tree> {
         Part::Call(call) if call.asker == Side::Client => Some(python_call::export(call, session.start.started_at)),
         Part::Entry(entry) => python_call::export_told(entry, session.start.started_at),
         Part::Start(_) | Part::Call(_) | Part::Finish { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_overtook_has_its_place_whatever_order_the_file_has() {
+        let placed = |times: &[(u64, u64)]| {
+            let span = |(from, to): &(u64, u64)| (Duration::from_millis(*from), Some(Duration::from_millis(*to)));
+            places(&times.iter().map(span).collect::<Vec<_>>())
+        };
+        let [a, b, c] = [(0, 900), (50, 300), (100, 600)];
+        assert_eq!(placed(&[a, b, c]), [(0, 5), (1, 3), (2, 4)]);
+        assert_eq!(placed(&[b, c, a]), [(1, 3), (2, 4), (0, 5)]);
+        // One after the other, at the same time, or in flight together.
+        for alike in [vec![b, c], vec![(0, 9), (9, 20)], vec![(0, 9), (0, 9), (0, 9)], vec![]] {
+            assert!(placed(&alike).is_empty(), "{alike:?}");
+        }
+        // An answer before its question is none.
+        assert_eq!(placed(&[(5, 3), (4, 9)]), [(1, 2), (0, 3)]);
+        assert_eq!(places(&[(Duration::from_secs(2), None), (Duration::ZERO, None)]), [(2, 3), (0, 1)]);
     }
 }
