@@ -53,6 +53,24 @@ impl Wanted {
         })
     }
 
+    /// What of it a server once promised.
+    pub fn promised(self, promised: &Map<String, Value>) -> Wanted {
+        let is_promised = |key: &str| promised.get(key) == Some(&Value::Bool(true));
+        let among = |key: &str, texts: Option<Vec<String>>| {
+            let known = promised.get(key).and_then(Value::as_array)?;
+            let is_known = |text: &String| known.iter().any(|it| it.as_str() == Some(text));
+            Some(texts?.into_iter().filter(is_known).collect())
+        };
+        Wanted {
+            tools: self.tools && is_promised("toolsListChanged"),
+            prompts: self.prompts && is_promised("promptsListChanged"),
+            resource_list: self.resource_list && is_promised("resourcesListChanged"),
+            resources: among("resourceSubscriptions", self.resources),
+            // They have other ids now.
+            tasks: self.tasks,
+        }
+    }
+
     /// What is acknowledged.
     pub fn accepted(&self) -> Value {
         let mut accepted = json!({});

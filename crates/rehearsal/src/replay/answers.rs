@@ -136,16 +136,7 @@ impl Shared {
             (Era::Modern, method) if !may_be_asked(method, asked.terms.revision) => {
                 Ok(self.refuse(&asked, asked.no_method()))
             }
-            (Era::Modern, "subscriptions/listen") => {
-                let opening = self.opening_for(&asked)?;
-                let wanted = match opening.wanted(&asked) {
-                    Ok(wanted) => wanted,
-                    Err(error) => return Ok(self.refuse(&asked, error)),
-                };
-                let key = self.options.likeness.key(&asked.method, Some(&asked.params));
-                let first = self.subscribed(&asked, &subscribes_to(&asked), key)?;
-                Ok(Begun::Listens(wanted, Arc::clone(&opening.info), first.map(Box::new)))
-            }
+            (Era::Modern, "subscriptions/listen") => self.listen(asked),
             (Era::Legacy, "logging/setLevel") => {
                 let level = asked.params.get("level").and_then(Value::as_str);
                 memory.log_level = level.and_then(LogLevel::named).or(memory.log_level);

@@ -20,6 +20,7 @@ mod index;
 mod ledger;
 mod line;
 mod listed;
+mod listening;
 mod lists;
 mod looks;
 mod missed;

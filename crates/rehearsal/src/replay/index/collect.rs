@@ -123,7 +123,16 @@ impl Collection {
         let told = message.as_notification().filter(|told| told.method == Method::SUBSCRIPTION_ACKNOWLEDGED);
         let promised = told.and_then(|told| told.param(&["notifications"])?.exact().ok());
         if let (Some(Value::Object(promised)), Some(facts)) = (promised, self.sessions.last_mut()) {
-            facts.acknowledged.get_or_insert_default().extend(promised);
+            let known = facts.acknowledged.get_or_insert_default();
+            for (what, promised) in promised {
+                match (known.get_mut(&what), promised) {
+                    (Some(Value::Array(known)), Value::Array(promised)) => {
+                        let new: Vec<_> = promised.into_iter().filter(|it| !known.contains(it)).collect();
+                        known.extend(new);
+                    }
+                    (_, promised) => drop(known.insert(what, promised)),
+                }
+            }
         }
     }
 

@@ -1,0 +1,57 @@
+//! `subscriptions/listen`, as it was recorded: refused, or promised in part.
+
+use std::io;
+
+use rehearsal_core::answer::{Answer, Asked, Begun};
+use rehearsal_core::message::Reply;
+use rehearsal_core::trace::RequestKey;
+use serde_json::Value;
+
+use super::index::about_key;
+use super::missed::subscribes_to;
+use super::replay::{CANDIDATES, Shared};
+use super::tape::request;
+
+impl Shared {
+    /// Begins to tell of changes, unless the recorded server did not.
+    pub(super) fn listen(&self, asked: Asked) -> io::Result<Begun> {
+        let opening = self.opening_for(&asked)?;
+        let wanted = match opening.wanted(&asked) {
+            Ok(wanted) => wanted,
+            Err(error) => return Ok(self.refuse(&asked, error)),
+        };
+        let key = self.options.likeness.key(&asked.method, Some(&asked.params));
+        if let Some((number, answer)) = self.refused_to_listen(&asked, key)? {
+            self.progress().note(number);
+            self.ledger().matched += 1;
+            return Ok(Begun::Answered(answer));
+        }
+        let wanted = match self.suiting(key, self.client(&asked), 1)?.first() {
+            Some(number) => {
+                let promised = &self.tape.facts(self.tape.index.exchange(*number)?.session)?.acknowledged;
+                promised.as_ref().map_or(wanted.clone(), |promised| wanted.promised(promised))
+            }
+            None => wanted,
+        };
+        let first = self.subscribed(&asked, &subscribes_to(&asked), key)?;
+        Ok(Begun::Listens(wanted, opening.info.clone(), first.map(Box::new)))
+    }
+
+    /// The refusal where nobody who asked for the same was let in, and nobody at all where nobody asked for the same.
+    fn refused_to_listen(&self, asked: &Asked, key: RequestKey) -> io::Result<Option<(u32, Answer)>> {
+        let (mut same, mut others) = (Vec::new(), Vec::new());
+        let about = about_key(&asked.method, None);
+        for number in self.suiting(about, self.client(asked), CANDIDATES as usize)? {
+            let recorded = self.tape.recorded(number)?;
+            let params = request(&recorded).params().and_then(|params| params.exact().ok());
+            let is_same = self.options.likeness.key(&asked.method, params.as_ref().or(Some(&Value::Null))) == key;
+            let answered = recorded.call.response.as_ref().and_then(|answer| answer.message.as_response());
+            let refusal = answered.map(|answer| &answer.reply).filter(|reply| matches!(reply, Reply::Error(_)));
+            let refusal = refusal.map(|reply| (number, Answer::protocol(reply.clone())));
+            if is_same { same.push(refusal) } else { others.push(refusal) }
+        }
+        let asked_like_this = if same.is_empty() { others } else { same };
+        let all: Option<Vec<_>> = asked_like_this.into_iter().collect();
+        Ok(all.and_then(|refusals| refusals.into_iter().next()))
+    }
+}
