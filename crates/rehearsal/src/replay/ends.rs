@@ -87,12 +87,17 @@ impl Shared {
         let (true, Some(first)) = (self.has_tasks, rounds.first()) else { return };
         let session = first.session;
         let begun = rounds.last().and_then(|round| round.reply()).and_then(RecordedTask::begun);
+        // Whoever knows no tasks hears nothing of them, and comes back to what it has not heard.
+        let knows_tasks = asked.terms.era() == Era::Legacy || asked.terms.has_tasks_extension();
         let mut progress = self.progress();
         if let Some(task) = begun {
             progress.begin_task(asked.conversation, &task.id);
         }
         let mut is_news = |thing: &Thing| {
             let Some(task) = task_told(thing) else { return true };
+            if !knows_tasks {
+                return false;
+            }
             let Some(status) = task.ended() else {
                 return progress.ended_task(asked.conversation, &task.id).is_none();
             };

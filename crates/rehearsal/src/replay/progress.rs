@@ -275,12 +275,16 @@ impl Progress {
         }
     }
 
-    /// A recorded call became a task of this name; progress of it has the token that the client gave.
-    pub(super) fn follow(&mut self, conversation: u64, task: &str, call: &Recorded, given: Option<&Value>) {
+    /// A recorded call became a task of this name; progress of it has the token that the client gave, or that of whatever is
+    /// answered meanwhile.
+    pub(super) fn follow(&mut self, conversation: u64, task: &str, call: &Recorded, given: Option<Option<&Value>>) {
         let conversation = self.conversations.entry(conversation).or_default();
         conversation.begun.insert(task.to_owned(), call.number);
-        if let Some(token) = call.token() {
-            conversation.tokens.insert((call.session, token), given.cloned());
+        let token = call.token().map(|token| (call.session, token));
+        match (token, given) {
+            (Some(token), Some(given)) => drop(conversation.tokens.insert(token, given.cloned())),
+            (Some(token), None) => drop(conversation.tokens.remove(&token)),
+            (None, _) => {}
         }
     }
 

@@ -199,11 +199,13 @@ impl Shared {
     /// The answer to a call that was answered by a task.
     fn begun(&self, asked: &Asked, recorded: &Recorded) -> io::Result<Option<TaskAnswer>> {
         let Some(task) = recorded.reply().and_then(RecordedTask::begun) else { return Ok(None) };
-        // Since 2026-07-28 nothing is said of a call that was answered.
-        let token = asked.params.get("_meta").and_then(|meta| meta.get(meta::PROGRESS_TOKEN));
-        let token = token.filter(|_| asked.terms.era() == Era::Legacy);
+        let wanted = wanted_task(asked);
+        let is_legacy = asked.terms.era() == Era::Legacy;
+        // Since 2026-07-28 nothing is said of a call that was answered, and one that was not has a token each time.
+        let token = asked.params.get("_meta").and_then(|meta| meta.get(meta::PROGRESS_TOKEN)).filter(|_| is_legacy);
+        let token = (is_legacy || wanted.is_some()).then_some(token);
         self.progress().follow(asked.conversation, &task.id, recorded, token);
-        match wanted_task(asked) {
+        match wanted {
             Some(shape) if shape == task.shape => Ok(None),
             Some(_) => {
                 let place = Arc::clone(&recorded.place);

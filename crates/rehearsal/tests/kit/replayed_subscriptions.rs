@@ -272,3 +272,34 @@ async fn what_is_told_after_an_answer_is_told_once_though_rounds_come_before() {
     let said: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
     assert_eq!(said["id"], "p", "{said}");
 }
+
+const DISCOVERED: &str = r#"
+> {"id":0,"method":"server/discover","params":{META}}
+< {"id":0,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"prompts":{},"resources":{}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}
+"#;
+
+#[tokio::test]
+async fn who_listens_is_promised_what_was_promised() {
+    let listened = r#"
+    > {"id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourceSubscriptions":["a:1","a:2"]},META}}
+    < {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:2"]},"_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}
+    > {"id":"m","method":"subscriptions/listen","params":{"notifications":{"resourcesListChanged":true,"resourceSubscriptions":["a:3","a:4"]},META}}
+    < {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":["a:3"]},"_meta":{"io.modelcontextprotocol/subscriptionId":"m"}}}
+    "#;
+    let whole = [DISCOVERED, listened].concat();
+    let replay = replay(&[session("a", &whole)], Options::default());
+    Peer::of(&replay).play(&whole).await;
+}
+
+#[tokio::test]
+async fn who_was_not_allowed_to_listen_is_not() {
+    let refused = r#"
+    > {"id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},META}}
+    < {"id":"l","error":{"code":-32601,"message":"Method not found"}}
+    "#;
+    let replay = replay(&[session("a", &[DISCOVERED, refused].concat())], Options::default());
+    let otherwise = refused.replace("toolsListChanged", "promptsListChanged");
+    Peer::of(&replay).play(&[DISCOVERED, refused, &otherwise].concat()).await;
+    let ledger = replay.ledger().unwrap();
+    assert_eq!((ledger.unmatched, ledger.unused), (0, 0));
+}

@@ -1,9 +1,10 @@
 //! What a server of 2025-11-25 says of a task after it has given its handle.
 
 use rehearsal::replay::{Options, Replay};
+use serde_json::{Value, json};
 
 use crate::replayed_ends::HANDSHAKE;
-use crate::transcript::{Peer, replay, session};
+use crate::transcript::{META, Peer, replay, session};
 
 /// Progress after the handle, during a look, after it, during another call, and while the client waits for the result.
 const RECORDED: &str = r#"
@@ -67,6 +68,45 @@ async fn whoever_does_not_look_hears_it_before_the_result() {
     < {"id":4,"result":{"content":[{"type":"text","text":"gold"}],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
     "#;
     Peer::of(&recorded()).play(&[HANDSHAKE, transcript].concat()).await;
+}
+
+#[tokio::test]
+async fn whoever_knows_no_tasks_since_2026_hears_it_under_the_token_of_each_round() {
+    let status = |status: &str| {
+        let told = r#"< {"method":"notifications/tasks/status","params":{"taskId":"t","status":"STATUS","createdAt":"x","lastUpdatedAt":"x","ttl":null}}"#;
+        told.replace("STATUS", status) + "\n"
+    };
+    let question = r#"
+    < {"id":9,"method":"elicitation/create","params":{"message":"Deeper?","requestedSchema":{"type":"object","properties":{}},"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
+    > {"id":9,"result":{"action":"accept","content":{}}}
+    "#;
+    let told = |progress: u8| {
+        format!(r#"< {{"method":"notifications/progress","params":{{"progressToken":"P","progress":{progress}"#)
+    };
+    let [handle, waits] = [told(1), told(4)];
+    // Whoever comes back after the question is where it was, though it is known by then how the task has ended.
+    let recorded = RECORDED
+        .replace(&handle, &[status("working"), status("working"), status("input_required"), handle.clone()].concat());
+    let recorded = recorded.replace(&waits, &[question, &*status("completed"), &waits].concat());
+    let replay = replay(&[session("a", &[HANDSHAKE, &recorded].concat())], Options::default());
+    let mut peer = Peer::of(&replay);
+    let mut params: Value = serde_json::from_str(&format!(r#"{{"name":"dig",{META}}}"#)).unwrap();
+    let mut heard = Vec::new();
+    for token in [17, 18] {
+        params["_meta"]["progressToken"] = token.into();
+        peer.say(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})).await;
+        loop {
+            let message: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
+            if message.get("method").is_none() {
+                params["requestState"] = message["result"]["requestState"].clone();
+                params["inputResponses"] = json!({"question-1": {"action": "accept", "content": {}}});
+                heard.push(message["result"]["resultType"].to_string());
+                break;
+            }
+            heard.push(format!("{} {}", message["params"]["progressToken"], message["params"]["progress"]));
+        }
+    }
+    assert_eq!(heard, ["17 1", "17 2", "\"input_required\"", "18 4", "\"complete\""]);
 }
 
 #[tokio::test]
