@@ -55,6 +55,8 @@ pub struct Learner {
     log_from: Option<LogLevel>,
     /// What its client declared, where it said so.
     client: Option<Value>,
+    /// The resources that it has subscribed to.
+    subscribed: BTreeSet<String>,
     refusals: Refusals,
     /// What the server was called where a session began, and in handshakes.
     names: [BTreeSet<String>; 2],
@@ -85,6 +87,7 @@ impl Learner {
         match moment {
             Moment::Start(start) => {
                 (self.agreed, self.client, self.log_from) = (None, None, None);
+                self.subscribed.clear();
                 self.learned.lists_mut().into_iter().for_each(Listed::begin_session);
                 // What a handshake says later counts more.
                 self.names[0].extend(name(&start.server_info));
@@ -240,6 +243,16 @@ impl Learner {
         }
     }
 
+    /// Before 2026-07-28 a server may tell of a resource that its client has not subscribed to.
+    fn note_unwanted(&self, call: &Call, before: &mut Before) {
+        if let Before::Told { method, params, unwanted } = before
+            && *method == Method::RESOURCE_UPDATED
+            && self.revision(call).is_none_or(|revision| revision.era() == Era::Legacy)
+        {
+            *unwanted = !params["uri"].as_str().is_some_and(|uri| self.subscribed.contains(uri));
+        }
+    }
+
     /// A request that was refused before anybody looked at what it asks for.
     fn refused(&mut self, call: &Call, method: &Method, error: ErrorReply, inside: &[Inside]) -> Result<(), Fate> {
         let params = call.request.message.params().and_then(|params| params.exact().ok());
@@ -299,6 +312,9 @@ impl Learner {
             (Reply::Result(_), Value::Object(result)) => Some(Said::Result(without_envelope(result, method))),
             (Reply::Result(_), _) => return Err(left_out("whose result is no object")),
         };
+        if *method == Method::RESOURCES_SUBSCRIBE {
+            self.subscribed.extend(params["uri"].as_str().map(str::to_owned));
+        }
         let revision = self.revision(call);
         let state = params.get("requestState").map(Value::to_string);
         let returns = params.get("inputResponses").is_some() || state.is_some();
@@ -313,8 +329,9 @@ impl Learner {
         let logs = self.logs(call);
         for thing in inside {
             match said_before(thing, method, logs) {
-                Ok(before) => {
+                Ok(mut before) => {
                     self.tell_undeclared(call, &before);
+                    self.note_unwanted(call, &mut before);
                     round.before.push(before);
                     round.things += 1;
                 }

@@ -96,7 +96,8 @@ pub enum Before {
         method: Method,
         /// With what, without tokens.
         params: Value,
-        /// Whether the client had not asked for it: a log message below the level that it wanted.
+        /// Whether the client had not asked for it: a log message below the level that it wanted, or a change of a resource that
+        /// it had not subscribed to.
         unwanted: bool,
     },
     /// It asked the client, in one round.

@@ -1238,6 +1238,24 @@ fn a_log_message_below_the_level_that_was_set_comes_all_the_same() {
 }
 
 #[test]
+fn a_change_of_a_resource_that_nobody_subscribed_to_comes_all_the_same() {
+    let mut messages = called(&[("resources/subscribe", json!({"uri": "a://1"}), json!({}))]);
+    let told = |uri: &str| json!({"type": "notification", "method": "notifications/resources/updated", "params": {"uri": uri}});
+    let mut call = called(&[("tools/call", json!({"name": "a"}), text("done"))]);
+    (call[0].1["id"], call[1].1["id"]) = (2.into(), 2.into());
+    call.splice(1..1, [("server", told("a://1")), ("server", told("a://2"))]);
+    messages.extend(call);
+    let stage = Stage::new().file("old.journal", &journal(messages));
+    rehearse!(stage, "rehearse generate old.journal --as mock | grep -A2 steps", @r#"
+    exit: 0
+    ----- stdout -----
+            steps:
+              - { changed: { resource: "a://1" } }
+              - { notify: { method: notifications/resources/updated, params: { uri: "a://2" } } }
+    "#);
+}
+
+#[test]
 fn servers_that_were_recorded_together_are_named() {
     let of = |name: &str, tool: &str| {
         let call = [("tools/call", json!({"name": tool}), text(name))];
