@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::drift::{is_emptied, is_within};
 
-/// The places of an answer that are not compared with what was recorded; their paths begin at `result` or `error`.
+/// The places of an answer that are not compared with what was recorded; their paths begin at `result` or `error`, and at `params`
+/// of a question.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PassedOver {
     /// All of them.
@@ -124,6 +125,13 @@ impl PassedOver {
         let mut live = json!({"result": live});
         self.carry_over(&json!({"result": recorded}), &mut live);
         live["result"].take()
+    }
+
+    /// Live params of a question with what was recorded at these places.
+    pub(super) fn params(&self, recorded: Value, live: Value) -> Value {
+        let mut live = json!({"params": live});
+        self.carry_over(&json!({"params": recorded}), &mut live);
+        live["params"].take()
     }
 
     fn error(&self, recorded: &ErrorReply, live: ErrorReply) -> ErrorReply {

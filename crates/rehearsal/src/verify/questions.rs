@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rehearsal_core::json::RawJson;
-use rehearsal_core::matcher::drifted;
 use rehearsal_core::message::{ErrorReply, Method, Reply};
 use rehearsal_core::protocol::code;
 use rehearsal_core::report::Finding;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::passed_over::PassedOver;
 use super::secrets::Secrets;
 use crate::client::{Answer, Answers, Asked};
 
@@ -64,6 +64,7 @@ impl Recorded {
 pub(super) struct Questions {
     state: Arc<Mutex<State>>,
     secrets: Secrets,
+    passed_over: PassedOver,
 }
 
 #[derive(Debug, Default)]
@@ -77,9 +78,14 @@ struct State {
 }
 
 impl Questions {
-    /// Questions that are compared without these.
-    pub(super) fn without(secrets: Secrets) -> Questions {
-        Questions { secrets, ..Questions::default() }
+    /// These, compared without secrets.
+    pub(super) fn without(self, secrets: Secrets) -> Questions {
+        Questions { secrets, ..self }
+    }
+
+    /// These, compared without what is passed over; its paths begin at `params`.
+    pub(super) fn passing_over(self, passed_over: PassedOver) -> Questions {
+        Questions { passed_over, ..self }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -128,12 +134,11 @@ impl Questions {
             self.secrets.take_out(&mut recorded, &mut live);
             (recorded, live)
         };
-        let same = |it: &Recorded| {
-            it.method == asked.method && {
-                let (recorded, live) = without_secrets(it);
-                recorded == live
-            }
+        let drifted = |it: &Recorded| {
+            let (recorded, live) = without_secrets(it);
+            self.passed_over.drifted(&json!({"params": recorded}), &json!({"params": live}))
         };
+        let same = |it: &Recorded| it.method == asked.method && drifted(it).is_empty();
         let like = |it: &Recorded| it.method == asked.method;
         let at = state.expected.iter().position(same).or_else(|| state.expected.iter().position(like));
         let Some(recorded) = at.and_then(|at| state.expected.remove(at)) else {
@@ -146,13 +151,12 @@ impl Questions {
             state.findings.push(Finding::error(surprise).hint(hint));
             return None;
         };
-        let (before, live) = without_secrets(&recorded);
-        let mismatches = drifted(&before, &live).into_iter().map(|drifted| drifted.mismatch);
-        let mismatches: Vec<_> = mismatches.collect();
+        let mismatches: Vec<_> = drifted(&recorded).into_iter().map(|drifted| drifted.mismatch).collect();
         if !mismatches.is_empty() {
             let finding = Finding::error(format!("changed: what the server asks with {}", asked.method));
             state.findings.push(finding.because(mismatches));
-            state.changed.push((recorded.place.clone(), live));
+            let (before, live) = without_secrets(&recorded);
+            state.changed.push((recorded.place.clone(), self.passed_over.params(before, live)));
         }
         Some(given(&recorded))
     }

@@ -108,20 +108,22 @@ impl Verification {
     /// Passes over what is at a JSONPath of a call, such as `$.result..timestamp`. `Err` says what is wrong with it.
     pub fn ignore(self, path: &str) -> Result<Verification, String> {
         let (compare, passed_over) = (self.compare.ignore(path)?, self.passed_over.and(path)?);
-        Ok(Verification { compare, passed_over, ..self })
+        let questions = self.questions.passing_over(passed_over.clone());
+        Ok(Verification { compare, passed_over, questions, ..self })
     }
 
     /// Takes whatever fits a matcher at a JSONPath of an answer, in place of what was recorded there. `Err` says what is wrong
     /// with the path.
     pub fn matching(self, path: &str, matcher: Matcher) -> Result<Verification, String> {
         let (compare, passed_over) = (self.compare.ignore(path)?, self.passed_over.and_matched(path, matcher)?);
-        Ok(Verification { compare, passed_over, ..self })
+        let questions = self.questions.passing_over(passed_over.clone());
+        Ok(Verification { compare, passed_over, questions, ..self })
     }
 
     /// How secrets are taken out of what is compared; as usual unless told otherwise.
     pub fn redaction(self, redaction: Redaction) -> Verification {
         let secrets = Secrets::of(redaction);
-        Verification { questions: Questions::without(secrets.clone()), secrets, ..self }
+        Verification { questions: self.questions.without(secrets.clone()), secrets, ..self }
     }
 
     /// Takes a look at the whole recording before anything is sent: how a session goes on says how it is to begin, and what
@@ -362,6 +364,10 @@ impl Verification {
             found = Found::default();
         }
         let (mut findings, questions) = self.questions.findings();
+        if findings.iter().any(Questions::is_come_or_gone) {
+            // What comes of a question that nobody knew is no answer to be kept.
+            found.replies.clear();
+        }
         findings.append(&mut found.findings);
         Ok(Found { findings, questions, ..found })
     }

@@ -89,7 +89,7 @@ fn what_differs_is_told_by_what_it_is() {
       error: added: the tool `get_place` was not listed before (message 2)
     ~ session 2: tools/call book
       error: changed: what the server asks with elicitation/create
-        $.message: expected "How?", got "How then?"
+        $.params.message: expected "How?", got "How then?"
     = session 3: initialize
       note: the server's version was "1.0" and is "1.1" (message 0)
     ~ session 3: tools/list
@@ -115,7 +115,7 @@ fn what_differs_is_told_by_what_it_is() {
       error: added: the tool `get_place` was not listed before (message 3)
     ~ session 4: tools/call book
       error: changed: what the server asks with elicitation/create
-        $.message: expected "How?", got "How then?"
+        $.params.message: expected "How?", got "How then?"
     ----- stderr -----
     4 as recorded, 8 different, 0 skipped
     hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
@@ -135,14 +135,14 @@ fn what_is_ignored_does_not_count() {
       note: the server's version was "1.0" and is "1.1" (message 0)
     ~ session 2: tools/call book
       error: changed: what the server asks with elicitation/create
-        $.message: expected "How?", got "How then?"
+        $.params.message: expected "How?", got "How then?"
     = session 3: initialize
       note: the server's version was "1.0" and is "1.1" (message 0)
     = session 4: initialize
       note: the server's version was "1.0" and is "1.1" (message 0)
     ~ session 4: tools/call book
       error: changed: what the server asks with elicitation/create
-        $.message: expected "How?", got "How then?"
+        $.params.message: expected "How?", got "How then?"
     ----- stderr -----
     10 as recorded, 2 different, 0 skipped
     hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
@@ -155,7 +155,7 @@ fn the_live_answers_are_written_into_the_recording() {
     rehearse!(stage, "rehearse verify trace.jsonl --update -- rehearse mock after.mock.yaml | tail -1", @r#"
     exit: 0
     ----- stdout -----
-        $.message: expected "How?", got "How then?"
+        $.params.message: expected "How?", got "How then?"
     ----- stderr -----
     4 as recorded, 8 different, 0 skipped
     trace.jsonl has the live answers now
