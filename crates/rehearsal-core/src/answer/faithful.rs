@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::{Mock, Source};
+use crate::json::to_json;
 use crate::protocol::Revision;
 use crate::script::ScriptError;
 use crate::script::mock::write::{Draft, DraftIntroduced, Offer, spelt};
@@ -31,7 +32,7 @@ pub fn faithful(
     };
     for (key, offers) in lists(&mut draft) {
         for (offer, listed) in offers.iter_mut().filter(|offer| !offer.hidden).zip(mock.listed(key, revision)) {
-            let wanted = offer.listed.to_string();
+            let wanted = to_json(&offer.listed);
             offer.exactly |= wanted != listed;
         }
     }

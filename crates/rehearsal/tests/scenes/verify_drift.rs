@@ -193,7 +193,8 @@ fn what_comes_of_a_question_that_nobody_can_answer_is_not_kept() {
     for protocol in ["modern", "legacy"] {
         let stage = Stage::new().file("one.mock.yaml", &silent).file("two.mock.yaml", &asking(&["How?"]));
         let record = "rehearse record -q -o one.jsonl -- rehearse mock one.mock.yaml";
-        stage.play(&format!("rehearse call book {ANSWER} --protocol {protocol} -- {record}; cp one.jsonl before.jsonl"));
+        stage
+            .play(&format!("rehearse call book {ANSWER} --protocol {protocol} -- {record}; cp one.jsonl before.jsonl"));
         insta::allow_duplicates! {
             rehearse!(stage, "rehearse verify one.jsonl --update -- rehearse mock two.mock.yaml 2>&1 | tail -2; cmp one.jsonl before.jsonl", @"
             exit: 0
