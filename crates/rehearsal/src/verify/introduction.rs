@@ -109,6 +109,10 @@ impl Verification {
             None => drop(said.shift_remove("instructions")),
         }
         let info = client.server_info().clone();
+        // Only before 2026-07-28 a server has to say who it is.
+        if is_modern(call) != speaks_modern(client) && (info.is_null() || who(before).is_null()) {
+            return said;
+        }
         if !is_modern(call) {
             said.insert("serverInfo".to_owned(), info);
         } else if let Value::Object(about) = said.entry("_meta").or_insert_with(|| json!({})) {

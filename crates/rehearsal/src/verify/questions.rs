@@ -186,9 +186,11 @@ fn stable(params: &Value) -> Value {
     match params {
         Value::Object(fields) => {
             let volatile = ["_meta", "elicitationId", "task"];
+            // A question is a form where it does not say what it is, and before 2025-11-25 it cannot.
+            let goes_without_saying = |key: &str, value: &Value| key == "mode" && value == "form";
             fields
                 .iter()
-                .filter(|(key, _)| !volatile.contains(&key.as_str()))
+                .filter(|(key, value)| !volatile.contains(&key.as_str()) && !goes_without_saying(key, value))
                 .map(|(k, v)| (k.clone(), v.clone()))
                 .collect()
         }
