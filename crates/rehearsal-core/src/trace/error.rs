@@ -93,6 +93,19 @@ impl ReadError {
         ReadError::NotJson { line, column, what }
     }
 
+    /// The same error, on the line that this one is elsewhere.
+    #[must_use]
+    pub fn on_line(mut self, elsewhere: impl Fn(u64) -> u64) -> ReadError {
+        match &mut self {
+            ReadError::Bad { line, .. }
+            | ReadError::NotJson { line, .. }
+            | ReadError::Format { line, .. }
+            | ReadError::TooLong { line, .. } => *line = elsewhere(*line),
+            ReadError::Io(_) => {}
+        }
+        self
+    }
+
     /// The line that is bad, from 1.
     pub fn line(&self) -> Option<u64> {
         match self {

@@ -182,7 +182,7 @@ impl Generate {
     }
 
     fn learned(&self, context: &Context) -> Result<Learned, Failure> {
-        let recording = self.reading.open(&self.trace, context)?;
+        let recording = self.reading.open_in_order(&self.trace, context)?;
         let mut learner = Learner::default();
         for moment in recording.timeline(self.reading.bad_lines()) {
             if let Some(moment) = self.reading.sound(moment, &self.trace, context)? {

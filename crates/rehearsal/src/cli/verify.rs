@@ -102,7 +102,7 @@ impl Verify {
         }
         // What is wrong with the words is found out before the recording is read.
         drop(self.server.client(context)?);
-        let recording = self.reading.open(&self.trace, context)?;
+        let recording = self.reading.open_in_order(&self.trace, context)?;
         if self.update && recording.format() != Format::Trace {
             let (input, format) = (self.trace.clone(), recording.format());
             return Err(TraceError::NotTrace { input, format, option: "--update" }.into());
@@ -245,10 +245,10 @@ impl Verify {
     fn write(&self, path: &Path, updates: &Updates, recording: &Recording) -> Result<(), Failure> {
         let (mut writing, redaction) = (Writing::to_file(path)?, self.redaction());
         let mut session = 0;
-        for part in recording.parts(BadLines::Refuse) {
+        for part in recording.in_file_order().parts(BadLines::Refuse) {
             let part = part.map_err(|error| TraceError::read(&self.trace, error))?;
             session += usize::from(matches!(part, Part::Start(_)));
-            writing.part(&updates.apply(session, part, &redaction))?;
+            writing.part(&updates.apply(recording.place_of(session), part, &redaction))?;
         }
         writing.finish()
     }

@@ -1,10 +1,12 @@
 //! What a server said and asked before it answered.
 
+use std::collections::BTreeSet;
+
 use rehearsal_core::answer::{self, Logs};
 use rehearsal_core::exchange::Side;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Body, Method, Reply};
-use rehearsal_core::protocol::meta;
+use rehearsal_core::protocol::{Era, Revision, meta};
 use rehearsal_core::script::mock::LogLevel;
 use rehearsal_core::trace::{Inside, What};
 use serde_json::Value;
@@ -47,6 +49,16 @@ pub(super) fn said_before(inside: &Inside, during: &Method, logs: Logs) -> Resul
             | What::Ended(_) => Err(beside(inside, Some(during))),
         },
         Inside::Call(_) => Err(beside(inside, Some(during))),
+    }
+}
+
+/// Before 2026-07-28 a server may tell of a resource that its client has not subscribed to.
+pub(super) fn note_unsubscribed(before: &mut Before, revision: Option<Revision>, subscribed: &BTreeSet<String>) {
+    if let Before::Told { method, params, unwanted } = before
+        && *method == Method::RESOURCE_UPDATED
+        && revision.is_none_or(|revision| revision.era() == Era::Legacy)
+    {
+        *unwanted = !params["uri"].as_str().is_some_and(|uri| subscribed.contains(uri));
     }
 }
 

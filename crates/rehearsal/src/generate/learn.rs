@@ -16,7 +16,7 @@ use rehearsal_core::script::mock::LogLevel;
 use rehearsal_core::trace::{Call, Inside, Moment, RequestKey};
 use serde_json::{Map, Value};
 
-use super::before::{name_questions, said_before, undeclared};
+use super::before::{name_questions, note_unsubscribed, said_before, undeclared};
 use super::fate::{Account, Fate, beside, ended, unanswered};
 use super::half_letter::has_half_letter;
 use super::learned::{Answered, Before, Learned, Request, Said};
@@ -243,16 +243,6 @@ impl Learner {
         }
     }
 
-    /// Before 2026-07-28 a server may tell of a resource that its client has not subscribed to.
-    fn note_unwanted(&self, call: &Call, before: &mut Before) {
-        if let Before::Told { method, params, unwanted } = before
-            && *method == Method::RESOURCE_UPDATED
-            && self.revision(call).is_none_or(|revision| revision.era() == Era::Legacy)
-        {
-            *unwanted = !params["uri"].as_str().is_some_and(|uri| self.subscribed.contains(uri));
-        }
-    }
-
     /// A request that was refused before anybody looked at what it asks for.
     fn refused(&mut self, call: &Call, method: &Method, error: ErrorReply, inside: &[Inside]) -> Result<(), Fate> {
         let params = call.request.message.params().and_then(|params| params.exact().ok());
@@ -331,7 +321,7 @@ impl Learner {
             match said_before(thing, method, logs) {
                 Ok(mut before) => {
                     self.tell_undeclared(call, &before);
-                    self.note_unwanted(call, &mut before);
+                    note_unsubscribed(&mut before, revision, &self.subscribed);
                     round.before.push(before);
                     round.things += 1;
                 }

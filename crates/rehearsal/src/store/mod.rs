@@ -7,6 +7,7 @@
 
 mod input;
 mod open;
+mod order;
 mod read_at;
 
 pub use input::Input;

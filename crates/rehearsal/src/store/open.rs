@@ -10,6 +10,7 @@ use rehearsal_core::trace::{
 };
 
 use super::Input;
+use super::order::Order;
 use super::read_at::ReadAt;
 use crate::record::Unrecovered;
 
@@ -40,6 +41,8 @@ pub struct Recording {
     format: Format,
     /// Journals of recorders that were killed, whose sessions could not be put into the file.
     journals: Vec<Arc<File>>,
+    /// The order in which its sessions are read, where it is not that of the file.
+    order: Option<Arc<Order>>,
 }
 
 /// Why a recording cannot be opened.
@@ -86,7 +89,7 @@ impl Recording {
     }
 
     fn of(file: Arc<File>, format: Format) -> Recording {
-        Recording { file, length: u64::MAX, format, journals: Vec::new() }
+        Recording { file, length: u64::MAX, format, journals: Vec::new(), order: None }
     }
 
     /// Opens a trace together with what could not be put into it: what is left of a line that its journal has is not read,
@@ -103,6 +106,26 @@ impl Recording {
         });
         let journals = journals.collect::<Result<_, OpenError>>()?;
         Ok(Recording { length: unrecovered.torn_at.unwrap_or(u64::MAX), journals, ..recording })
+    }
+
+    /// The same, with the sessions in the order in which they began, where that is known. Those of journals come last.
+    pub fn in_order(self) -> io::Result<Recording> {
+        let order = match self.format {
+            Format::Trace => Order::of(&self.file, self.length)?.map(Arc::new),
+            _ => None,
+        };
+        Ok(Recording { order, ..self })
+    }
+
+    /// The same, with the sessions as they stand in the file.
+    #[must_use]
+    pub fn in_file_order(&self) -> Recording {
+        Recording { order: None, ..self.clone() }
+    }
+
+    /// The place, from 1, at which the session is read that stands at this place of the file.
+    pub fn place_of(&self, session: usize) -> usize {
+        self.order.as_ref().and_then(|order| order.place_of(session)).unwrap_or(session)
     }
 
     /// The format that it was found to have.
@@ -144,16 +167,21 @@ impl Recording {
     }
 
     fn read_file(&self, bad: BadLines, which: Which) -> Parts {
-        let input = BufReader::with_capacity(BUFFER, ReadAt::new(self.file.clone()).up_to(self.length));
+        let input = ReadAt::new(self.file.clone()).up_to(self.length).ordered(self.order.clone());
+        let input = BufReader::with_capacity(BUFFER, input);
         let skip = bad == BadLines::Skip;
         match self.format {
             Format::Trace => {
                 let reader = TraceReader::new(input).skip_bad(skip);
-                Box::new(match which {
+                let reader = match which {
                     Which::All => reader,
                     Which::Calls => reader.only_calls(),
                     Which::Entries => reader.only_entries(),
-                })
+                };
+                match self.order.clone() {
+                    None => Box::new(reader),
+                    Some(order) => Box::new(reader.map(move |part| part.map_err(|error| order.placed(error)))),
+                }
             }
             Format::Journal => Box::new(JournalParts::new(JournalReader::new(input).skip_bad(skip))),
             Format::PythonTrace

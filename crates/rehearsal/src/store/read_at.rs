@@ -5,6 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use super::order::Order;
+
 /// A reader with a place of its own in a file that others read too.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadAt {
@@ -12,24 +14,34 @@ pub(crate) struct ReadAt {
     position: u64,
     /// Where it ends for this reader, if not before.
     end: u64,
+    /// Its lines in another order.
+    order: Option<Arc<Order>>,
 }
 
 impl ReadAt {
     pub(super) fn new(file: Arc<File>) -> ReadAt {
-        ReadAt { file, position: 0, end: u64::MAX }
+        ReadAt { file, position: 0, end: u64::MAX, order: None }
     }
 
     /// As if the file were no longer than this.
     pub(super) fn up_to(self, end: u64) -> ReadAt {
         ReadAt { end, ..self }
     }
+
+    /// As if its lines were in this order.
+    pub(super) fn ordered(self, order: Option<Arc<Order>>) -> ReadAt {
+        ReadAt { order, ..self }
+    }
 }
 
 impl Read for ReadAt {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = usize::try_from(self.end.saturating_sub(self.position)).unwrap_or(usize::MAX);
-        let wanted = buffer.len().min(left);
-        let count = self.file.read_at(&mut buffer[..wanted], self.position)?;
+        let (at, left) = match &self.order {
+            None => (self.position, self.end.saturating_sub(self.position)),
+            Some(order) => order.find(self.position).unwrap_or((self.position, 0)),
+        };
+        let wanted = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let count = self.file.read_at(&mut buffer[..wanted], at)?;
         self.position += count as u64;
         Ok(count)
     }
@@ -40,7 +52,13 @@ impl Seek for ReadAt {
         let moved = match to {
             SeekFrom::Start(position) => Some(position),
             SeekFrom::Current(by) => self.position.checked_add_signed(by),
-            SeekFrom::End(by) => self.file.metadata()?.len().min(self.end).checked_add_signed(by),
+            SeekFrom::End(by) => {
+                let end = match &self.order {
+                    None => self.file.metadata()?.len().min(self.end),
+                    Some(order) => order.length(),
+                };
+                end.checked_add_signed(by)
+            }
         };
         self.position = moved.ok_or(io::ErrorKind::InvalidInput)?;
         Ok(self.position)

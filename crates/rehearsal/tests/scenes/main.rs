@@ -33,6 +33,7 @@ mod request;
 mod save;
 mod secrets;
 mod server_failures;
+mod sessions_in_order;
 mod signals;
 mod stage;
 mod told;

@@ -35,6 +35,12 @@ impl Reading {
         }
     }
 
+    /// The same, to be read in the order in which its sessions began.
+    pub(in crate::cli) fn open_in_order(self, input: &Input, context: &Context) -> Result<Recording, TraceError> {
+        let recording = self.open(input, context)?;
+        recording.in_order().map_err(|error| TraceError::read(input, ReadError::Io(error)))
+    }
+
     /// What can be put into the trace is; what cannot, because nothing may be written there, is read where it stands.
     fn open_recovered(self, path: &Path, input: &Input, context: &Context) -> Result<Recording, TraceError> {
         match put_back(path, context) {

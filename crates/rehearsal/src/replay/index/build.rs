@@ -41,7 +41,7 @@ pub(super) fn collect<R: BufRead + Seek>(
             Part::Finish { .. } => all.finish(std::mem::take(&mut session)),
         }
     }
-    Ok(all)
+    Ok(all.in_order())
 }
 
 #[cfg(test)]

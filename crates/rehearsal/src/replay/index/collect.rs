@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use jiff::Timestamp;
 use rehearsal_core::exchange::Side;
 use rehearsal_core::message::Method;
 use rehearsal_core::protocol::{Revision, meta};
@@ -30,6 +31,8 @@ pub(super) struct Collection {
     pub(super) keys: Vec<(u128, u32)>,
     pub(super) alike: HashMap<u128, Vec<u32>>,
     pub(super) sessions: Vec<Facts>,
+    /// When each of them began, where that is known.
+    pub(super) started: Vec<Option<Timestamp>>,
     /// Of the session that is read.
     ties: Ties,
     /// The key of all of a method, by that of all about one thing.
@@ -95,7 +98,8 @@ impl Collection {
     /// A session begins.
     pub(super) fn start(&mut self, start: Start) {
         let first = u32::try_from(self.exchanges.len()).unwrap_or(NONE);
-        let Start { session_id, server_info, metadata, .. } = start;
+        let Start { session_id, server_info, metadata, started_at } = start;
+        self.started.push(started_at);
         self.ties = Ties::default();
         self.sessions.push(Facts { id: session_id, server_info, metadata, first, ..Facts::default() });
     }

@@ -189,6 +189,11 @@ impl After {
         self.answered = After::last(self.answered, number);
     }
 
+    /// The same where requests have other numbers.
+    pub(super) fn moved(self, moved: impl Fn(u32) -> u32) -> After {
+        After { answered: moved(self.answered), spoke: moved(self.spoke) }
+    }
+
     fn last(known: u32, number: u32) -> u32 {
         if known == NONE { number } else { known.max(number) }
     }

@@ -17,6 +17,7 @@ mod layout;
 mod list;
 mod lookup;
 mod open;
+mod order;
 mod seal;
 mod write;
 
