@@ -141,8 +141,8 @@ impl<'a> Writer<'a> {
 
     fn resources(&mut self) -> Vec<Offer> {
         let learned = self.learned;
-        let templates: Vec<_> = self.templates();
-        let by_pattern = |uri: &str| templates.iter().any(|it| it.matches(uri).is_some()) || uri_pattern(uri).is_some();
+        let of_templates = self.of_templates();
+        let by_pattern = |uri: &str| of_templates.contains(uri) || uri_pattern(uri).is_some();
         let unlisted = unlisted(learned, &learned.resources, &Method::RESOURCES_READ, by_pattern);
         let mut resources = Vec::new();
         for Shown { listed, hidden } in all(&learned.resources, unlisted) {
@@ -157,20 +157,32 @@ impl<'a> Writer<'a> {
         resources
     }
 
-    fn templates(&self) -> Vec<UriTemplate> {
+    /// What was read that a template finds. Of what differs only in how it is spelled, as `a b` and `a%20b` do, that is the
+    /// first.
+    fn of_templates(&self) -> BTreeSet<&'a str> {
         let Listed { items, gone, .. } = &self.learned.resource_templates;
-        items.iter().chain(gone).filter_map(|it| UriTemplate::read(it.get("uriTemplate")?.as_str()?).ok()).collect()
+        let read = |it: &Value| UriTemplate::read(it.get("uriTemplate")?.as_str()?).ok();
+        let templates: Vec<_> = items.iter().chain(gone).filter_map(read).collect();
+        let mut spelled = BTreeSet::new();
+        let uris = self.learned.requests_of(&Method::RESOURCES_READ).filter_map(|request| request.subject());
+        let found = uris.filter(|uri| !is_known(&self.learned.resources, uri)).filter(|uri| {
+            let of = templates.iter().enumerate().filter(|(_, it)| !it.variables().is_empty());
+            let found = of.filter_map(|(at, it)| Some((at, format!("{:?}", it.matches(uri)?)))).next();
+            found.is_some_and(|found| spelled.insert(found))
+        });
+        found.collect()
     }
 
     fn resource_templates(&mut self) -> Vec<Offer> {
         let mut templates = Vec::new();
         let mut taken: BTreeSet<&str> = BTreeSet::new();
         let learned = self.learned;
+        let of_templates = self.of_templates();
         let gone = learned.resource_templates.gone.iter();
         let gone = gone.map(|listed| Shown { listed: listed.clone(), hidden: true }).collect();
         for Shown { listed, hidden } in all(&learned.resource_templates, gone) {
             let Some(written) = listed.get("uriTemplate").and_then(Value::as_str) else { continue };
-            let pattern = UriTemplate::read(written).ok().filter(|it| !it.variables().is_empty());
+            let pattern = UriTemplate::read(written).ok();
             let (mut requests, mut complete) = (Vec::new(), Vec::new());
             if pattern.is_none() {
                 self.left_out.push(format!("what belongs to {written:?}, which cannot be read backwards"));
@@ -180,7 +192,7 @@ impl<'a> Writer<'a> {
                 complete.extend((!values.is_empty()).then(|| (variable.clone(), values)));
             }
             for request in learned.requests_of(&Method::RESOURCES_READ) {
-                let Some(uri) = request.subject().filter(|uri| !is_known(&learned.resources, uri)) else {
+                let Some(uri) = request.subject().filter(|uri| of_templates.contains(uri)) else {
                     continue;
                 };
                 let variables = pattern.as_ref().and_then(|pattern| pattern.matches(uri));
@@ -191,7 +203,7 @@ impl<'a> Writer<'a> {
             let nothing = ErrorReply::new(code::RESOURCE_NOT_FOUND, "nothing was recorded for this resource");
             let answers = self.answers(&listed, &requests, nothing);
             let heard = learned.resource_templates.heard(written);
-            let exactly = pattern.is_none();
+            let exactly = pattern.is_none_or(|it| it.variables().is_empty());
             templates.push(Offer { exactly, hidden, heard, complete, ..Offer::new(listed, answers) });
         }
         // What nobody listed may be asked for with any secret.

@@ -1256,6 +1256,29 @@ fn a_change_of_a_resource_that_nobody_subscribed_to_comes_all_the_same() {
 }
 
 #[test]
+fn uris_that_a_template_takes_for_one_each_have_their_answer() {
+    let read = |uri: &str, text: &str| {
+        ("resources/read", json!({"uri": uri}), json!({"contents": [{"uri": uri, "text": text}]}))
+    };
+    let template = |uri: &str| json!({"uriTemplate": uri, "name": uri});
+    let templates = json!({"resourceTemplates": [template("file:///{path}"), template("const://x")]});
+    let calls = [
+        ("resources/templates/list", json!({}), templates),
+        read("file:///a%20b", "encoded"),
+        read("file:///a b", "plain"),
+        read("const://x", "constant"),
+    ];
+    let stage = Stage::new().file("old.journal", &session(json!({"resources": {}}), &calls));
+    rehearse!(stage, ORACLE, @"
+    exit: 0
+    ----- stderr -----
+    wrote new.mock.yaml
+    1 file checked, nothing wrong
+    5 as recorded, 0 different, 0 skipped
+    ");
+}
+
+#[test]
 fn servers_that_were_recorded_together_are_named() {
     let of = |name: &str, tool: &str| {
         let call = [("tools/call", json!({"name": tool}), text(name))];
