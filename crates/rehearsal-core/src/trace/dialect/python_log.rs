@@ -11,7 +11,7 @@ use super::records::Record;
 use super::session::{Said, message_patch, with_patch};
 use super::tree::Tree;
 use crate::exchange::{Channel, Side};
-use crate::message::{Body, Message};
+use crate::message::{Body, Message, Method};
 
 /// Reads a log: one session.
 #[derive(Debug, Default)]
@@ -95,7 +95,7 @@ impl Dialect for PythonLog {
                     if let Some(patch) = patch::difference(&ours, &line) {
                         response.message = with_patch(&response.message, PYTHON, &patch);
                     }
-                    let call = Call { asker: Side::Client, request, response: Some(response) };
+                    let call = Call { asker: asker(&request), request, response: Some(response) };
                     out.push_back(Part::Call(Box::new(call)));
                 }
                 None => out.push_back(stray(&line, seq, at)),
@@ -112,7 +112,7 @@ impl Dialect for PythonLog {
         let mut left: Vec<Placed> = self.open.drain().flat_map(|(_, open)| open).map(|asked| asked.request).collect();
         left.sort_by_key(|request| request.seq);
         for request in left {
-            out.push_back(Part::Call(Box::new(Call { asker: Side::Client, request, response: None })));
+            out.push_back(Part::Call(Box::new(Call { asker: asker(&request), request, response: None })));
         }
         let last = self.clock.at(None);
         let ended_at = self.clock.started.and_then(|started| started.checked_add(last).ok());
@@ -131,6 +131,14 @@ impl PythonLog {
 
 /// Notifications that only a client sends.
 const CLIENTS: &[&str] = &["notifications/initialized", "notifications/roots/list_changed", "notifications/cancelled"];
+
+/// Who asks that.
+fn asker(request: &Placed) -> Side {
+    match request.message.method().map(Method::as_str) {
+        Some("elicitation/create" | "sampling/createMessage" | "roots/list") => Side::Server,
+        Some(_) | None => Side::Client,
+    }
+}
 
 /// A line that is neither a request nor an answer to one is kept as it is.
 fn stray(line: &Tree, seq: u64, at: std::time::Duration) -> Part {

@@ -608,6 +608,17 @@ mod tests {
     }
 
     #[test]
+    fn only_servers_ask_what_only_clients_know() {
+        let line =
+            |kind: &str, method: &str| format!(r#"{{"type":"{kind}","method":"{method}","result":{{}}}}"#) + "\n";
+        let log =
+            ["tools/call", "roots/list"].map(|method| line("request", method) + &line("response", method)).concat();
+        let parts = read(Format::PythonLog, (log + &line("request", "sampling/createMessage")).as_bytes());
+        let askers = parts.iter().filter_map(|part| if let Part::Call(call) = part { Some(call.asker) } else { None });
+        assert_eq!(askers.collect::<Vec<_>>(), [Side::Client, Side::Server, Side::Server]);
+    }
+
+    #[test]
     fn an_error_is_found_wherever_an_exception_keeps_it() {
         let parts = read(Format::PythonTrace, fixture("python/errors.jsonl").as_bytes());
         let calls = parts.iter().filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None });
