@@ -51,9 +51,11 @@ pub(super) fn answered(kind: Kind, wording: Wording, result: &mut Value, revisio
 /// The result of a tool: blocks and keys that a version does not know become something that it does.
 pub(super) fn called(result: &mut Value, revision: Revision) {
     let Some(object) = result.as_object_mut() else { return };
-    if let Some(structured) = object.get("structuredContent")
-        && !object.contains_key("content")
-    {
+    let says_nothing = match object.get("content") {
+        None => true,
+        Some(content) => revision < Revision::V2025_06_18 && content.as_array().is_some_and(Vec::is_empty),
+    };
+    if let Some(structured) = object.get("structuredContent").filter(|_| says_nothing) {
         // Clients that know nothing of structured content read it as text.
         let text = json!([{"type": "text", "text": to_json(structured)}]);
         object.insert("content".to_owned(), text);
@@ -211,5 +213,14 @@ mod tests {
         let mut result = json!({"structuredContent": {"sum": 42}});
         called(&mut result, Revision::V2025_03_26);
         assert_eq!(result, json!({"content": [{"type": "text", "text": "{\"sum\":42}"}]}));
+        let empty = json!({"content": [], "structuredContent": {"sum": 42}});
+        for revision in [Revision::V2024_11_05, Revision::V2025_03_26] {
+            let mut seen = empty.clone();
+            called(&mut seen, revision);
+            assert_eq!(seen, result, "{revision}");
+        }
+        let mut known = empty.clone();
+        called(&mut known, Revision::V2025_06_18);
+        assert_eq!(known, empty);
     }
 }
