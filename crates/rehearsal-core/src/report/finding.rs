@@ -117,6 +117,9 @@ impl Finding {
     }
 }
 
+/// How many places people are shown of one finding; programs get all of them.
+const SHOWN: usize = 100;
+
 /// ```text
 /// error: unexpected reply to get_forecast (message 17)
 ///   $.name: expected "weather", got "wether"
@@ -128,8 +131,11 @@ impl fmt::Display for Finding {
         if let Some(place) = &self.place {
             write!(f, " ({place})")?;
         }
-        for mismatch in &self.mismatches {
+        for mismatch in self.mismatches.iter().take(SHOWN) {
             write!(f, "\n  {mismatch}")?;
+        }
+        if let Some(more) = self.mismatches.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+            write!(f, "\n  and {more} more places")?;
         }
         match &self.hint {
             Some(hint) => write!(f, "\n  hint: {hint}"),
@@ -142,7 +148,15 @@ impl fmt::Display for Finding {
 mod tests {
     use super::*;
     use crate::matcher::Matcher;
-    use serde_json::json;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn people_are_shown_the_first_of_many_places() {
+        let matcher = Matcher::exact(Value::from_iter(0..150));
+        let shown = Finding::error("changed").because(matcher.check(&Value::from_iter(1..151))).to_string();
+        assert_eq!(shown.lines().count(), 102);
+        assert!(shown.ends_with("\n  and 50 more places"), "{shown}");
+    }
 
     fn finding() -> Finding {
         let matcher = Matcher::subset(json!({"name": "weather"}));
