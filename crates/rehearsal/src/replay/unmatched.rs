@@ -113,12 +113,14 @@ impl Shared {
     pub(super) fn closest(&self, asked: &Asked, view: &Value) -> io::Result<Unmatched> {
         let (mut failed, mut bytes) = (None, 0);
         let recorded = self.comparable(asked)?.into_iter().map_while(|number| {
+            if bytes > COMPARED_BYTES {
+                return None;
+            }
             let read = self.tape.index.exchange(number).and_then(|exchange| {
                 bytes += u64::from(exchange.span.length);
                 self.tape.call(exchange.span)
             });
             let params = match read {
-                Ok(_) if bytes > COMPARED_BYTES => return None,
                 Ok(call) => call.request.message.params().and_then(|params| params.exact().ok()),
                 Err(error) => {
                     failed = Some(error);

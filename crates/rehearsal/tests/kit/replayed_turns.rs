@@ -75,7 +75,7 @@ async fn what_overtook_in_a_session_of_the_python_interceptor_does_so_again() {
     };
     // It writes a call when it is answered.
     let calls = [call("quick", "45.050000", "45.300000"), call("slow", "45.000000", "45.900000")];
-    let recorded = json!({"session_id": "a", "server_info": {}, "calls": calls, "started_at": "2025-10-30T10:30:45"});
+    let recorded = json!({"session_id": "a", "server_info": {}, "calls": calls});
     let replay = replay(&[format!("{recorded}\n")], Options::default());
     Peer::of(&replay).play(&[unnamed(), BOTH.join("\n")].concat()).await;
 }

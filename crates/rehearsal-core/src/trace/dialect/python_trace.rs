@@ -41,8 +41,9 @@ impl Dialect for PythonTrace {
         true
     }
 
-    fn foresee(&mut self, head: &Tree, items: &mut dyn Iterator<Item = Tree>) {
-        let mut clock = Clock::new(head.get("started_at").and_then(python_time::read));
+    fn foresee(&mut self, items: &mut dyn Iterator<Item = Tree>) {
+        // Whatever the file begins with may not have been first.
+        let mut clock = Clock::new(Some(jiff::Timestamp::UNIX_EPOCH));
         let times: Vec<_> = items.take(FORESEEN + 1).map(|call| python_call::times(&call, &mut clock)).collect();
         self.places = if times.len() > FORESEEN { Vec::new() } else { places(&times) };
     }

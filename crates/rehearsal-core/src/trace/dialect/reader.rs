@@ -25,7 +25,7 @@ pub(super) trait Dialect: std::fmt::Debug + Send {
     }
 
     /// Takes a look at a session that begins.
-    fn foresee(&mut self, _head: &Tree, _items: &mut dyn Iterator<Item = Tree>) {}
+    fn foresee(&mut self, _items: &mut dyn Iterator<Item = Tree>) {}
 
     /// Takes a piece of the file; `Err` says what was expected instead.
     fn record(&mut self, record: Record, out: &mut Parts) -> Result<(), String>;
@@ -113,16 +113,14 @@ impl<R: BufRead + Seek> Reader<R> {
                 Whole::Outdated => {}
             }
         }
-        if let Record::Head(head) = &record
-            && dialect.foresees()
-        {
+        if matches!(record, Record::Head(_)) && dialect.foresees() {
             let back = records.mark()?;
             // What cannot be read is told when it is taken.
             let items = std::iter::from_fn(|| match records.next() {
                 Ok(Some(Record::Item(item))) => Some(item),
                 Ok(Some(Record::Head(_) | Record::End) | None) | Err(_) => None,
             });
-            dialect.foresee(head, &mut { items });
+            dialect.foresee(&mut { items });
             records.go_to(back)?;
         }
         let taken = dialect.record(record, &mut self.waiting);
