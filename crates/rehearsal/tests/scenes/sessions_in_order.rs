@@ -1,29 +1,13 @@
 //! Sessions that stand in a trace in another order than that in which they began.
 
 use crate::stage::{Stage, rehearse};
-
-/// A server that says what it is told to.
-const SERVER: &str = r#"while read -r line; do
-  id=$(echo "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
-  case "$line" in
-    *notifications/*) continue ;;
-    *'"initialize"'*) answer='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
-    *) answer='{"content":[{"type":"text","text":"'$1'"}]}' ;;
-  esac
-  echo '{"jsonrpc":"2.0","id":'"$id"',"result":'"$answer"'}'
-done
-"#;
-
-const REQUESTS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
-{"jsonrpc":"2.0","method":"notifications/initialized"}
-{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a"}}
-"#;
+use crate::verify_match::{REQUESTS, SERVER};
 
 /// The session that began first ended last, as one of 2026-07-28 over HTTP does.
 fn recorded() -> Stage {
     let stage = Stage::new().file("server.sh", SERVER).file("requests", REQUESTS);
     for said in ["first", "second", "third"] {
-        stage.play(&format!("rehearse record -q -o {said}.jsonl -- sh server.sh {said} < requests"));
+        stage.play(&format!("rehearse record -q -o {said}.jsonl -- sh server.sh ',\"text\":\"{said}\"' v < requests"));
     }
     stage.play("cat third.jsonl first.jsonl second.jsonl > trace.jsonl");
     stage
@@ -32,7 +16,7 @@ fn recorded() -> Stage {
 #[test]
 fn they_are_replayed_and_generated_from_in_the_order_in_which_they_began() {
     let stage = recorded();
-    let again = "sleep 0.2; sed -n 3p requests";
+    let again = "sleep 0.2; sed -n 4p requests";
     rehearse!(stage, &format!("(cat requests; {again}; {again}) | rehearse replay -q trace.jsonl | grep -o 'text\":\"[a-z]*'"), @r#"
     exit: 0
     ----- stdout -----
@@ -53,26 +37,26 @@ fn they_are_replayed_and_generated_from_in_the_order_in_which_they_began() {
 fn an_update_leaves_them_where_they_stand() {
     let stage = recorded();
     let said = "grep -o 'text\":\"[a-z]*' trace.jsonl";
-    rehearse!(stage, &format!("rehearse verify trace.jsonl --update -- sh server.sh first; {said}"), @r#"
+    rehearse!(stage, &format!("rehearse verify trace.jsonl --update -- sh server.sh ',\"text\":\"first\"' v; {said}"), @r#"
     exit: 0
     ----- stdout -----
     ~ session 2: tools/call a
-      error: changed (message 2)
+      error: changed (message 3)
         $.result.content[0].text: expected "second", got "first"
     ~ session 3: tools/call a
-      error: changed (message 2)
+      error: changed (message 3)
         $.result.content[0].text: expected "third", got "first"
     text":"first
     text":"first
     text":"first
     ----- stderr -----
-    4 as recorded, 2 different, 0 skipped
+    7 as recorded, 2 different, 0 skipped
     trace.jsonl has the live answers now
     "#);
     let session = "sed 's/.*session_id\":\"\\([^\"]*\\).*/\\1/'";
     rehearse!(stage, &format!("cat third.jsonl first.jsonl second.jsonl | {session} > before; {session} trace.jsonl | cmp - before"), @"exit: 0");
     // A bad line is told where it stands.
-    rehearse!(stage, "sed -i '3s/\"calls\":\\[/\"calls\":[7,/' trace.jsonl; rehearse verify trace.jsonl -- sh server.sh first 2>&1 | grep -o 'line [0-9]*'", @"
+    rehearse!(stage, "sed -i '3s/\"calls\":\\[/\"calls\":[7,/' trace.jsonl; rehearse verify trace.jsonl -- sh server.sh '' v 2>&1 | grep -o 'line [0-9]*'", @"
     exit: 0
     ----- stdout -----
     line 3

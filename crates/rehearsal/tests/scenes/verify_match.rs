@@ -3,7 +3,7 @@
 use crate::stage::{Stage, rehearse};
 
 /// A server whose answers have its words in them.
-const SERVER: &str = r#"while read -r line; do
+pub(crate) const SERVER: &str = r#"while read -r line; do
   id=$(echo "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in
     *notifications/*) continue ;;
@@ -15,7 +15,7 @@ const SERVER: &str = r#"while read -r line; do
 done
 "#;
 
-const REQUESTS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
+pub(crate) const REQUESTS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/list"}
 {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"a"}}
