@@ -30,18 +30,15 @@ const NO_CODE: &str = "-32603";
 const RENAMED: [(&str, &str); 3] =
     [("_meta", "meta"), ("inputResponses", "input_responses"), ("requestState", "request_state")];
 
-/// When something that Python wrote down was asked and answered.
-pub(super) fn times(original: &Tree, clock: &mut Clock) -> (Duration, Option<Duration>) {
-    let asked = original.get("request").filter(|request| request.is_object());
-    let asked_at = clock.at(asked.and_then(|request| request.get("timestamp")));
-    let answered_at = answer(original).map(|response| {
-        let took = original.get("duration_ms").and_then(Tree::number).map(python_time::milliseconds);
-        match response.some("timestamp").filter(|time| python_time::read(time).is_some()) {
-            Some(time) => clock.at(Some(time)),
-            None => asked_at + took.unwrap_or_default(),
-        }
-    });
-    (asked_at, answered_at)
+/// When something that Python wrote down was asked and answered; `None` where that is not known, or makes no sense.
+pub(super) fn times(original: &Tree) -> Option<(Timestamp, Timestamp)> {
+    let asked = python_time::read(original.get("request")?.get("timestamp")?)?;
+    let Some(response) = answer(original) else { return Some((asked, asked)) };
+    let answered = match response.some("timestamp") {
+        Some(time) => python_time::read(time)?,
+        None => asked.checked_add(python_time::milliseconds(original.get("duration_ms")?.number()?)).ok()?,
+    };
+    (asked <= answered).then_some((asked, answered))
 }
 
 fn answer(original: &Tree) -> Option<&Tree> {
@@ -50,10 +47,15 @@ fn answer(original: &Tree) -> Option<&Tree> {
 
 /// The call that Python wrote down, with the places of its request and its answer.
 pub(super) fn import(original: &Tree, id: u64, places: (u64, u64), clock: &mut Clock) -> Call {
-    let (asked_at, answered_at) = times(original, clock);
     let asked = original.get("request").filter(|request| request.is_object());
+    let asked_at = clock.at(asked.and_then(|request| request.get("timestamp")));
     let request = request(asked, id);
-    let response = answer(original).zip(answered_at).map(|(response, at)| {
+    let response = answer(original).map(|response| {
+        let took = original.get("duration_ms").and_then(Tree::number).map(python_time::milliseconds);
+        let at = match response.some("timestamp").filter(|time| python_time::read(time).is_some()) {
+            Some(time) => clock.at(Some(time)),
+            None => asked_at + took.unwrap_or_default(),
+        };
         let method = asked.and_then(|request| request.get("method")?.text()).unwrap_or_default();
         Placed::new(places.1, at, message(&reply(response, &method, id)))
     });
