@@ -54,11 +54,13 @@ impl Ties {
 /// What kind of thing it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// A request of the client's. What listens for the whole session has no questions of its own.
+    /// A request of the client's. What listens for the whole session has no questions of its own, and since 2026-07-28 what does
+    /// not ask for log messages has none.
     Request {
         id: Option<Mark>,
         token: Option<Mark>,
         listens: bool,
+        logs: bool,
     },
     /// A request of the server's.
     Question,
@@ -112,6 +114,8 @@ impl Tie {
                 id: message.as_request().map(|request| Mark::of(&request.id.to_string())),
                 token: param(message, &["_meta", meta::PROGRESS_TOKEN]),
                 listens: message.method() == Some(&Method::SUBSCRIPTIONS_LISTEN),
+                logs: param(message, &["_meta", meta::PROTOCOL_VERSION]).is_none()
+                    || param(message, &["_meta", meta::LOG_LEVEL]).is_some(),
             },
             Side::Server => Kind::Question,
         };
@@ -196,7 +200,7 @@ impl Tie {
 
     /// How this is bound to a call of the client's.
     pub(super) fn bond(&self, call: &Tie) -> Bond {
-        let Kind::Request { id, token, listens } = call.kind else { return Bond::None };
+        let Kind::Request { id, token, listens, logs } = call.kind else { return Bond::None };
         let sure = |is: bool| if is { Bond::Sure } else { Bond::None };
         let same = self.channel == call.channel;
         // A stream that several calls are answered on, as over stdio and HTTP+SSE.
@@ -213,12 +217,23 @@ impl Tie {
         match self.kind {
             Kind::Progress { token: other } => named(token, other),
             Kind::Cancelled { id: other } => named(id, other),
+            Kind::Log if shared && !logs => Bond::None,
             Kind::Question | Kind::Log | Kind::Told { by: Side::Server } if shared && !listens => Bond::Possible,
             // The standing stream of HTTP may have questions of any call.
             Kind::Question if !same && !listens => Bond::Possible,
             Kind::Question | Kind::Log | Kind::Told { .. } | Kind::Http { .. } => sure(same && self.has_channel()),
             Kind::Request { .. } | Kind::Free => Bond::None,
         }
+    }
+
+    /// Whether it is a log message.
+    pub fn is_log(&self) -> bool {
+        self.kind == Kind::Log
+    }
+
+    /// Whether it may be a call that log messages belong to.
+    pub fn wants_logs(&self) -> bool {
+        matches!(self.kind, Kind::Request { logs: true, .. })
     }
 
     /// What speaks for that which may belong to several calls to belong to this one.

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use rehearsal_core::answer::{
-    Act, Answer, Asked, Begun, Memory, Opening, Performance, Place, Provenance, Recorded, RecordedPlay, Terms, Thing,
+    Act, Answer, Asked, Begun, Memory, Opening, Performance, Place, Provenance, Recorded, RecordedPlay, Terms,
     Unmatched, World,
 };
 use rehearsal_core::json::RawJson;
@@ -423,8 +423,7 @@ impl Shared {
             self.see(&asked, session, Some(number), &answer.reply);
             return Ok(Begun::Answered(answer));
         }
-        let said = rounds.iter().flat_map(|round| &round.things).chain(&missed);
-        let tokens = self.progress().tokens(asked.conversation, session, said.filter_map(Thing::progress_token));
+        let tokens = self.progress().tokens(asked.conversation);
         let play = RecordedPlay::new(rounds, asked, key, Arc::clone(info), self.options.pace).telling_of(tokens);
         let mut play = Box::new(play.from_step(step).having_missed(&missed).having_subscribed(subscribed));
         let act = play.next(world);

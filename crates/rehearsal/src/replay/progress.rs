@@ -41,7 +41,7 @@ struct Conversation {
     /// The calls that became tasks, by the names of those.
     begun: HashMap<String, u32>,
     /// What this client gave for the recorded tokens of such calls, each in its session.
-    tokens: HashMap<(u32, String), Option<Value>>,
+    tokens: Tokens,
     /// The last exchange of each session that a client of a name, or any, was given.
     reached: HashMap<(Option<String>, u32), u32>,
     /// The last page of each kind of list that it was given.
@@ -280,10 +280,9 @@ impl Progress {
     pub(super) fn follow(&mut self, conversation: u64, task: &str, call: &Recorded, given: Option<Option<&Value>>) {
         let conversation = self.conversations.entry(conversation).or_default();
         conversation.begun.insert(task.to_owned(), call.number);
-        let token = call.token().map(|token| (call.session, token));
-        match (token, given) {
-            (Some(token), Some(given)) => drop(conversation.tokens.insert(token, given.cloned())),
-            (Some(token), None) => drop(conversation.tokens.remove(&token)),
+        match (call.token(), given) {
+            (Some(token), Some(given)) => conversation.tokens.put(call.session, token, given.cloned()),
+            (Some(token), None) => conversation.tokens.forget(call.session, token),
             (None, _) => {}
         }
     }
@@ -293,11 +292,9 @@ impl Progress {
         self.conversations.get(&conversation)?.begun.get(task).copied()
     }
 
-    /// Of recorded tokens of a session those of calls that became tasks, with what the client gave.
-    pub(super) fn tokens(&self, conversation: u64, session: u32, recorded: impl Iterator<Item = String>) -> Tokens {
-        let Some(known) = self.conversations.get(&conversation).map(|it| &it.tokens) else { return Tokens::new() };
-        let given = |token: String| Some((token.clone(), known.get(&(session, token))?.clone()));
-        recorded.filter_map(given).collect()
+    /// The tokens of calls that became tasks, with what the client gave.
+    pub(super) fn tokens(&mut self, conversation: u64) -> Tokens {
+        self.conversations.entry(conversation).or_default().tokens.clone()
     }
 
     /// How a task has ended, as far as a client knows.

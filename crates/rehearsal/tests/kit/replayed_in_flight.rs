@@ -4,7 +4,26 @@ use rehearsal::replay::{Options, Replay};
 use serde_json::{Value, json};
 
 use crate::replays::client;
-use crate::transcript::{Peer, replay, session};
+use crate::transcript::{META, Peer, replay, session};
+
+/// Over a pipe nothing says which call a log message is of, but who asked for none has none.
+#[tokio::test]
+async fn a_log_message_is_of_a_call_that_asked_for_it() {
+    let asks = r#""_meta":{"io.modelcontextprotocol/logLevel":"debug","#;
+    let logging = |name: &str| {
+        let call = r#"> {"id":"NAME","method":"tools/call","params":{"name":"NAME",META}}"#.replace("NAME", name);
+        call.replace("META", &META.replace(r#""_meta":{"#, asks))
+    };
+    let log = r#"< {"method":"notifications/message","params":{"level":"error","data":"x"}}"#;
+    let answer = |name: &str| r#"< {"id":"NAME","result":{"resultType":"complete","content":[]}}"#.replace("NAME", name);
+    let deaf = r#"> {"id":"a","method":"tools/call","params":{"name":"a",META}}"#;
+    let two = [deaf, &logging("b"), log, &answer("a"), &answer("b")].join("\n");
+    let three = [deaf, &logging("b"), &logging("c"), log, &answer("a"), &answer("c"), &answer("b")].join("\n");
+    for whole in [two, three] {
+        let replay = replay(&[session("a", &whole)], Options::default());
+        Peer::of(&replay).play(&whole).await;
+    }
+}
 
 #[tokio::test]
 async fn progress_of_two_clients_with_one_token_comes_with_the_call_of_its_stream() {

@@ -109,7 +109,7 @@ impl RecordedPlay {
             over,
             missed: Vec::new().into_iter(),
             subscribed: BTreeSet::new(),
-            tokens: Tokens::new(),
+            tokens: Tokens::default(),
             next: 0,
             offered,
             told: false,
@@ -136,7 +136,8 @@ impl RecordedPlay {
     /// The same play, after what was said before it and was not heard.
     #[must_use]
     pub fn having_missed(mut self, things: &[Thing]) -> RecordedPlay {
-        self.missed = missed(things, &self.tokens).into_iter();
+        let session = self.rounds.first().map_or(u32::MAX, |round| round.session);
+        self.missed = missed(things, session, &self.tokens).into_iter();
         self
     }
 

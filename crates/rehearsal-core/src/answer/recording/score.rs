@@ -102,13 +102,13 @@ pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Vec<S
 }
 
 /// What was said before an exchange, to a client that may not have asked for it.
-pub(super) fn missed(things: &[Thing], tokens: &Tokens) -> Vec<Step> {
+pub(super) fn missed(things: &[Thing], session: u32, tokens: &Tokens) -> Vec<Step> {
     let step = |thing: &Thing| match (thing.change(), thing.told()) {
         (Some(change @ Change::Resource(_)), _) => Some(Step::Tell(change)),
         // Of a request that this client did not make.
         (_, Some(told))
             if told.method == Method::PROGRESS
-                && !thing.progress_token().is_some_and(|token| tokens.contains_key(&token)) =>
+                && !thing.progress_token().is_some_and(|token| tokens.get(session, &token).is_some()) =>
         {
             None
         }

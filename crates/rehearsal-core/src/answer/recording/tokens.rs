@@ -1,6 +1,7 @@
 //! Progress tokens: what the recorded client called a call, and what another client calls it.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
@@ -10,9 +11,31 @@ use crate::json::RawJson;
 use crate::message::Method;
 use crate::protocol::meta;
 
-/// Recorded tokens of calls that were answered before they were done, because they became tasks, each with what this client
-/// gave in its place, if anything.
-pub type Tokens = HashMap<String, Option<Value>>;
+/// Recorded tokens of calls that were answered before they were done, because they became tasks, each in its session and with what
+/// a client gave in its place, if anything. Clones know what the others know: such a call may be made while another is played.
+#[derive(Clone, Debug, Default)]
+pub struct Tokens(Arc<Mutex<HashMap<(u32, String), Option<Value>>>>);
+
+impl Tokens {
+    fn known(&self) -> MutexGuard<'_, HashMap<(u32, String), Option<Value>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A client gave this in the place of a token of a session.
+    pub fn put(&self, session: u32, token: String, given: Option<Value>) {
+        self.known().insert((session, token), given);
+    }
+
+    /// A token of a session means nothing any more.
+    pub fn forget(&self, session: u32, token: String) {
+        self.known().remove(&(session, token));
+    }
+
+    /// What was given for a token of a session, where its call became a task.
+    pub fn get(&self, session: u32, token: &str) -> Option<Option<Value>> {
+        self.known().get(&(session, token.to_owned())).cloned()
+    }
+}
 
 fn written(token: Option<RawJson>) -> Option<String> {
     Some(token?.exact().ok()?.to_string())
@@ -44,11 +67,16 @@ impl RecordedPlay {
 
     /// Under which token this client hears progress that was recorded under another.
     pub(super) fn token(&self, recorded: Option<&Value>) -> Option<Value> {
-        let recorded = recorded.map(Value::to_string);
-        let is_own = self.rounds.iter().any(|round| recorded.is_some() && round.token() == recorded);
-        match recorded.and_then(|recorded| self.tokens.get(&recorded)) {
-            Some(given) if !is_own => given.clone(),
-            Some(_) | None => self.asked.meta().get(meta::PROGRESS_TOKEN).cloned(),
+        let ours = || self.asked.meta().get(meta::PROGRESS_TOKEN).cloned();
+        let Some(recorded) = recorded.map(Value::to_string) else { return ours() };
+        let own: Vec<String> = self.rounds.iter().filter_map(|round| round.token()).collect();
+        let session = self.rounds.first().map_or(u32::MAX, |round| round.session);
+        match self.tokens.get(session, &recorded) {
+            _ if own.contains(&recorded) => ours(),
+            Some(given) => given,
+            None if own.is_empty() => ours(),
+            // Of a call that this client has not made.
+            None => None,
         }
     }
 }

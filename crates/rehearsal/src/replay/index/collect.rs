@@ -66,6 +66,8 @@ struct Left {
     record: ThingRecord,
     /// The place of the call that likeliest asked it.
     likely: Option<(u64, u32)>,
+    /// Whether it is a log message.
+    is_log: bool,
 }
 
 /// An exchange that was never answered.
@@ -92,6 +94,8 @@ struct InHand {
     after: After,
     /// Whether it was never answered; it is in hand until the last that was said of it.
     is_silent: bool,
+    /// Whether log messages may belong to it.
+    wants_logs: bool,
 }
 
 impl Collection {
@@ -148,7 +152,7 @@ impl Collection {
                 Kept::Asked(asked) => session.exchange(self, &thing, asked, inside),
                 // What belongs to no exchange.
                 Kept::Said { .. } | Kept::Head { .. } | Kept::Refused | Kept::Retry(_) | Kept::Closed => {
-                    thing.said().into_iter().for_each(|record| session.leave(record, likely));
+                    thing.said().into_iter().for_each(|record| session.leave(record, likely, thing.tie.is_log()));
                 }
             }
         }
@@ -227,12 +231,12 @@ impl Session {
             }
             match thing.closed_early(call, asked).filter(|_| has_stream).or_else(|| thing.said()) {
                 // What a subscriber is told belongs to whoever made it happen.
-                Some(record) if asked.listens => self.leave(record, None),
+                Some(record) if asked.listens => self.leave(record, None, false),
                 Some(record) => things.push(record),
                 None => {}
             }
         }
-        call.ended(asked).into_iter().for_each(|end| self.leave(end, None));
+        call.ended(asked).into_iter().for_each(|end| self.leave(end, None, false));
         self.things.entry(number).or_default().append(&mut things);
         let is_silent = asked.answered == Answered::Never;
         if asked.listens {
@@ -275,7 +279,8 @@ impl Session {
         if !self.open.is_empty() {
             all.overlap(self.open.iter().map(|other| other.number).chain([number]));
         }
-        self.open.push(InHand { number, place: call.tie.place(), end, spoke, after: After::NOBODY, is_silent });
+        let (place, wants_logs) = (call.tie.place(), call.tie.wants_logs());
+        self.open.push(InHand { number, place, end, spoke, after: After::NOBODY, is_silent, wants_logs });
     }
 
     /// The session is over.
@@ -296,9 +301,9 @@ impl Session {
         }
     }
 
-    fn leave(&mut self, record: ThingRecord, likely: Option<(u64, u32)>) {
+    fn leave(&mut self, record: ThingRecord, likely: Option<(u64, u32)>, is_log: bool) {
         self.taken += 1;
-        self.free.insert((record.seq, self.taken), Left { record, likely });
+        self.free.insert((record.seq, self.taken), Left { record, likely, is_log });
     }
 
     /// Notes for what is said later of those asked before a request that this was heard of it.
@@ -340,9 +345,9 @@ impl Session {
             }
             self.free.pop_first();
             self.settle_open(all, seq);
-            let Left { record, likely } = left;
+            let Left { record, likely, is_log } = left;
             // Of several that may have said it, the first that was answered.
-            let rank = |other: &&InHand| (likely != Some(other.place), other.end);
+            let rank = |other: &&InHand| (is_log && !other.wants_logs, likely != Some(other.place), other.end);
             let answered = self.open.iter().filter(|other| !other.is_silent);
             match (answered.min_by_key(rank).copied(), self.silent(record), self.settled) {
                 (Some(next), _, _) => self.give(all, next, record),
