@@ -6,6 +6,24 @@ use serde_json::{Value, json};
 use crate::replays::client;
 use crate::transcript::{META, Peer, replay, session};
 
+#[tokio::test]
+async fn what_was_answered_between_two_questions_of_another_call_comes_between_them() {
+    let whole = r#"
+    > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}
+    < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
+    > {"method":"notifications/initialized"}
+    > {"id":"a","method":"tools/call","params":{"name":"a"}}
+    > {"id":"b","method":"tools/call","params":{"name":"b"}}
+    < {"id":1,"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"b one"}}],"maxTokens":5}}
+    < {"id":"a","result":{"content":[]}}
+    < {"id":2,"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"b two"}}],"maxTokens":5}}
+    > {"id":1,"result":{"role":"assistant","content":{"type":"text","text":"x"},"model":"m"}}
+    > {"id":2,"result":{"role":"assistant","content":{"type":"text","text":"x"},"model":"m"}}
+    < {"id":"b","result":{"content":[]}}
+    "#;
+    Peer::of(&replay(&[session("a", whole)], Options::default())).play(whole).await;
+}
+
 /// Over a pipe nothing says which call a log message is of, but who asked for none has none.
 #[tokio::test]
 async fn a_log_message_is_of_a_call_that_asked_for_it() {
@@ -15,7 +33,8 @@ async fn a_log_message_is_of_a_call_that_asked_for_it() {
         call.replace("META", &META.replace(r#""_meta":{"#, asks))
     };
     let log = r#"< {"method":"notifications/message","params":{"level":"error","data":"x"}}"#;
-    let answer = |name: &str| r#"< {"id":"NAME","result":{"resultType":"complete","content":[]}}"#.replace("NAME", name);
+    let answer =
+        |name: &str| r#"< {"id":"NAME","result":{"resultType":"complete","content":[]}}"#.replace("NAME", name);
     let deaf = r#"> {"id":"a","method":"tools/call","params":{"name":"a",META}}"#;
     let two = [deaf, &logging("b"), log, &answer("a"), &answer("b")].join("\n");
     let three = [deaf, &logging("b"), &logging("c"), log, &answer("a"), &answer("c"), &answer("b")].join("\n");

@@ -77,8 +77,9 @@ pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Vec<S
     // Since 2026-07-28 each round is a request of its own.
     let rise = (era == Era::Legacy && rounds.len() > 1).then(Rise::default);
     let (steps, open, unheard, named) = Default::default();
-    let (last, unanswered, turn) = (Duration::ZERO, None, None);
-    let mut writing = Writing { steps, asked: 0, open, unheard, named, last, unanswered, turn, round: 0, rise };
+    let (last, unanswered, turn, in_rounds) = (Duration::ZERO, None, None, era == Era::Modern);
+    let mut writing =
+        Writing { steps, asked: 0, open, unheard, named, last, unanswered, turn, round: 0, rise, in_rounds };
     let mut after = Vec::new();
     // Before 2026-07-28 all of them are one call, which is in hand from the first to the last.
     let overlaps = era == Era::Legacy && rounds.iter().any(|round| round.overlaps);
@@ -141,6 +142,8 @@ struct Writing {
     round: usize,
     /// How far all the rounds are, where they are one call.
     rise: Option<Rise>,
+    /// Whether the client is sent away with what it is asked.
+    in_rounds: bool,
 }
 
 impl Writing {
@@ -153,8 +156,8 @@ impl Writing {
                     self.hear_before(call.request.seq);
                     self.take_time(&call.request, thing.after);
                     let mut questions = vec![self.question(call)];
-                    // What was asked before the first answer came was asked together.
-                    while let Some(Thing { what: Inside::Call(next), .. }) = things.peek() {
+                    // Since 2026-07-28 what was asked before the first answer came is asked together.
+                    while let Some(Thing { what: Inside::Call(next), .. }) = things.peek().filter(|_| self.in_rounds) {
                         let answered = self.open.iter().any(|(seq, ..)| *seq < next.request.seq);
                         if answered || next.asker != Side::Server {
                             break;
