@@ -14,10 +14,13 @@ use crate::protocol::meta;
 /// Recorded tokens of calls that were answered before they were done, because they became tasks, each in its session and with what
 /// a client gave in its place, if anything. Clones know what the others know: such a call may be made while another is played.
 #[derive(Clone, Debug, Default)]
-pub struct Tokens(Arc<Mutex<HashMap<(u32, String), Option<Value>>>>);
+pub struct Tokens(Arc<Mutex<Known>>);
+
+/// By session and token.
+type Known = HashMap<(u32, String), Option<Value>>;
 
 impl Tokens {
-    fn known(&self) -> MutexGuard<'_, HashMap<(u32, String), Option<Value>>> {
+    fn known(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
