@@ -23,6 +23,8 @@ pub struct Tie {
     /// The stream that it was answered on; over HTTP+SSE that is never its own.
     answered_on: Channel,
     kind: Kind,
+    /// The task that it is about, or says that it belongs to.
+    task: Option<Mark>,
     /// What it is about, where that matters.
     evidence: Option<Arc<Evidence>>,
 }
@@ -50,6 +52,9 @@ impl Ties {
         Tie { evidence, ..Tie::of_call(call) }
     }
 }
+
+/// Where a message says to which task it belongs.
+const RELATED_TASK: [&str; 3] = ["_meta", "io.modelcontextprotocol/related-task", "taskId"];
 
 /// What kind of thing it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,11 +127,19 @@ impl Tie {
         let end = response.as_ref().map(|answer| (answer.seq, answer.item.unwrap_or(0)));
         let (place, channel) = ((request.seq, request.item.unwrap_or(0)), request.channel);
         let answered_on = response.as_ref().map_or(channel, |answer| answer.channel);
-        Tie { place, end, channel, answered_on, kind, evidence: None }
+        let task = match asker {
+            Side::Client => param(message, &["taskId"]),
+            Side::Server => param(message, &RELATED_TASK),
+        };
+        Tie { place, end, channel, answered_on, kind, task, evidence: None }
     }
 
     /// That of anything else.
     pub fn of_entry(entry: &Entry) -> Tie {
+        let task = match &entry.what {
+            What::Message { from: Side::Server, message, .. } => param(message, &RELATED_TASK),
+            _ => None,
+        };
         let (channel, kind) = match &entry.what {
             What::Message { from, channel, message, .. } => (*channel, kind(*from, message)),
             What::Http { from, channel, .. } => (*channel, Kind::Http { is_head: *from == Side::Client }),
@@ -136,7 +149,7 @@ impl Tie {
             What::Stderr { .. } | What::Piece { .. } | What::Ended(_) => (Channel::MAIN, Kind::Free),
         };
         let place = (entry.seq, entry.item.unwrap_or(0));
-        Tie { place, end: None, channel, answered_on: channel, kind, evidence: None }
+        Tie { place, end: None, channel, answered_on: channel, kind, task, evidence: None }
     }
 
     /// Its place in the session; that of the question, for a call.
@@ -214,6 +227,11 @@ impl Tie {
             (true, false) => Bond::Named,
             (false, _) => Bond::None,
         };
+        if let (Some(task), Kind::Question | Kind::Log) = (self.task, self.kind)
+            && shared
+        {
+            return if call.task == Some(task) { Bond::Sure } else { Bond::None };
+        }
         match self.kind {
             Kind::Progress { token: other } => named(token, other),
             Kind::Cancelled { id: other } => named(id, other),

@@ -23,18 +23,20 @@ use super::index::about_key;
 use super::options::Repeat;
 use super::progress::Taken;
 use super::replay::Shared;
+use super::tape::request;
 
 /// How many exchanges before another are looked at.
 const LOOKED_AT: u32 = 64;
 
 impl Shared {
-    /// The next recorded ping, where something was said before its answer.
+    /// The next recorded ping, where something was said before its answer, or other requests were in hand.
     pub(super) fn pinged(&self, asked: &Asked) -> io::Result<Option<(u32, RequestKey)>> {
         let key = self.options.likeness.key(&asked.method, Some(&asked.params));
         let Some(Taken::Fresh(number)) = self.take(key, asked, Repeat::Error)? else { return Ok(None) };
         let recorded = self.tape.recorded(number)?;
         let is_answered = matches!(recorded.reply(), Some(Reply::Result(_)));
-        Ok((is_answered && !recorded.things.is_empty()).then_some((number, key)))
+        let has_turn = recorded.overlaps || !recorded.things.is_empty();
+        Ok((is_answered && has_turn).then_some((number, key)))
     }
 
     /// Takes out of an exchange that not every client makes, or not as often, what was told already.
@@ -67,13 +69,15 @@ impl Shared {
         if before.is_empty() {
             return Ok(missed);
         }
+        let answered = recorded.call.response.as_ref().map_or(u64::MAX, |answer| answer.seq);
         for number in before {
             let before = self.tape.recorded(number)?;
-            let is_heard = |thing: &&Thing| thing.told().is_some() || thing.end_of_listening().is_some();
-            missed.extend(before.things.iter().filter(is_heard).cloned());
+            let is_look = request(&before).method() == Some(&Method::TASKS_GET);
+            // What was said at a look while this was in hand already is part of it.
+            let end = if is_look { recorded.call.request.seq } else { answered };
+            let is_told = |thing: &Thing| thing.told().is_some() || thing.end_of_listening().is_some();
+            missed.extend(before.things.iter().filter(|thing| is_told(thing) && thing.seq() < end).cloned());
         }
-        // What came while this was in hand already is part of it.
-        missed.retain(|thing| thing.seq() < recorded.call.request.seq);
         missed.sort_by_key(Thing::seq);
         let mut progress = self.progress();
         missed.retain(|thing| progress.tell(asked.conversation, recorded.session, thing.seq()));

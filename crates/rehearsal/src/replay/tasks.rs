@@ -201,9 +201,9 @@ impl Shared {
         let Some(task) = recorded.reply().and_then(RecordedTask::begun) else { return Ok(None) };
         let wanted = wanted_task(asked);
         let is_legacy = asked.terms.era() == Era::Legacy;
-        // Since 2026-07-28 nothing is said of a call that was answered, and one that was not has a token each time.
+        // Since 2026-07-28 nothing is said of a call that was answered; whoever knows no tasks hears all of it before.
         let token = asked.params.get("_meta").and_then(|meta| meta.get(meta::PROGRESS_TOKEN)).filter(|_| is_legacy);
-        let token = (is_legacy || wanted.is_some()).then_some(token);
+        let token = wanted.is_some().then_some(token);
         self.progress().follow(asked.conversation, &task.id, recorded, token);
         match wanted {
             Some(shape) if shape == task.shape => Ok(None),

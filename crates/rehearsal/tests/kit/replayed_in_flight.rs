@@ -24,6 +24,62 @@ async fn what_was_answered_between_two_questions_of_another_call_comes_between_t
     Peer::of(&replay(&[session("a", whole)], Options::default())).play(whole).await;
 }
 
+#[tokio::test]
+async fn what_was_said_beside_a_list_or_a_ping_is_heard_by_who_makes_neither() {
+    let call = r#"> {"id":"a","method":"tools/call","params":{"name":"a"}}"#;
+    let log = r#"< {"method":"notifications/message","params":{"level":"error","data":"x"}}"#;
+    let answer = r#"< {"id":"a","result":{"content":[]}}"#;
+    for (request, result) in [("tools/list", r#"{"tools":[]}"#), ("ping", "{}")] {
+        let beside = format!(r#"> {{"id":"b","method":"{request}"}}"#);
+        let answered = format!(r#"< {{"id":"b","result":{result}}}"#);
+        for first in [[&*beside, call], [call, &*beside]] {
+            let whole = [HANDSHAKE, &first.join("\n"), log, &answered, answer].join("\n");
+            let replay = replay(&[session("a", &whole)], Options::default());
+            Peer::of(&replay).play(&whole).await;
+            Peer::of(&replay).play(&[HANDSHAKE, call, log, answer].join("\n")).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_said_after_a_client_gave_up_comes_after_that() {
+    let whole = r#"
+    > {"id":1,"method":"tools/call","params":{"name":"b"}}
+    < {"id":1,"result":{"content":[]}}
+    > {"id":2,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":2}}}
+    < {"method":"notifications/progress","params":{"progressToken":2,"progress":1}}
+    > {"method":"notifications/cancelled","params":{"requestId":2}}
+    < {"method":"notifications/tools/list_changed"}
+    > {"id":3,"method":"tools/call","params":{"name":"c"}}
+    < {"id":3,"result":{"content":[]}}
+    "#;
+    let whole = [&HANDSHAKE.replace(r#""tools":{}"#, r#""tools":{"listChanged":true}"#), whole].concat();
+    Peer::of(&replay(&[session("a", &whole)], Options::default())).play(&whole).await;
+}
+
+#[tokio::test]
+async fn a_question_that_names_its_task_is_of_that_task() {
+    let recorded = r#"
+    > {"id":1,"method":"tools/call","params":{"name":"a"}}
+    > {"id":2,"method":"tools/call","params":{"name":"dig","task":{}}}
+    < {"id":2,"result":{"task":{"taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":null}}}
+    > {"id":3,"method":"tasks/result","params":{"taskId":"t"}}
+    < {"id":9,"method":"roots/list","params":{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
+    > {"id":9,"result":{"roots":[]}}
+    < {"id":1,"result":{"content":[]}}
+    < {"id":3,"result":{"content":[],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
+    "#;
+    let handshake = HANDSHAKE.replace("2025-06-18", "2025-11-25");
+    let replay = replay(&[session("a", &[&handshake, recorded].concat())], Options::default());
+    let mut peer = Peer::of(&replay);
+    for (name, kind) in [("a", "complete"), ("dig", "input_required")] {
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"NAME",META}}"#;
+        peer.say_text(call.replace("NAME", name).replace("META", META)).await;
+        let heard: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
+        assert_eq!(heard["result"]["resultType"], kind, "{name}: {heard}");
+    }
+}
+
 /// Over a pipe nothing says which call a log message is of, but who asked for none has none.
 #[tokio::test]
 async fn a_log_message_is_of_a_call_that_asked_for_it() {

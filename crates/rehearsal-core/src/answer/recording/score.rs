@@ -109,7 +109,7 @@ pub(super) fn missed(things: &[Thing], session: u32, tokens: &Tokens) -> Vec<Ste
         // Of a request that this client did not make.
         (_, Some(told))
             if told.method == Method::PROGRESS
-                && !thing.progress_token().is_some_and(|token| tokens.get(session, &token).is_some()) =>
+                && thing.progress_token().is_none_or(|token| tokens.get(session, &token).is_none()) =>
         {
             None
         }

@@ -96,6 +96,8 @@ struct InHand {
     is_silent: bool,
     /// Whether log messages may belong to it.
     wants_logs: bool,
+    /// Whether not every client makes it.
+    is_protocol: bool,
 }
 
 impl Collection {
@@ -280,7 +282,8 @@ impl Session {
             all.overlap(self.open.iter().map(|other| other.number).chain([number]));
         }
         let (place, wants_logs) = (call.tie.place(), call.tie.wants_logs());
-        self.open.push(InHand { number, place, end, spoke, after: After::NOBODY, is_silent, wants_logs });
+        let (after, is_protocol) = (After::NOBODY, all.exchanges[number as usize].flags.is_protocol());
+        self.open.push(InHand { number, place, end, spoke, after, is_silent, wants_logs, is_protocol });
     }
 
     /// The session is over.
@@ -346,9 +349,13 @@ impl Session {
             self.free.pop_first();
             self.settle_open(all, seq);
             let Left { record, likely, is_log } = left;
-            // Of several that may have said it, the first that was answered.
-            let rank = |other: &&InHand| (is_log && !other.wants_logs, likely != Some(other.place), other.end);
+            // Of several that may have said it, the first that was answered, unless a call was made before that every client makes.
             let answered = self.open.iter().filter(|other| !other.is_silent);
+            let call = answered.clone().filter(|other| !other.is_protocol).map(|other| other.number).min();
+            let may_be_missed = |other: &InHand| other.is_protocol && call.is_some_and(|call| call < other.number);
+            let rank = |other: &&InHand| {
+                (is_log && !other.wants_logs, likely != Some(other.place), may_be_missed(other), other.end)
+            };
             match (answered.min_by_key(rank).copied(), self.silent(record), self.settled) {
                 (Some(next), _, _) => self.give(all, next, record),
                 (None, Some(silent), _) => self.give_silent(all, silent, record),
@@ -365,7 +372,10 @@ impl Session {
     /// may as well have come after an answer, unless it was heard of since.
     fn silent(&self, record: ThingRecord) -> Option<Silent> {
         let answered = self.settled.filter(|_| !record.is_call).map_or(0, |(_, place)| place);
-        let may_have = |it: &&Silent| it.spoke >= answered && record.seq < it.given_up;
+        let last = self.settled.map_or(0, |(_, place)| place);
+        // What comes after a client gave up comes after nothing else.
+        let is_after = |it: &Silent| !record.is_call && last < it.given_up && it.given_up < record.seq;
+        let may_have = |it: &&Silent| it.spoke >= answered && record.seq < it.given_up || is_after(it);
         self.silent.iter().rfind(may_have).copied()
     }
 
