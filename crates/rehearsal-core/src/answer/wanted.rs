@@ -113,19 +113,16 @@ impl Wanted {
 pub struct EndOfListening {
     /// What its client had asked for.
     asked: Value,
-    result: Value,
+    reply: Reply,
 }
 
 impl EndOfListening {
-    /// The end of a recorded `subscriptions/listen`, where the server ended it well.
+    /// The end of a recorded `subscriptions/listen` that was let in.
     pub fn of(call: &Call) -> Option<EndOfListening> {
         let request = call.request.message.as_request().filter(|it| it.method == Method::SUBSCRIPTIONS_LISTEN)?;
-        let Reply::Result(result) = &call.response.as_ref()?.message.as_response()?.reply else { return None };
-        let result = result.exact().ok().filter(|result| {
-            result.is_object() && result.get("_meta").is_none_or(|meta| meta.is_object() || meta.is_null())
-        })?;
+        let reply = call.response.as_ref()?.message.as_response()?.reply.clone();
         let asked = request.params.as_ref().and_then(|params| params.field("notifications")?.exact().ok());
-        Some(EndOfListening { asked: asked.unwrap_or_default(), result })
+        Some(EndOfListening { asked: asked.unwrap_or_default(), reply })
     }
 
     /// Whether it is the end of a subscription to this, too: all of it was part of the one that ended.
@@ -142,9 +139,13 @@ impl EndOfListening {
             && wanted.tasks.iter().flatten().all(|id| lists("taskIds", id))
     }
 
-    /// The result for the subscription of this request.
-    pub fn result(&self, id: &RequestId) -> RawJson {
-        RawJson::from_value(&on_subscription(self.result.clone(), id))
+    /// The same for the subscription of this request.
+    pub fn reply(&self, id: &RequestId) -> Reply {
+        let Reply::Result(result) = &self.reply else { return self.reply.clone() };
+        let named = result.exact().ok().filter(|result| {
+            result.is_object() && result.get("_meta").is_none_or(|meta| meta.is_object() || meta.is_null())
+        });
+        Reply::Result(named.map_or(result.clone(), |result| RawJson::from_value(&on_subscription(result, id))))
     }
 }
 

@@ -1,5 +1,6 @@
 //! What belongs to a call, and how one can tell.
 
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hasher};
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub struct Tie {
 pub struct Ties {
     /// The last place at which the server asked something.
     asked: Option<u64>,
+    /// The subscriptions that it acknowledged, by stream and id.
+    acknowledged: HashSet<(Channel, Mark)>,
 }
 
 impl Ties {
@@ -50,6 +53,20 @@ impl Ties {
         };
         let evidence = matters.then(|| Arc::new(Evidence::of(call)));
         Tie { evidence, ..Tie::of_call(call) }
+    }
+
+    /// That of anything else.
+    pub fn of_entry(&mut self, entry: &Entry) -> Tie {
+        let tie = Tie::of_entry(entry);
+        if let Kind::Acknowledged { id: Some(id) } = tie.kind {
+            self.acknowledged.insert((tie.channel, id));
+        }
+        tie
+    }
+
+    /// Whether a call is a subscription that was acknowledged, by what was seen so far.
+    pub fn lets_in(&self, call: &Tie) -> bool {
+        matches!(call.kind, Kind::Request { id: Some(id), listens: true, .. } if self.acknowledged.contains(&(call.channel, id)))
     }
 }
 
@@ -76,6 +93,10 @@ enum Kind {
         id: Option<Mark>,
     },
     Log,
+    /// That a subscription was let in.
+    Acknowledged {
+        id: Option<Mark>,
+    },
     /// Any other notification.
     Told {
         by: Side,
@@ -235,12 +256,13 @@ impl Tie {
         match self.kind {
             Kind::Progress { token: other } => named(token, other),
             Kind::Cancelled { id: other } => named(id, other),
+            Kind::Acknowledged { id: other } if listens => named(id, other),
             Kind::Log if shared && !logs => Bond::None,
             Kind::Question | Kind::Log | Kind::Told { by: Side::Server } if shared && !listens => Bond::Possible,
             // The standing stream of HTTP may have questions of any call.
             Kind::Question if !same && !listens => Bond::Possible,
             Kind::Question | Kind::Log | Kind::Told { .. } | Kind::Http { .. } => sure(same && self.has_channel()),
-            Kind::Request { .. } | Kind::Free => Bond::None,
+            Kind::Request { .. } | Kind::Acknowledged { .. } | Kind::Free => Bond::None,
         }
     }
 
@@ -275,6 +297,9 @@ fn kind(from: Side, message: &Message) -> Kind {
         }
         (Some("notifications/cancelled"), Side::Client) => Kind::Cancelled { id: param(message, &["requestId"]) },
         (Some("notifications/message"), Side::Server) => Kind::Log,
+        (Some("notifications/subscriptions/acknowledged"), Side::Server) => {
+            Kind::Acknowledged { id: param(message, &["_meta", meta::SUBSCRIPTION_ID]) }
+        }
         (Some(_), by) => Kind::Told { by },
         (None, _) => Kind::Free,
     }

@@ -54,6 +54,14 @@ impl Inside {
         };
         message.method().is_some_and(|method| method.as_str() == "notifications/cancelled")
     }
+
+    /// Whether the server tells a client that it listens from now on.
+    pub fn lets_in(&self) -> bool {
+        let Inside::Entry(Entry { what: What::Message { from: Side::Server, message, .. }, .. }) = self else {
+            return false;
+        };
+        message.method().is_some_and(|method| method.as_str() == "notifications/subscriptions/acknowledged")
+    }
 }
 
 /// Puts a trace in order with bounded memory, as [`Weave`] does.

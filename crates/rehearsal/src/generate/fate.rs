@@ -63,7 +63,7 @@ pub(super) fn beside(thing: &Inside, during: Option<&Method>) -> Fate {
             None => Fate::left_out(format!("something that was asked {when}")),
         },
         Inside::Entry(entry) => match &entry.what {
-            What::Message { from, message, .. } => said(*from, message, during, &when),
+            What::Message { from, message, .. } => said(*from, message, &when),
             What::Http { head, .. } => match head.status.filter(|status| *status >= 400) {
                 Some(status) => Fate::left_out(format!("HTTP status {status}")),
                 None => Fate::Used,
@@ -87,7 +87,7 @@ pub(super) fn unanswered(call: &Call, inside: &[Inside]) -> &'static str {
     }
 }
 
-fn said(from: Side, message: &Message, during: Option<&Method>, when: &str) -> Fate {
+fn said(from: Side, message: &Message, when: &str) -> Fate {
     let who = match from {
         Side::Client => "client",
         Side::Server => "server",
@@ -95,13 +95,9 @@ fn said(from: Side, message: &Message, during: Option<&Method>, when: &str) -> F
     match (message.body(), from) {
         // Every server takes note of what its client tells.
         (Body::Notification(_), Side::Client) => Fate::Used,
-        (Body::Notification(told), Side::Server) => {
-            let listens = during == Some(&Method::SUBSCRIPTIONS_LISTEN);
-            match listens && told.method.as_str() == "notifications/subscriptions/acknowledged" {
-                true => Fate::Used,
-                false => Fate::left_out(format!("{}, told {when}", told.method)),
-            }
-        }
+        // Whoever listens is told so.
+        (Body::Notification(told), Side::Server) if told.method == Method::SUBSCRIPTION_ACKNOWLEDGED => Fate::Used,
+        (Body::Notification(told), Side::Server) => Fate::left_out(format!("{}, told {when}", told.method)),
         (Body::Request(asked), _) => Fate::left_out(format!("{}, asked {when}", asked.method)),
         (Body::Response(_), _) => Fate::left_out(format!("an answer of the {who}'s to no question")),
         (Body::Batch(_), _) => Fate::left_out(format!("a batch of the {who}'s")),

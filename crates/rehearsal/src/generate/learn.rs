@@ -103,7 +103,7 @@ impl Learner {
                 self.beside(&inside, call.request.message.method());
                 self.account.enter(beside(&Inside::Call(call), None), 1);
             }
-            Moment::Entry(entry) => self.account.enter(beside(&Inside::Entry(entry), None), 1),
+            Moment::Entry(entry) => self.beside(&[Inside::Entry(entry)], None),
             Moment::Finish { end, .. } => {
                 if let Some(end) = end {
                     self.more.enter(ended(&end), 1);
@@ -115,6 +115,9 @@ impl Learner {
 
     /// Things that come before no answer of a rule.
     fn beside(&mut self, inside: &[Inside], during: Option<&Method>) {
+        if inside.iter().any(Inside::lets_in) {
+            self.refusals.serve(&Method::SUBSCRIPTIONS_LISTEN);
+        }
         inside.iter().for_each(|thing| self.account.enter(beside(thing, during), 1));
     }
 
@@ -150,6 +153,10 @@ impl Learner {
             let listens = *method == Method::SUBSCRIPTIONS_LISTEN && call.response.is_none();
             return Err(if listens { Fate::Used } else { left_out(unanswered(call, inside)) });
         };
+        // Whoever was let in was not refused, whatever ended it.
+        if inside.iter().any(Inside::lets_in) {
+            return Err(Fate::Used);
+        }
         let value = match &mut reply {
             Reply::Result(result) => result.exact().map_err(|_| left_out("whose result has too many levels"))?,
             Reply::Error(error) => {

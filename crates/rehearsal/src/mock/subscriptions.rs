@@ -62,7 +62,7 @@ pub(super) async fn listen(
             Act::Tell(change) if wanted.includes(&change) => {
                 call.notify(change.method(), &on_subscription(change.params(), &call.id)).await;
             }
-            Act::EndListening(end) if end.ends(wanted) => return Some(Reply::Result(end.result(&call.id))),
+            Act::EndListening(end) if end.ends(wanted) => return Some(end.reply(&call.id)),
             Act::Tell(_)
             | Act::EndListening(_)
             | Act::Notify { .. }
@@ -93,7 +93,7 @@ pub(super) async fn listen(
                 let params = running.task().told();
                 call.notify(Method::TASKS_NOTIFICATION, &on_subscription(params, &call.id)).await;
             }
-            News::Ended(end) if end.ends(wanted) => return Some(Reply::Result(end.result(&call.id))),
+            News::Ended(end) if end.ends(wanted) => return Some(end.reply(&call.id)),
             News::Changed(_) | News::Task(_) | News::Ended(_) => {}
         }
     }

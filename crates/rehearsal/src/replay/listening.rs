@@ -3,7 +3,6 @@
 use std::io;
 
 use rehearsal_core::answer::{Answer, Asked, Begun};
-use rehearsal_core::message::Reply;
 use rehearsal_core::trace::RequestKey;
 use serde_json::Value;
 
@@ -45,8 +44,8 @@ impl Shared {
             let recorded = self.tape.recorded(number)?;
             let params = request(&recorded).params().and_then(|params| params.exact().ok());
             let is_same = self.options.likeness.key(&asked.method, params.as_ref().or(Some(&Value::Null))) == key;
-            let answered = recorded.call.response.as_ref().and_then(|answer| answer.message.as_response());
-            let refusal = answered.map(|answer| &answer.reply).filter(|reply| matches!(reply, Reply::Error(_)));
+            let is_let_in = self.tape.index.exchange(number)?.flags.is_let_in();
+            let refusal = recorded.reply().filter(|_| !is_let_in);
             let refusal = refusal.map(|reply| (number, Answer::protocol(reply.clone())));
             if is_same { same.push(refusal) } else { others.push(refusal) }
         }

@@ -303,3 +303,35 @@ async fn who_was_not_allowed_to_listen_is_not() {
     let ledger = replay.ledger().unwrap();
     assert_eq!((ledger.unmatched, ledger.unused), (0, 0));
 }
+
+/// One that was let in, heard of a change, and was sent away with an error; servers say that when their client leaves, too.
+const SENT_AWAY: &str = r#"
+> {"id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},META}}
+< {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}
+> {"id":1,"method":"tools/call","params":{"name":"one",META}}
+< {"method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}
+< {"id":1,"result":{"resultType":"complete","content":[]}}
+"#;
+
+const CLOSED: &str = r#"
+< {"id":"l","error":{"code":-32000,"message":"Connection closed"}}
+"#;
+
+#[tokio::test]
+async fn who_was_let_in_and_heard_an_error_when_it_left_is_let_in() {
+    let replay = replay(&[session("a", &[DISCOVERED, SENT_AWAY, CLOSED].concat())], Options::default());
+    for _ in 0..2 {
+        Peer::of(&replay).play(&[DISCOVERED, SENT_AWAY].concat()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_ends_with_an_error_where_it_once_did() {
+    let after = r#"
+    > {"id":2,"method":"tools/call","params":{"name":"two",META}}
+    < {"id":2,"result":{"resultType":"complete","content":[]}}
+    "#;
+    let whole = [DISCOVERED, SENT_AWAY, CLOSED, after].concat();
+    let replay = replay(&[session("a", &whole)], Options::default());
+    Peer::of(&replay).play(&whole).await;
+}

@@ -12,7 +12,7 @@ use std::io::{BufRead, Seek};
 use rehearsal_core::trace::{Likeness, Part, ReadError, TraceReader};
 
 use super::collect::Collection;
-use super::digest::{Digest, Digests};
+use super::digest::Digests;
 
 /// After how many parts it is told how far the reading is.
 const TELL: usize = 4096;
@@ -34,10 +34,7 @@ pub(super) fn collect<R: BufRead + Seek>(
         match part? {
             Part::Start(start) => all.start(start),
             Part::Call(call) => session.calls.extend(all.digest(&call, span, likeness)),
-            Part::Entry(entry) => {
-                all.acknowledge(&entry);
-                session.entries.extend(Digest::of_entry(&entry, span));
-            }
+            Part::Entry(entry) => session.entries.extend(all.digest_entry(&entry, span)),
             Part::Finish { .. } => all.finish(std::mem::take(&mut session)),
         }
     }

@@ -127,8 +127,14 @@ impl Collection {
         Some(digest)
     }
 
+    /// The same for what is no call.
+    pub(super) fn digest_entry(&mut self, entry: &Entry, span: Span) -> Option<Digest> {
+        self.acknowledge(entry);
+        Digest::of_entry(entry, span, &mut self.ties)
+    }
+
     /// Learns from an acknowledged subscription what the server tells of.
-    pub(super) fn acknowledge(&mut self, entry: &Entry) {
+    fn acknowledge(&mut self, entry: &Entry) {
         let What::Message { from: Side::Server, message, .. } = &entry.what else { return };
         let told = message.as_notification().filter(|told| told.method == Method::SUBSCRIPTION_ACKNOWLEDGED);
         let promised = told.and_then(|told| told.param(&["notifications"])?.exact().ok());
@@ -196,6 +202,11 @@ impl Session {
         if asked.answered == Answered::Never {
             flags.add(Flags::UNANSWERED);
         }
+        // Whoever was let in may be sent away with an error later, as when its client leaves.
+        let is_refused_to_listen = asked.listens && asked.is_error && !all.ties.lets_in(&call.tie);
+        if is_refused_to_listen {
+            flags.add(Flags::NOT_LET_IN);
+        }
         let from = asked.rounds.as_ref().and_then(|rounds| rounds.from);
         let before = from.and_then(|thread| self.chains.goes_on(asked.key, thread, number, place));
         if let Some(before) = before.and_then(|before| all.exchanges.get(before as usize)) {
@@ -238,7 +249,8 @@ impl Session {
                 None => {}
             }
         }
-        call.ended(asked).into_iter().for_each(|end| self.leave(end, None, false));
+        let end = call.ended(asked).filter(|_| !is_refused_to_listen);
+        end.into_iter().for_each(|end| self.leave(end, None, false));
         self.things.entry(number).or_default().append(&mut things);
         let is_silent = asked.answered == Answered::Never;
         if asked.listens {

@@ -48,6 +48,8 @@ pub(super) struct Asked {
     /// All that is about the same tool, prompt or resource.
     pub(super) about: RequestKey,
     pub(super) answered: Answered,
+    /// Whether the answer was an error.
+    pub(super) is_error: bool,
     /// What only an exchange of several rounds has.
     pub(super) rounds: Option<Box<Rounds>>,
     /// The version that it claims, since 2026-07-28.
@@ -100,7 +102,8 @@ impl Digest {
     }
 
     /// That of anything else; `None` for what a replay has no use for.
-    pub(super) fn of_entry(entry: &Entry, span: Span) -> Option<Digest> {
+    pub(super) fn of_entry(entry: &Entry, span: Span, ties: &mut Ties) -> Option<Digest> {
+        let tie = ties.of_entry(entry);
         let what = match &entry.what {
             What::Message { from, message, .. } if is_said(*from, message) => {
                 let changes = message.method().and_then(List::changed).filter(|_| *from == Side::Server);
@@ -120,7 +123,7 @@ impl Digest {
             | What::Piece { .. }
             | What::Ended(_) => return None,
         };
-        Some(Digest { tie: Tie::of_entry(entry), span, what })
+        Some(Digest { tie, span, what })
     }
 
     /// Where that stands which is said again.
@@ -142,10 +145,9 @@ impl Digest {
         (is_its_own && is_early).then(|| self.record(false))
     }
 
-    /// The end of a subscription, where this is one that was answered.
+    /// The end of a subscription, where this is one that was let in and ended.
     pub(super) fn ended(&self, asked: &Asked) -> Option<ThingRecord> {
-        let is_ended = asked.listens && asked.answered != Answered::Never;
-        is_ended.then(|| ThingRecord { seq: self.tie.settled(), is_end: true, ..self.record(false) })
+        (asked.listens && asked.answered != Answered::Never).then(|| ThingRecord { seq: self.tie.settled(), is_end: true, ..self.record(false) })
     }
 
     fn record(&self, is_call: bool) -> ThingRecord {
@@ -169,6 +171,7 @@ impl Asked {
                 Some(answer) if answer.channel == call.channel() => Answered::OnItsStream,
                 Some(_) => Answered::Elsewhere,
             },
+            is_error: matches!(reply(call), Some(Reply::Error(_))),
             rounds: Rounds::of(call, params).map(Box::new),
             claimed: claimed(params),
             agreed: agreed.and_then(|version| version.as_str()?.parse().ok()),
@@ -202,9 +205,14 @@ impl Rounds {
     }
 }
 
+/// What a request was answered.
+fn reply(call: &Call) -> Option<&Reply> {
+    Some(&call.response.as_ref()?.message.as_response()?.reply)
+}
+
 /// A member of the result.
 fn answered(call: &Call, key: &str) -> Option<Value> {
-    let Reply::Result(result) = &call.response.as_ref()?.message.as_response()?.reply else { return None };
+    let Some(Reply::Result(result)) = reply(call) else { return None };
     result.field(key)?.exact().ok()
 }
 
@@ -219,8 +227,7 @@ fn claimed(params: Option<&Value>) -> Option<Revision> {
 
 impl Refused {
     fn of(call: &Call, params: Option<&Value>) -> Option<Refused> {
-        let response = call.response.as_ref().and_then(|answer| answer.message.as_response());
-        let Some(Reply::Error(error)) = response.map(|response| &response.reply) else { return None };
+        let Some(Reply::Error(error)) = reply(call) else { return None };
         let has = |key: &str| claims(params).is_some_and(|claims| claims.get(key).is_some());
         let half = has(meta::PROTOCOL_VERSION) != has(meta::CLIENT_CAPABILITIES);
         let opens = call.request.message.method() == Some(&Method::DISCOVER);

@@ -9,7 +9,7 @@ use super::list::List;
 use super::seal::{SEAL, seal, unseal};
 
 /// What the file begins with; the number is that of the layout.
-pub(super) const MAGIC: [u8; 16] = *b"rehearse index H";
+pub(super) const MAGIC: [u8; 16] = *b"rehearse index I";
 /// No exchange, no request.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -138,6 +138,14 @@ impl Flags {
 
     /// It was never answered.
     pub(super) const UNANSWERED: Flags = Flags(16);
+
+    /// It wanted to listen, and was refused.
+    pub(super) const NOT_LET_IN: Flags = Flags(32);
+
+    /// Whether it was let in, where it wanted to listen.
+    pub(in crate::replay) fn is_let_in(self) -> bool {
+        self.0 & Flags::NOT_LET_IN.0 == 0
+    }
 
     /// Whether it was answered.
     pub(in crate::replay) fn is_answered(self) -> bool {
