@@ -29,6 +29,7 @@ mod perform;
 #[cfg(test)]
 mod plays;
 mod queues;
+mod score;
 mod serve;
 mod server;
 mod session;

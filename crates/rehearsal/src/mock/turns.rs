@@ -7,40 +7,24 @@
 //!                        < b: answer   < a: answer
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rehearsal_core::answer::{Overtaker, Turn};
-use tokio::sync::watch;
+use rehearsal_core::answer::Turn;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// The least time that is waited for another exchange: clients need some to ask.
-const LEAST: Duration = Duration::from_millis(100);
-/// The most.
+use super::score::{LATE, LEAST, Score, Standing};
+
+/// The most time that is waited for another exchange.
 const MOST: Duration = Duration::from_secs(30);
-/// How much later than once another may be asked: machines are busy.
-const LATE: Duration = Duration::from_secs(1);
 /// The most that is waited for another to be asked: less than clients wait for an answer.
 const UNASKED: Duration = Duration::from_secs(20);
-/// How many exchanges of a conversation are remembered to have ended.
-const ENDED: usize = 10_000;
 
-/// Which exchanges are played now, and how far they are.
+/// Which exchanges are played now, and how far they are, by recorded conversation.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
-    sessions: Mutex<HashMap<u32, Score>>,
-    changed: watch::Sender<u64>,
-}
-
-#[derive(Debug, Default)]
-struct Score {
-    /// What each exchange will say next.
-    playing: BTreeMap<u32, u64>,
-    ended: BTreeSet<u32>,
-    /// What those will say next whose clients were sent away with a question and have not come back.
-    away: BTreeMap<u32, u64>,
-}
+pub(super) struct Turns(Mutex<HashMap<u32, Score>>);
 
 /// An exchange that is played; it has ended when this is dropped.
 #[derive(Debug)]
@@ -52,47 +36,41 @@ pub(super) struct Playing<'a> {
     is_second: bool,
     /// What it says next when its client comes back.
     goes_on: Option<u64>,
+    /// Told when it may be its turn.
+    told: Arc<Notify>,
     /// When it began.
     since: Instant,
     /// How long it was waited in vain: while nothing moved that comes before.
     waited: Duration,
 }
 
-/// How what is to be said next stands to the rest.
-#[derive(Clone, Debug, PartialEq)]
-enum Standing {
-    /// It is next.
-    Next,
-    /// Something that was asked comes first; what of it is being said, by request.
-    Behind(Vec<(u32, u64)>),
-    /// Something comes first that nobody has asked yet; until when that may be, since it began.
-    Early(Duration),
-}
-
 impl Turns {
-    fn sessions(&self) -> MutexGuard<'_, HashMap<u32, Score>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    fn scores(&self) -> MutexGuard<'_, HashMap<u32, Score>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// An exchange begins.
     pub(super) fn enter(&self, turn: Turn) -> Playing<'_> {
-        let mut sessions = self.sessions();
-        let score = sessions.entry(turn.session).or_default();
-        score.ended.remove(&turn.request);
-        score.away.remove(&turn.request);
-        let is_second = score.playing.contains_key(&turn.request);
-        if !is_second {
-            score.playing.insert(turn.request, turn.place);
-        }
-        let (session, request, since, waited) = (turn.session, turn.request, Instant::now(), Duration::ZERO);
-        Playing { turns: self, session, request, is_second, goes_on: None, since, waited }
+        let (session, request, told) = (turn.session, turn.request, Arc::new(Notify::new()));
+        let is_second = !self.scores().entry(session).or_default().enter(request, turn.place, &told);
+        let (since, waited) = (Instant::now(), Duration::ZERO);
+        Playing { turns: self, session, request, is_second, goes_on: None, told, since, waited }
     }
 }
 
 impl Playing<'_> {
-    /// Its client is sent away with a question: it has not ended, unless the next round was a request of its own.
+    fn score<T>(&self, of: impl FnOnce(&mut Score) -> T) -> T {
+        of(self.turns.scores().entry(self.session).or_default())
+    }
+
+    /// Its client is sent away with a question, and goes on from there when it comes back.
     pub(super) fn is_to_go_on(&mut self, next: Option<Turn>) {
-        self.goes_on = next.filter(|next| next.request == self.request).map(|next| next.place);
+        match next {
+            Some(next) if next.request == self.request => self.goes_on = Some(next.place),
+            // The next round is a request of its own.
+            Some(next) => self.score(|score| score.await_back(next.request, next.place)),
+            None => {}
+        }
     }
 
     /// What comes next may have its turn: this one waits, for a while or for its client. Where several rounds are one call, the
@@ -100,15 +78,8 @@ impl Playing<'_> {
     pub(super) fn goes_on_at(&mut self, next: Option<Turn>) {
         if let Some(next) = next.filter(|next| next.request != self.request) {
             *self = self.turns.enter(next);
-            return;
-        }
-        let place = next.map_or(u64::MAX, |next| next.place);
-        let mut sessions = self.turns.sessions();
-        let next = sessions.get_mut(&self.session).and_then(|score| score.playing.get_mut(&self.request));
-        if let Some(next) = next.filter(|next| !self.is_second && **next != place) {
-            *next = place;
-            drop(sessions);
-            self.turns.changed.send_modify(|count| *count += 1);
+        } else if !self.is_second {
+            self.score(|score| score.go_on(self.request, next.map_or(u64::MAX, |next| next.place)));
         }
     }
 
@@ -119,89 +90,45 @@ impl Playing<'_> {
         if turn.request != self.request {
             *self = self.turns.enter(turn);
         }
-        let mut changed = self.turns.changed.subscribe();
-        if let Some(score) = self.turns.sessions().get_mut(&self.session).filter(|_| !self.is_second) {
-            score.playing.insert(self.request, turn.place);
+        if !self.is_second {
+            self.score(|score| score.go_on(self.request, turn.place));
         }
-        self.turns.changed.send_modify(|count| *count += 1);
         let (mut moved, patience) = (Instant::now(), turn.patience.clamp(LEAST, MOST));
-        let mut before = self.stands(turn);
         loop {
+            let (standing, last) =
+                self.score(|score| if self.is_second { score.stands_second(turn) } else { score.stands(turn) });
+            moved = last.map_or(moved, |last| last.max(moved));
             let after = |patience: Duration| moved + patience.saturating_sub(self.waited);
-            let until = match &before {
+            let until = match standing {
                 Standing::Next => return,
                 // Others take a breath between what they say, however fast everything is to be.
-                Standing::Behind(_) => after(patience.max(LATE)),
-                Standing::Early(until) => after(patience).min(self.since + (*until).min(UNASKED)),
+                Standing::Behind => after(patience.max(LATE)),
+                Standing::Early(until) => after(patience).min(self.since + until.min(UNASKED)),
             };
-            if tokio::time::timeout_at(until, changed.changed()).await.is_err() {
+            if Instant::now() >= until {
                 // What came too late this time is not waited for.
                 self.waited += moved.elapsed();
+                self.score(|score| score.forget_away(turn.place));
                 return;
             }
-            let now = self.stands(turn);
-            if now != before {
-                (before, moved) = (now, Instant::now());
-            }
-        }
-    }
-
-    fn stands(&self, turn: Turn) -> Standing {
-        let sessions = self.turns.sessions();
-        let Some(score) = sessions.get(&self.session) else { return Standing::Next };
-        if self.is_second {
-            // The same again comes after it.
-            let first = score.playing.get(&self.request).map(|place| (self.request, *place));
-            return first.map_or(Standing::Next, |first| Standing::Behind(vec![first]));
-        }
-        let is_open = |other: &Overtaker| !score.ended.contains(&other.request);
-        let unanswered = turn.after.answered.filter(is_open);
-        let is_awaited = |request: u32| unanswered.is_some_and(|other| other.request == request);
-        let comes_first = |(request, place): &(u32, u64)| *place <= turn.place || is_awaited(*request);
-        let others = score.playing.iter().chain(&score.away).map(|(request, place)| (*request, *place));
-        let first: Vec<_> = others.filter(|it| it.0 != self.request && comes_first(it)).collect();
-        if !first.is_empty() {
-            return Standing::Behind(first);
-        }
-        // Who only spoke before needs to be asked; what it says has its own place.
-        let is_asked = |request: &u32| score.playing.contains_key(request) || score.away.contains_key(request);
-        let unasked = turn.after.spoke.filter(|other| is_open(other) && !is_asked(&other.request));
-        let late = |other: Option<Overtaker>, late: Duration| other.map(|other| other.later.saturating_add(late));
-        match late(unanswered, LATE).max(late(unasked, LEAST)) {
-            None => Standing::Next,
-            Some(until) => Standing::Early(until),
+            // Whoever waits is told only when it is next: what moved before that is looked at when the time is up.
+            drop(tokio::time::timeout_at(until, self.told.notified()).await);
         }
     }
 }
 
 impl Drop for Playing<'_> {
     fn drop(&mut self) {
-        if self.is_second {
-            return;
+        if !self.is_second {
+            self.score(|score| score.leave(self.request, self.goes_on));
         }
-        let mut sessions = self.turns.sessions();
-        if let Some(score) = sessions.get_mut(&self.session) {
-            score.playing.remove(&self.request);
-            match self.goes_on {
-                Some(place) => drop(score.away.insert(self.request, place)),
-                None => drop(score.ended.insert(self.request)),
-            }
-            if score.ended.len() > ENDED {
-                score.ended.pop_first();
-            }
-            if score.away.len() > ENDED {
-                score.away.pop_first();
-            }
-        }
-        drop(sessions);
-        self.turns.changed.send_modify(|count| *count += 1);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rehearsal_core::answer::Overtakers;
+    use rehearsal_core::answer::{Overtaker, Overtakers};
 
     fn turn(request: u32, place: u64, after: Option<u32>) -> Turn {
         let answered = after.map(|request| Overtaker { request, later: Duration::from_millis(500) });
@@ -254,6 +181,48 @@ mod tests {
         let before = Instant::now();
         waiting.await;
         assert!(before.elapsed() < Duration::from_millis(10));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_next_round_is_waited_for_though_it_is_a_request_of_its_own_and_others_are_not_held_twice() {
+        let turns = Turns::default();
+        turns.enter(turn(1, 4, None)).is_to_go_on(Some(turn(2, 6, None)));
+        {
+            let mut slow = turns.enter(turn(0, 8, None));
+            let waiting = slow.take_turn(turn(0, 8, None));
+            tokio::pin!(waiting);
+            assert!(tokio::time::timeout(Duration::from_secs(2), &mut waiting).await.is_err());
+            drop(turns.enter(turn(2, 6, None)));
+            let before = Instant::now();
+            waiting.await;
+            assert!(before.elapsed() < Duration::from_millis(10));
+        }
+        // One that never comes back is waited for once.
+        turns.enter(turn(3, 9, None)).is_to_go_on(Some(turn(4, 10, None)));
+        for (request, seconds) in [(5, 3), (6, 0)] {
+            let before = Instant::now();
+            turns.enter(turn(request, 20, None)).take_turn(turn(request, 20, None)).await;
+            assert_eq!(before.elapsed().as_secs(), seconds);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_thousand_at_once_have_their_turn_one_after_the_other() {
+        let turns: &'static Turns = Box::leak(Box::default());
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let all = (0..1_000).map(|request| turn(request, 10_000 - u64::from(request), None));
+        let playing: Vec<_> = all.map(|turn| (turns.enter(turn), turn)).collect();
+        let mut tasks = tokio::task::JoinSet::new();
+        for (mut playing, turn) in playing {
+            let said = Arc::clone(&said);
+            tasks.spawn(async move {
+                playing.take_turn(turn).await;
+                said.lock().unwrap().push(turn.place);
+            });
+        }
+        tasks.join_all().await;
+        let said = said.lock().unwrap();
+        assert!(said.is_sorted() && said.len() == 1_000, "{said:?}");
     }
 
     #[tokio::test(start_paused = true)]

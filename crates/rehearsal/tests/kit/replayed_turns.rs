@@ -334,3 +334,27 @@ async fn what_was_asked_when_the_other_had_been_answered_does_not_overtake_it() 
     peer.play(&ONE_BY_ONE[3..].join("\n")).await;
     assert!(began.elapsed() < Duration::from_millis(10), "{:?}", began.elapsed());
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_last_round_of_another_call_comes_first_though_something_was_asked_after_it() {
+    let question = r#"{"day":{"method":"elicitation/create","params":{"message":"Which day?","requestedSchema":{"type":"object","properties":{}}}}}"#;
+    let slow = r#"> {"id":1,"method":"tools/call","params":{"name":"slow",META}}"#;
+    let book = format!(
+        r#"
+> {{"id":2,"method":"tools/call","params":{{"name":"book",META}}}}
+< {{"id":2,"result":{{"resultType":"input_required","inputRequests":{question}}}}}
+"#
+    );
+    let back = r#"> {"id":3,"method":"tools/call","params":{"name":"book","inputResponses":{"day":{"action":"accept","content":{}}},META}}"#;
+    let [booked, read, slept] = [(3, "booked"), (4, "read"), (1, "slept")].map(|(id, text)| {
+        format!(r#"< {{"id":{id},"result":{{"resultType":"complete","content":[{{"type":"text","text":"{text}"}}]}}}}"#)
+    });
+    let reads = r#"> {"id":4,"method":"resources/read","params":{"uri":"a:b",META}}"#;
+    let recorded = session("a", &[slow, &book, back, &booked, reads, &read, &slept].join("\n"));
+    let replay = replay(&[recorded], Options::default());
+    let mut peer = Peer::of(&replay);
+    // A client that reads while it thinks about the question.
+    peer.play(&[slow, &book, reads].join("\n")).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    peer.play(&[back, &booked, &read, &slept].join("\n")).await;
+}
