@@ -49,12 +49,23 @@ impl Verification {
     /// What differs between two answers to the same request, of which `answered` has the recorded one.
     pub(super) fn compared(&self, asked: &Call, answered: &Call, before: &Reply, after: &Reply) -> Vec<Finding> {
         let has_code = !matches!(before, Reply::Error(_)) || is_code_recorded(answered);
+        let has_data = matches!(before, Reply::Error(error) if error.data.is_some());
         // Only the answers are compared: what was asked is what we have sent.
         let view = |reply: &Reply| {
             let mut view = self.stable.view(&self.secrets.clean(&with_reply(asked, reply)));
             view.as_object_mut().map(|view| view.shift_remove("params"));
             if let (false, Some(Value::Object(error))) = (has_code, view.get_mut("error")) {
                 error.shift_remove("code");
+                // Who gave only words gave no data either.
+                if !has_data {
+                    error.shift_remove("data");
+                }
+            }
+            // What does not say that it failed did not.
+            if let Some(Value::Object(result)) = view.get_mut("result")
+                && result.get("isError") == Some(&Value::Bool(false))
+            {
+                result.shift_remove("isError");
             }
             view
         };

@@ -146,3 +146,43 @@ fn a_trace_that_is_cut_while_it_is_served_is_told() {
     error: cannot read trace.jsonl: the trace was changed after it was opened; start again
     ");
 }
+
+/// What the models of `mcp` 2 write of a 2025-11-25 server that said less: they fill in what only 2026-07-28 has, and that nothing
+/// failed. An exception has only words.
+const FILLED_IN: &str = r##"{"session_id": "a", "server_info": {}, "started_at": null, "metadata": {}, "calls": [
+    {"request": {"method": "initialize", "args": [], "kwargs": {}}, "response": {"success": true, "result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}, "resultType": "complete"}, "error": null}},
+    {"request": {"method": "list_tools", "args": [], "kwargs": {}}, "response": {"success": true, "result": {"ttlMs": 0, "cacheScope": "private", "resultType": "complete", "tools": [{"name": "t", "inputSchema": {"type": "object"}}]}, "error": null}},
+    {"request": {"method": "call_tool", "args": ["t", {"a": 1}], "kwargs": {}}, "response": {"success": true, "result": {"resultType": "complete", "content": [{"type": "text", "text": "x"}], "isError": false}, "error": null}},
+    {"request": {"method": "call_tool", "args": ["t", {"a": 2}], "kwargs": {}}, "response": {"success": false, "result": null, "error": "no such thing"}}
+]}"##;
+
+const SAID_LESS: &str = r#"
+server: { name: s, version: "1" }
+capabilities: { tools: {} }
+tools:
+  - name: t
+    input_schema: { type: object }
+    answers:
+      - when: { a: 1 }
+        result: { content: [{ type: text, text: x }] }
+      - error: { code: -32001, message: no such thing, data: { a: 2 } }
+"#;
+
+#[test]
+fn what_only_the_models_of_python_say_was_not_said() {
+    let stage = Stage::new().file("seed.jsonl", &(FILLED_IN.replace('\n', "") + "\n")).file("s.mock.yaml", SAID_LESS);
+    rehearse!(stage, "rehearse verify --protocol 2025-11-25 seed.jsonl -- rehearse mock s.mock.yaml", @"
+    exit: 0
+    ----- stderr -----
+    4 as recorded, 0 different, 0 skipped
+    ");
+    rehearse!(stage, "rehearse call t a=1 --protocol 2025-11-25 --json -- rehearse replay -q seed.jsonl", @r#"
+    exit: 0
+    ----- stdout -----
+    {"content":[{"type":"text","text":"x"}],"isError":false}
+    "#);
+    // What was written is written again.
+    let both = "rehearse trace convert seed.jsonl t.jsonl && rehearse trace convert t.jsonl --to python";
+    let told = stage.play(&format!("({both}) | grep -o 'cacheScope\\|resultType'"));
+    assert_eq!((told.matches("resultType").count(), told.matches("cacheScope").count()), (3, 1), "{told}");
+}

@@ -18,7 +18,7 @@ use super::session::{message_patch, message_tree, with_patch};
 use super::tree::Tree;
 use crate::exchange::{Channel, Side};
 use crate::message::{Body, Message, Reply};
-use crate::protocol::meta;
+use crate::protocol::{Era, Revision, meta};
 
 /// Who wrote what is kept in a message.
 pub(super) const PYTHON: &str = "python";
@@ -46,7 +46,7 @@ fn answer(original: &Tree) -> Option<&Tree> {
 }
 
 /// The call that Python wrote down, with the places of its request and its answer.
-pub(super) fn import(original: &Tree, id: u64, places: (u64, u64), clock: &mut Clock) -> Call {
+pub(super) fn import(original: &Tree, id: u64, places: (u64, u64), clock: &mut Clock, agreed: &mut Agreed) -> Call {
     let asked = original.get("request").filter(|request| request.is_object());
     let asked_at = clock.at(asked.and_then(|request| request.get("timestamp")));
     let request = request(asked, id);
@@ -57,7 +57,7 @@ pub(super) fn import(original: &Tree, id: u64, places: (u64, u64), clock: &mut C
             None => asked_at + took.unwrap_or_default(),
         };
         let method = asked.and_then(|request| request.get("method")?.text()).unwrap_or_default();
-        Placed::new(places.1, at, message(&reply(response, &method, id)))
+        Placed::new(places.1, at, message(&reply(response, &method, id, agreed)))
     });
     let mut call = Call { asker: Side::Client, request: Placed::new(places.0, asked_at, message(&request)), response };
     if let Some(patch) = patch::difference(&plain(&call, clock.started), original) {
@@ -268,8 +268,25 @@ fn bind(params: &mut Tree, name: &str, value: &Tree, word: Option<&Word>) {
     }
 }
 
+/// The version that a session has agreed on, where that is known. Python's models write members of every version, with what they
+/// are unless somebody says otherwise; of those that its version does not have, the server said none.
+#[derive(Debug, Default)]
+pub(super) struct Agreed(Option<Revision>);
+
+impl Agreed {
+    fn heard(&mut self, mut result: Tree, word: Option<&Word>) -> Tree {
+        if word.is_some_and(|word| word.wire == "initialize") {
+            self.0 = result.get("protocolVersion").and_then(|version| version.text()?.parse().ok());
+        }
+        if self.0.is_some_and(|agreed| agreed.era() == Era::Legacy) {
+            ["resultType", "ttlMs", "cacheScope"].iter().for_each(|key| drop(result.remove(key)));
+        }
+        result
+    }
+}
+
 /// The message that a response must have been.
-pub(super) fn reply(response: &Tree, method: &str, id: u64) -> Tree {
+pub(super) fn reply(response: &Tree, method: &str, id: u64, agreed: &mut Agreed) -> Tree {
     let mut message = Tree::object([("jsonrpc", Tree::string("2.0")), ("id", id.into())]);
     let error = response.some("error");
     let failed = match response.get("success") {
@@ -284,7 +301,7 @@ pub(super) fn reply(response: &Tree, method: &str, id: u64) -> Tree {
     match (failed, said) {
         (true, None) => message.set("error", wire_error(error).valid()),
         (true, Some(_)) | (false, _) => match wire_result(result, find(method)) {
-            Ok(result) => message.set("result", result.valid()),
+            Ok(result) => message.set("result", agreed.heard(result, find(method)).valid()),
             Err(unusable) => message.set("error", wire_error(Some(&Tree::string(&unusable)))),
         },
     }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::super::{Call, Entry, Part, Placed, Start, What};
 use super::patch;
-use super::python_call::{PYTHON, message, reply, request, request_line, response_line, timestamp};
+use super::python_call::{Agreed, PYTHON, message, reply, request, request_line, response_line, timestamp};
 use super::python_time::{self, Clock};
 use super::reader::{Dialect, Parts};
 use super::records::Record;
@@ -23,6 +23,7 @@ pub(super) struct PythonLog {
     /// Requests without an answer yet, by method. An answer has no id, so the oldest of its method gets it; unless somebody
     /// writes one after all.
     open: HashMap<String, VecDeque<Asked>>,
+    agreed: Agreed,
 }
 
 #[derive(Debug)]
@@ -90,7 +91,7 @@ impl Dialect for PythonLog {
             }
             Some("response" | "error") => match self.asked(&method, &line) {
                 Some(Asked { id, request, .. }) => {
-                    let mut response = Placed::new(seq, at, message(&reply(&line, &method, id)));
+                    let mut response = Placed::new(seq, at, message(&reply(&line, &method, id, &mut self.agreed)));
                     let ours = response_of(&response, &request.message, self.clock.started);
                     if let Some(patch) = patch::difference(&ours, &line) {
                         response.message = with_patch(&response.message, PYTHON, &patch);

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::super::{Part, Start};
 use super::patch::{self, IMPORTED};
-use super::python_call::{self, PYTHON};
+use super::python_call::{self, Agreed, PYTHON};
 use super::python_time::{self, Clock};
 use super::reader::{Dialect, Parts};
 use super::records::Record;
@@ -33,6 +33,7 @@ pub(super) struct PythonTrace {
 struct Open {
     clock: Clock,
     calls: u64,
+    agreed: Agreed,
     ended_at: Option<Timestamp>,
 }
 
@@ -60,7 +61,7 @@ impl Dialect for PythonTrace {
                 self.count += 1;
                 let started = head.get("started_at").and_then(python_time::read);
                 let ended_at = head.get("ended_at").and_then(python_time::read);
-                self.open = Some(Open { clock: Clock::new(started), calls: 0, ended_at });
+                self.open = Some(Open { clock: Clock::new(started), calls: 0, agreed: Agreed::default(), ended_at });
                 out.push_back(Part::Start(start(&head, self.count)));
             }
             Record::Item(call) => {
@@ -71,7 +72,10 @@ impl Dialect for PythonTrace {
                 let places = foreseen.copied().unwrap_or((at * 2, at * 2 + 1));
                 let part = match python_call::import_told(&call, places.0, &mut open.clock) {
                     Some(told) => Part::Entry(told),
-                    None => Part::Call(Box::new(python_call::import(&call, at + 1, places, &mut open.clock))),
+                    None => {
+                        let Open { clock, agreed, .. } = open;
+                        Part::Call(Box::new(python_call::import(&call, at + 1, places, clock, agreed)))
+                    }
                 };
                 out.push_back(part);
             }
