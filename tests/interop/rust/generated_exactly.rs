@@ -43,7 +43,7 @@ fn odd() -> Vec<Called> {
         call(2, json!({"content": [], "isError": false})),
         call(
             3,
-            json!({"content": [chart], "structuredContent": {"a": null, "n": 1.5}, "isError": true, "own": "field"}),
+            json!({"content": [chart], "structuredContent": {"a": null, "n": 123456789.12345679}, "isError": true, "own": "field"}),
         ),
         call(4, json!({"content": [{"type": "text", "text": "plain", "annotations": {"priority": 0.9}}]})),
         call(5, json!({"code": -32000, "message": "no", "data": {"retry": null}})),

@@ -99,6 +99,11 @@ fn merge(all: &mut Map<String, Value>, declared: &Map<String, Value>) {
     }
 }
 
+/// That a capability is declared as it was in some sessions and not in others, in words.
+pub(super) fn not_always(capability: &str) -> String {
+    format!("that the capability `{capability}` was not always declared like that")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -430,11 +430,6 @@ fn named(result: &Value) -> Option<&Value> {
     result.get("_meta")?.get(meta::SERVER_INFO)
 }
 
-/// That a capability is declared as it was in some sessions and not in others, in words.
-pub(super) fn not_always(capability: &str) -> String {
-    format!("that the capability `{capability}` was not always declared like that")
-}
-
 /// The level in this place of the params.
 fn level(call: &Call, place: &[&str]) -> Option<LogLevel> {
     LogLevel::named(&call.request.message.params()?.at(place)?.text()?)

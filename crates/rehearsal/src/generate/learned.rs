@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rehearsal_core::message::{ErrorReply, Method};
-use rehearsal_core::protocol::Revision;
+use rehearsal_core::protocol::{Era, Revision};
 use serde_json::{Map, Value};
 
 use super::declared::Declared;
@@ -199,6 +199,14 @@ impl Learned {
     /// Whether nothing was learned.
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty() && self.lists().iter().all(|listed| listed.items.is_empty())
+    }
+
+    /// What it said about itself that no version knows, in one of these eras, in words.
+    pub(super) fn own_of_server(&self, eras: &[Era]) -> BTreeSet<String> {
+        const KNOWN: [&str; 6] = ["name", "title", "version", "description", "icons", "websiteUrl"];
+        let servers = self.servers.iter().filter(|(revision, _)| eras.contains(&revision.era()));
+        let own = servers.flat_map(|(_, server)| server.keys()).filter(|key| !KNOWN.contains(&key.as_str()));
+        own.map(|key| format!("`{key}` of `serverInfo`")).collect()
     }
 
     /// What the server is called.

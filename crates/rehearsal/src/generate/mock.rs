@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 
 use super::beyond::{beyond_rules, telling};
 use super::completion::suggestions;
+use super::declared::not_always;
 use super::generated::Generated;
 use super::group::{Group, grouped};
-use super::learn::not_always;
 use super::learned::{Learned, Request};
 use super::levels::within_levels;
 use super::listed::Listed;
@@ -111,12 +111,13 @@ impl<'a> Writer<'a> {
         for (revision, capabilities) in declared.by_version() {
             heard.entry(revision).or_default().capabilities = Some(capabilities.clone());
         }
-        // Since 2026-07-28 every result says who answers, and nothing is lost of it there.
+        // Since 2026-07-28 every result says who answers, in what a mock file has for it.
         let servers = self.learned.servers.iter().filter(|(revision, _)| revision.era() == Era::Legacy);
         for (revision, server) in servers {
             heard.entry(*revision).or_default().server = Some(server.clone().into());
         }
         let (draft, left_out) = as_heard(draft, &Hello { capabilities: declared.all(), heard });
+        self.left_out.extend(self.learned.own_of_server(&[Era::Modern]));
         self.left_out.extend(declared.unstable().map(|key| not_always(key)));
         self.left_out.extend(left_out);
         draft

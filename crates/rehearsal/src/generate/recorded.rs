@@ -10,9 +10,9 @@ use rehearsal_core::protocol::Era;
 use rehearsal_core::protocol::meta::TASKS_EXTENSION;
 use serde_json::{Map, Value, json};
 
+use super::declared::not_always;
 use super::fate::{Account, Fate};
 use super::generated::{TemplateError, on_one_line};
-use super::learn::not_always;
 use super::learned::{Answered, Before, Learned, Question, Request, Said};
 use super::listed::Listed;
 use super::looked_at::is_own;
@@ -82,6 +82,7 @@ impl Recorded {
         left_out.extend(lists.into_iter().flat_map(Listed::otherwise));
         left_out.extend(lists.into_iter().filter_map(Listed::paged));
         left_out.extend(promised(learned));
+        left_out.extend(learned.own_of_server(&[Era::Legacy, Era::Modern]));
         left_out.extend(unwanted(learned));
         let newest =
             learned.newest_legacy.map(|newest| format!("that {newest} is the newest version with a handshake"));

@@ -534,7 +534,7 @@ fn a_recording_becomes_a_rust_project() {
     [dependencies]
     rmcp = { version = "3.8", default-features = false, features = ["server", "transport-io"] }
     serde = { version = "1", features = ["derive"] }
-    serde_json = { version = "1", features = ["preserve_order"] }
+    serde_json = { version = "1", features = ["float_roundtrip", "preserve_order"] }
     tokio = { version = "1", features = ["macros", "rt", "time"] }
 
     # A project of its own, wherever it is put.

@@ -147,7 +147,11 @@ impl Digest {
 
     /// The end of a subscription, where this is one that was let in and ended.
     pub(super) fn ended(&self, asked: &Asked) -> Option<ThingRecord> {
-        (asked.listens && asked.answered != Answered::Never).then(|| ThingRecord { seq: self.tie.settled(), is_end: true, ..self.record(false) })
+        (asked.listens && asked.answered != Answered::Never).then(|| ThingRecord {
+            seq: self.tie.settled(),
+            is_end: true,
+            ..self.record(false)
+        })
     }
 
     fn record(&self, is_call: bool) -> ThingRecord {
