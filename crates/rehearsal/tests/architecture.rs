@@ -108,11 +108,11 @@ fn the_core_touches_no_clock_no_file_and_no_environment() {
 }
 
 #[test]
-fn files_have_one_concept_and_about_400_lines() {
+fn files_have_one_concept_and_at_most_700_lines() {
     for crate_name in ["rehearsal-core", "rehearsal-wire", "rehearsal-sandbox", "rehearsal"] {
         for file in files(&root().join("crates").join(crate_name).join("src")) {
             let lines = code(&file).lines().filter(|line| !line.trim().is_empty()).count();
-            assert!(lines <= 420, "{} has {lines} lines of code", file.display());
+            assert!(lines <= 700, "{} has {lines} lines of code", file.display());
             let name = file.file_stem().unwrap().to_string_lossy().into_owned();
             assert!(!["utils", "util", "common", "types", "helpers", "manager"].contains(&name.as_str()), "{name}");
         }
