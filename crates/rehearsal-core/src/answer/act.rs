@@ -1,7 +1,5 @@
 //! What a play wants done.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value};
 
 use super::provenance::Answer;
@@ -52,43 +50,8 @@ pub enum Act {
     },
     /// Answer that a task has begun, and go on without the client.
     Detach(TaskTerms),
-    /// Wait for the turn of what comes next, where several requests were in hand at once.
-    Turn(Turn),
     /// Answer; the play is over.
     Reply(Answer),
-}
-
-/// The place of a message in the order in which a server once said everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
-    /// Which conversation.
-    pub session: u32,
-    /// The number of the request that it belongs to.
-    pub request: u32,
-    /// Its own place.
-    pub place: u64,
-    /// Requests that came meanwhile and must be heard of before.
-    pub after: Overtakers,
-    /// How long it took once: no reason to wait longer for what may not come this time.
-    pub patience: Duration,
-}
-
-/// The requests that came after another and were heard of before what was said next of that.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Overtakers {
-    /// The one that was asked last of those that were answered by then.
-    pub answered: Option<Overtaker>,
-    /// The one that was asked last of those of which something else was said by then.
-    pub spoke: Option<Overtaker>,
-}
-
-/// A request that came after another and was heard of before what was said next of that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overtaker {
-    /// Its number.
-    pub request: u32,
-    /// How long after the other it was asked: no reason to wait longer for it to be asked.
-    pub later: Duration,
 }
 
 /// Something that clients may want to know.

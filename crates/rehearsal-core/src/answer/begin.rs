@@ -383,8 +383,7 @@ pub(super) fn entered(mut play: Play, state: &mut State, world: &World<'_>) -> B
         | Act::Hear(_)
         | Act::Withdraw(..)
         | Act::CloseStream { .. }
-        | Act::Detach(_)
-        | Act::Turn(_)) => Begun::Plays(Performance::Script(Box::new(play)), act),
+        | Act::Detach(_)) => Begun::Plays(Performance::Script(Box::new(play)), act),
     }
 }
 

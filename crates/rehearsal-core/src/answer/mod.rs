@@ -50,7 +50,7 @@ mod tests;
 mod uri_template;
 mod wanted;
 
-pub use act::{Act, Change, Overtaker, Overtakers, Turn, World};
+pub use act::{Act, Change, World};
 pub use as_heard::{Hello, as_heard};
 pub use asked::Asked;
 pub use begin::{AboutTask, Begun, Performance};

@@ -29,14 +29,12 @@ mod perform;
 #[cfg(test)]
 mod plays;
 mod queues;
-mod score;
 mod serve;
 mod server;
 mod session;
 mod source;
 mod subscriptions;
 mod tasks;
-mod turns;
 mod watch;
 mod wrong;
 

@@ -13,20 +13,13 @@ use super::call::{Call, Posed, Stop};
 use super::news::News;
 use super::server::within;
 use super::session::Session;
-use super::turns::Playing;
 
 /// Carries out a play, and answers; then what comes after the answer of a recording.
 pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
     let (session, server) = (Arc::clone(&call.session), Arc::clone(&call.session.server));
     let is_handshake = call.method == Method::INITIALIZE;
-    // Others know that it is asked, however long it takes until it says something.
-    let first = match (&act, &play) {
-        (Act::Turn(turn), _) => Some(*turn),
-        (_, Performance::Recording(recorded)) => recorded.next_turn(),
-        (_, Performance::Script(_)) => None,
-    };
-    let (mut playing, mut posed) = (first.map(|turn| session.turns.enter(turn)), Posed::default());
-    let end = until_answer(&call, &mut play, act, &mut playing, &mut posed).await;
+    let mut posed = Posed::default();
+    let end = until_answer(&call, &mut play, act, &mut posed).await;
     match end {
         None => call.withdraw(posed, &Map::new()).await,
         // What the server did not wait for when it was recorded.
@@ -49,16 +42,10 @@ pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
             Performance::Recording(_) => None,
         },
     };
-    if let (Some(playing), Some(answer), Performance::Recording(recorded)) = (&mut playing, &answer, &play)
-        && answer.reply.is_input_required()
-    {
-        playing.is_to_go_on(recorded.next_turn());
-    }
     if let (Performance::Recording(play), Some(answer)) = (&play, &mut answer) {
         server.source().answered(play, answer);
     }
     call.settle(answer).await;
-    drop(playing);
     if let Performance::Recording(play) = play {
         match is_handshake {
             true => session.wait_with(play),
@@ -74,17 +61,10 @@ enum End {
 }
 
 /// Carries out a play until its answer; `None` where nobody wants one any more.
-async fn until_answer(
-    call: &Call,
-    play: &mut Performance,
-    mut act: Act,
-    playing: &mut Option<Playing<'_>>,
-    posed: &mut Posed,
-) -> Option<End> {
+async fn until_answer(call: &Call, play: &mut Performance, mut act: Act, posed: &mut Posed) -> Option<End> {
     let server = &call.session.server;
     let mut is_given_up = false;
     loop {
-        let is_turn = matches!(act, Act::Turn(_));
         match act {
             Act::Wait(delay) => {
                 let stop = tokio::select! {
@@ -127,29 +107,8 @@ async fn until_answer(
             }
             Act::CloseStream { retry } => call.session.close_stream(call.channel, retry.map(within)),
             Act::Detach(terms) => return Some(End::Detached(terms)),
-            Act::Turn(turn) => {
-                if let Some(playing) = playing {
-                    let taken = playing.take_turn(turn);
-                    tokio::pin!(taken);
-                    loop {
-                        tokio::select! {
-                            biased;
-                            stop = stopped(call, is_given_up) => match stop {
-                                Stop::Cancelled if speaks_on(play) => is_given_up = true,
-                                Stop::Cancelled => return None,
-                                // Nobody will ask anything more that could come first.
-                                Stop::Closing => break,
-                            },
-                            () = &mut taken => break,
-                        }
-                    }
-                }
-            }
             Act::Reply(_) if is_given_up && has_no_answer(play) => return None,
             Act::Reply(answer) => return Some(End::Answered(answer)),
-        }
-        if let (Some(playing), Performance::Recording(recorded), false) = (&mut *playing, &play, is_turn) {
-            playing.goes_on_at(recorded.next_turn());
         }
         act = play.next(&mut server.state(), &server.world());
     }
@@ -194,7 +153,6 @@ pub(super) async fn afterwards(session: &Arc<Session>, mut play: RecordedPlay) {
             | Act::Withdraw(..)
             | Act::CloseStream { .. }
             | Act::Detach(_)
-            | Act::Turn(_)
             | Act::Reply(_) => {}
         }
     }

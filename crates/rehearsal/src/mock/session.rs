@@ -16,7 +16,6 @@ use tokio::sync::{oneshot, watch};
 
 use super::batches::Batches;
 use super::server::Shared;
-use super::turns::Turns;
 
 /// How many requests are worked on at once; more are refused.
 const IN_FLIGHT: usize = 10_000;
@@ -30,8 +29,6 @@ pub(super) struct Session {
     pub(super) server: Arc<Shared>,
     /// Which one, among all of this process.
     pub(super) number: u64,
-    /// The order of what is played at once.
-    pub(super) turns: Turns,
     sender: Arc<dyn Sender>,
     batches: Batches,
     memory: Mutex<Memory>,
@@ -68,7 +65,6 @@ impl Session {
     pub(super) fn new(server: Arc<Shared>, sender: Arc<dyn Sender>) -> Session {
         Session {
             number: CONVERSATIONS.fetch_add(1, Ordering::Relaxed),
-            turns: Turns::default(),
             server,
             sender,
             batches: Batches::default(),

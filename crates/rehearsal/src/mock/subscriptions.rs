@@ -69,7 +69,6 @@ pub(super) async fn listen(
             | Act::Ask(_)
             | Act::CloseStream { .. }
             | Act::Detach(_)
-            | Act::Turn(_)
             | Act::Pose(_)
             | Act::Hear(_)
             | Act::Withdraw(..)

@@ -180,12 +180,7 @@ async fn work(server: &Arc<Shared>, running: &Running, mut play: Box<Play>, hear
                 }
                 change(Status::Working);
             }
-            Act::Pose(_)
-            | Act::Hear(_)
-            | Act::Withdraw(..)
-            | Act::CloseStream { .. }
-            | Act::Detach(_)
-            | Act::Turn(_) => {}
+            Act::Pose(_) | Act::Hear(_) | Act::Withdraw(..) | Act::CloseStream { .. } | Act::Detach(_) => {}
             Act::Reply(answer) => {
                 change(match answer.reply {
                     Reply::Result(result) => Status::Completed(result),

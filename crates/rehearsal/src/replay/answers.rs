@@ -396,9 +396,6 @@ impl Shared {
         if asked.method == Method::TOOLS_CALL {
             rounds = rounds.into_iter().map(Recorded::for_call).collect();
         }
-        if asked.terms.era() == Era::Legacy {
-            self.note_overlap(&mut rounds)?;
-        }
         let mut missed = match rounds.first() {
             Some(first) if step == 0 => self.missed(first, &asked)?,
             Some(_) | None => Vec::new(),

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
-use rehearsal_core::answer::{Asked, Change, Overtakers, Place, Recorded, RecordedPlay, Thing};
+use rehearsal_core::answer::{Asked, Change, Place, Recorded, RecordedPlay, Thing};
 use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::trace::{Inside, RequestKey};
@@ -29,14 +29,13 @@ use super::tape::request;
 const LOOKED_AT: u32 = 64;
 
 impl Shared {
-    /// The next recorded ping, where something was said before its answer, or other requests were in hand.
+    /// The next recorded ping, where something was said before its answer.
     pub(super) fn pinged(&self, asked: &Asked) -> io::Result<Option<(u32, RequestKey)>> {
         let key = self.options.likeness.key(&asked.method, Some(&asked.params));
         let Some(Taken::Fresh(number)) = self.take(key, asked, Repeat::Error)? else { return Ok(None) };
         let recorded = self.tape.recorded(number)?;
         let is_answered = matches!(recorded.reply(), Some(Reply::Result(_)));
-        let has_turn = recorded.overlaps || !recorded.things.is_empty();
-        Ok((is_answered && has_turn).then_some((number, key)))
+        Ok((is_answered && !recorded.things.is_empty()).then_some((number, key)))
     }
 
     /// Takes out of an exchange that not every client makes, or not as often, what was told already.
@@ -149,7 +148,7 @@ impl Shared {
             is_heard
         });
         drop(progress);
-        things.iter_mut().for_each(|thing| (thing.place, thing.after) = (Place::After, Overtakers::default()));
+        things.iter_mut().for_each(|thing| thing.place = Place::After);
         let info = self.info_of(first.session, asked.terms.era())?;
         let recorded = Arc::new(Recorded { things, ..Recorded::clone(&first) });
         Ok(Some(RecordedPlay::new(vec![recorded], asked.clone(), key, info, self.options.pace)))

@@ -30,7 +30,6 @@ mod parked;
 mod progress;
 #[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
 mod replay;
-mod rounds;
 mod tape;
 mod tasks;
 mod unmatched;

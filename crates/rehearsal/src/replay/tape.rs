@@ -7,14 +7,13 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use rehearsal_core::answer::{Overtaker, Overtakers, Place, Recorded, Thing};
+use rehearsal_core::answer::{Place, Recorded, Thing};
 use rehearsal_core::message::Message;
 use rehearsal_core::trace::{Call, Format, Inside, Span};
 
 use super::converted::converted;
-use super::index::{self, After, Existing, Facts, Group, Index, IndexError, damaged};
+use super::index::{self, Existing, Facts, Group, Index, IndexError, damaged};
 use super::options::Options;
 use crate::store::Recording;
 
@@ -72,17 +71,6 @@ impl Tape {
         }
         let exchange = self.index.exchange(number)?;
         let call = self.call(exchange.span)?;
-        let began = call.request.at;
-        let overtaker = |other: Option<u32>| match other {
-            None => Ok::<_, io::Error>(None),
-            Some(request) => Ok(Some(Overtaker { request, later: self.asked_at(request)?.saturating_sub(began) })),
-        };
-        let overtakers = |after: After| {
-            Ok::<_, io::Error>(Overtakers {
-                answered: overtaker(after.who_answered())?,
-                spoke: overtaker(after.who_spoke())?,
-            })
-        };
         let things = self.index.things(&exchange)?.into_iter().map(|thing| {
             let text = self.text(thing.span)?;
             let what = match thing.is_call || thing.is_end {
@@ -90,7 +78,7 @@ impl Tape {
                 false => thing.span.entry(text).map(Inside::Entry),
             };
             let place = if thing.is_late { Place::After } else { Place::Before };
-            Ok(Thing { what: what.ok_or_else(changed)?, place, after: overtakers(thing.after)? })
+            Ok(Thing { what: what.ok_or_else(changed)?, place })
         });
         let things = things.collect::<io::Result<Vec<_>>>()?;
         let facts = self.facts(exchange.session)?;
@@ -102,8 +90,6 @@ impl Tape {
             call,
             things,
             revision: exchange.revision(),
-            overlaps: exchange.flags.overlaps(),
-            after: overtakers(exchange.after)?,
             hears: exchange.flags.hears(),
         });
         if exchange.span.length <= KEPT_LENGTH {
@@ -114,11 +100,6 @@ impl Tape {
             kept.insert(number, Arc::clone(&recorded));
         }
         Ok(recorded)
-    }
-
-    /// When a request was made.
-    fn asked_at(&self, number: u32) -> io::Result<Duration> {
-        Ok(self.call(self.index.exchange(number)?.span)?.request.at)
     }
 
     /// A call without what belongs to it.

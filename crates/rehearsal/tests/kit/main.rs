@@ -24,7 +24,6 @@ mod replayed_silence;
 mod replayed_subscriptions;
 mod replayed_task_progress;
 mod replayed_tasks;
-mod replayed_turns;
 mod replays;
 mod snapshots;
 mod transcript;

@@ -214,33 +214,6 @@ async fn a_refusal_tells_no_secret() {
 }
 
 #[tokio::test]
-async fn calls_overtake_each_other_in_every_session() {
-    let talk = r#"
-        > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
-        < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
-        > {"id":1,"method":"tools/call","params":{"name":"slow"}}
-        > {"id":2,"method":"tools/call","params":{"name":"quick"}}
-        < {"id":2,"result":{"content":[]}}
-        < {"id":1,"result":{"content":[]}}
-    "#;
-    let server = replay(&[session("a", talk)], Options::default()).server(|_, _| {});
-    for _ in 0..3 {
-        let mut peer = Peer::with(&server);
-        let hello =
-            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
-        peer.say(json!({"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": hello})).await;
-        peer.hear().await;
-        for name in ["slow", "quick"] {
-            peer.say(json!({"jsonrpc": "2.0", "id": name, "method": "tools/call", "params": {"name": name}})).await;
-        }
-        for name in ["quick", "slow"] {
-            let answer = peer.hear().await;
-            assert!(answer.as_response().is_some_and(|answer| answer.id == Some(name.into())), "{answer:?}");
-        }
-    }
-}
-
-#[tokio::test]
 async fn a_client_with_sessions_of_its_name_hears_no_others() {
     let talk = |name: &str, what: &str| {
         let talk = r#"

@@ -1,28 +1,11 @@
 //! What was said and asked while several calls were in flight comes again with the call that it belongs to.
 
+use rehearsal::core::answer::Pace;
 use rehearsal::replay::{Options, Replay};
 use serde_json::{Value, json};
 
 use crate::replays::client;
 use crate::transcript::{META, Peer, replay, session};
-
-#[tokio::test]
-async fn what_was_answered_between_two_questions_of_another_call_comes_between_them() {
-    let whole = r#"
-    > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{}},"clientInfo":{"name":"c","version":"1"}}}
-    < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
-    > {"method":"notifications/initialized"}
-    > {"id":"a","method":"tools/call","params":{"name":"a"}}
-    > {"id":"b","method":"tools/call","params":{"name":"b"}}
-    < {"id":1,"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"b one"}}],"maxTokens":5}}
-    < {"id":"a","result":{"content":[]}}
-    < {"id":2,"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"b two"}}],"maxTokens":5}}
-    > {"id":1,"result":{"role":"assistant","content":{"type":"text","text":"x"},"model":"m"}}
-    > {"id":2,"result":{"role":"assistant","content":{"type":"text","text":"x"},"model":"m"}}
-    < {"id":"b","result":{"content":[]}}
-    "#;
-    Peer::of(&replay(&[session("a", whole)], Options::default())).play(whole).await;
-}
 
 #[tokio::test]
 async fn what_was_said_beside_a_list_or_a_ping_is_heard_by_who_makes_neither() {
@@ -35,7 +18,6 @@ async fn what_was_said_beside_a_list_or_a_ping_is_heard_by_who_makes_neither() {
         for first in [[&*beside, call], [call, &*beside]] {
             let whole = [HANDSHAKE, &first.join("\n"), log, &answered, answer].join("\n");
             let replay = replay(&[session("a", &whole)], Options::default());
-            Peer::of(&replay).play(&whole).await;
             Peer::of(&replay).play(&[HANDSHAKE, call, log, answer].join("\n")).await;
         }
     }
@@ -94,9 +76,13 @@ async fn a_log_message_is_of_a_call_that_asked_for_it() {
     let deaf = r#"> {"id":"a","method":"tools/call","params":{"name":"a",META}}"#;
     let two = [deaf, &logging("b"), log, &answer("a"), &answer("b")].join("\n");
     let three = [deaf, &logging("b"), &logging("c"), log, &answer("a"), &answer("c"), &answer("b")].join("\n");
-    for whole in [two, three] {
-        let replay = replay(&[session("a", &whole)], Options::default());
-        Peer::of(&replay).play(&whole).await;
+    for (recorded, logs, other) in [(two, "b", "b"), (three, "c", "b")] {
+        let replay = replay(&[session("a", &recorded)], Options::default());
+        let mut peer = Peer::of(&replay);
+        peer.play(&[deaf, &answer("a"), &logging(logs), log, &answer(logs)].join("\n")).await;
+        if other != logs {
+            peer.play(&[logging(other), answer(other)].join("\n")).await;
+        }
     }
 }
 
@@ -202,50 +188,30 @@ async fn the_second_question_of_a_call_comes_after_its_first() {
 "#;
     let talk = [HANDSHAKE, talk].concat();
     let replay = replay(&[session("a", &talk)], Options::default());
-    Peer::of(&replay).play(&talk).await;
     assert_eq!(asked(&replay, "work", json!({"id": "c0"})).await, [] as [&str; 0]);
     assert_eq!(asked(&replay, "work", json!({"id": "c1"})).await, ["c1-q0", "c1-q2"]);
 }
 
+/// The answer to the first call took 300 ms longer than that to the second.
 #[tokio::test(start_paused = true)]
-async fn nobody_waits_for_a_call_whose_client_thinks_about_a_question() {
-    let talk = r#"
-> {"id":1,"method":"tools/call","params":{"name":"ask","arguments":{"n":1}}}
-> {"id":2,"method":"tools/call","params":{"name":"ask","arguments":{"n":2}}}
-< {"id":7,"method":"elicitation/create","params":{"message":"1?","requestedSchema":{"type":"object","properties":{}}}}
-< {"id":8,"method":"elicitation/create","params":{"message":"2?","requestedSchema":{"type":"object","properties":{}}}}
-> {"id":3,"method":"tools/call","params":{"name":"echo","arguments":{"n":3}}}
-< {"id":3,"result":{"content":[{"type":"text","text":"3"}]}}
-> {"id":4,"method":"tools/call","params":{"name":"echo","arguments":{"n":4}}}
-< {"id":4,"result":{"content":[{"type":"text","text":"4"}]}}
-> {"id":8,"result":{"action":"accept","content":{}}}
-< {"id":2,"result":{"content":[{"type":"text","text":"2"}]}}
-> {"id":7,"result":{"action":"accept","content":{}}}
-< {"id":1,"result":{"content":[{"type":"text","text":"1"}]}}
+async fn calls_in_flight_are_answered_when_ready_or_at_their_recorded_times() {
+    let calls = r#"
+> {"id":1,"method":"tools/call","params":{"name":"slow"}}
+> {"id":2,"method":"tools/call","params":{"name":"quick"}}
 "#;
-    let talk = [HANDSHAKE, talk].concat();
-    let replay = replay(&[session("a", &talk)], Options::default());
-    // The ids of questions are the replay's own.
-    let again = talk.replace(r#""id":7,"#, r#""id":1,"#).replace(r#""id":8,"#, r#""id":2,"#);
-    let began = tokio::time::Instant::now();
-    Peer::of(&replay).play(&again).await;
-    assert!(began.elapsed() < std::time::Duration::from_millis(100), "{:?}", began.elapsed());
-}
-
-#[tokio::test]
-async fn log_messages_of_calls_in_flight_come_in_their_order_whosever_they_are() {
-    let log = |word: &str| {
-        format!("< {{\"method\":\"notifications/message\",\"params\":{{\"level\":\"info\",\"data\":\"{word}\"}}}}\n")
-    };
-    let call = |id: u32| {
-        format!(
-            "> {{\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"t\",\"arguments\":{{\"n\":{id}}}}}}}\n"
-        )
-    };
-    let answer = |id: u32| format!("< {{\"id\":{id},\"result\":{{\"content\":[]}}}}\n");
-    let calls: String = (1..=4).map(call).collect();
-    let said = [log("a"), log("b"), answer(3), log("c"), log("d"), log("e"), answer(2), log("f"), answer(4), log("g")];
-    let talk = [HANDSHAKE, &calls, &said.concat(), &answer(1)].concat();
-    let replay = replay(&[session("a", &talk)], Options::default());
-    Peer::of(&replay).play(&talk).await;
+    let [quick, slow] = [2, 1].map(|id| format!("< {{\"id\":{id},\"result\":{{\"content\":[]}}}}\n"));
+    let journal = session("a", &[HANDSHAKE, calls, &quick, &slow].concat());
+    let last = journal.lines().count() - 1;
+    let delayed = journal.lines().enumerate().map(|(at, line)| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        if at == last {
+            line["at_ms"] = json!(300);
+        }
+        format!("{line}\n")
+    });
+    let recorded: String = delayed.collect();
+    for (pace, answers) in [(Pace::None, [&slow, &quick]), (Pace::Times(1.0), [&quick, &slow])] {
+        let replay = replay(std::slice::from_ref(&recorded), Options { pace, ..Options::default() });
+        Peer::of(&replay).play(&[HANDSHAKE, calls, answers[0], answers[1]].concat()).await;
+    }
 }

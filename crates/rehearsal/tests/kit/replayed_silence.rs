@@ -76,37 +76,6 @@ async fn whoever_gives_up_hears_nothing_more() {
     assert_eq!((ledger.matched, ledger.repeated, ledger.unmatched), (3, 1, 0));
 }
 
-/// One goes on telling after its client gave it up and another was answered.
-const GOES_ON: &str = r#"
-> {"id":1,"method":"tools/call","params":{"name":"long","_meta":{"progressToken":1}}}
-< {"method":"notifications/progress","params":{"progressToken":1,"progress":1}}
-CANCELLED
-> {"id":2,"method":"tools/call","params":{"name":"quick"}}
-< {"id":2,"result":{"content":[]}}
-< {"method":"notifications/progress","params":{"progressToken":1,"progress":2}}
-< {"method":"notifications/progress","params":{"progressToken":1,"progress":3}}
-"#;
-
-#[tokio::test(start_paused = true)]
-async fn what_was_never_answered_tells_in_its_order_how_far_it_is() {
-    for given_up in [r#"> {"method":"notifications/cancelled","params":{"requestId":1}}"#, ""] {
-        for pace in [Pace::None, Pace::Times(1.0)] {
-            let whole = [HANDSHAKE, &GOES_ON.replace("CANCELLED", given_up)].concat();
-            let replay = replay(&[session("a", &whole)], Options { pace, ..Options::default() });
-            let mut peer = Peer::of(&replay);
-            peer.play(&whole).await;
-            if given_up.is_empty() {
-                assert_eq!(error(&mut peer).await["code"], -32603);
-            }
-            peer.play(
-                r#"> {"id":9,"method":"ping"}
-                < {"id":9,"result":{}}"#,
-            )
-            .await;
-        }
-    }
-}
-
 /// A question that must be of the one that was never answered, after another was.
 const ASKS_LATE: &str = r#"
 > {"id":1,"method":"tools/call","params":{"name":"long"}}
@@ -127,20 +96,6 @@ async fn what_was_never_answered_asks_after_those_that_were() {
     let replay = replay(&[session("a", &whole)], Options::default());
     let began = Instant::now();
     Peer::of(&replay).play(&whole).await;
-    assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
-}
-
-#[tokio::test(start_paused = true)]
-async fn whoever_was_answered_though_it_gave_up_is_answered_again() {
-    let answer = r#"< {"id":1,"result":{"content":[]}}"#;
-    let given_up = r#"> {"method":"notifications/cancelled","params":{"requestId":1}}"#;
-    let whole = [HANDSHAKE, &GOES_ON.replace("CANCELLED", given_up), answer].concat();
-    let replay = replay(&[session("a", &whole)], Options::default());
-    Peer::of(&replay).play(&whole).await;
-    // Who does not give up waits for nothing.
-    let patient = [HANDSHAKE, &GOES_ON.replace("CANCELLED", ""), answer].concat();
-    let (mut peer, began) = (Peer::of(&replay), Instant::now());
-    peer.play(&patient).await;
     assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
 }
 

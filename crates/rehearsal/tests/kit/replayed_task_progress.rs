@@ -39,21 +39,6 @@ async fn progress_of_a_task_has_the_token_of_its_call() {
 }
 
 #[tokio::test]
-async fn progress_of_a_task_that_began_while_another_call_was_in_hand_is_not_that_call_s() {
-    let recorded = r#"
-    > {"id":1,"method":"tools/call","params":{"name":"rest","_meta":{"progressToken":"R"}}}
-    > {"id":2,"method":"tools/call","params":{"name":"dig","task":{},"_meta":{"progressToken":"P"}}}
-    < {"id":2,"result":{"task":{"taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":null}}}
-    < {"method":"notifications/progress","params":{"progressToken":"P","progress":1}}
-    > {"id":3,"method":"tasks/get","params":{"taskId":"t"}}
-    < {"id":3,"result":{"taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":null}}
-    < {"id":1,"result":{"content":[]}}
-    "#;
-    let replay = replay(&[session("a", &[HANDSHAKE, recorded].concat())], Options::default());
-    hears(&replay, &recorded.replace(r#""P""#, "17").replace(r#""R""#, "18")).await;
-}
-
-#[tokio::test]
 async fn whoever_gave_no_token_hears_no_progress() {
     let silent = |line: &&str| !line.contains(r#""progressToken":"P","progress""#);
     let transcript: String = RECORDED.lines().filter(silent).map(|line| format!("{line}\n")).collect();

@@ -15,9 +15,7 @@ use super::score::{Step, missed, score};
 use super::task::wanted_task;
 use super::tokens::Tokens;
 use super::unmatched::{Silence, Unmatched};
-use crate::answer::{
-    Act, Answer, Asked, Change, EndOfListening, Overtaker, Overtakers, Provenance, Question, Turn, World,
-};
+use crate::answer::{Act, Answer, Asked, Change, EndOfListening, Provenance, Question, World};
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code, meta};
 use crate::script::mock::{Delay, LogLevel};
@@ -162,14 +160,6 @@ impl RecordedPlay {
         self.rounds.first().map(|round| (round.number, round.session))
     }
 
-    /// The turn of what it says next, where order matters; what its client says first has its own time.
-    pub fn next_turn(&self) -> Option<Turn> {
-        self.steps.iter().skip(self.next).find_map(|step| match step {
-            Step::Turn(turn) => Some(*turn),
-            _ => None,
-        })
-    }
-
     /// Whether nobody had answered it when it was recorded, or not so that it could be understood.
     pub fn has_no_answer(&self) -> bool {
         self.rounds.last().is_some_and(|round| round.reply().is_none() && round.meant().is_none())
@@ -203,7 +193,6 @@ impl RecordedPlay {
                 Step::Notify { method, params } => self.notified(method, params),
                 Step::EndListening(end) => self.end_listening(end),
                 Step::Wait(_)
-                | Step::Turn(_)
                 | Step::CloseStream
                 | Step::Ask(_)
                 | Step::SendAway(..)
@@ -225,16 +214,13 @@ impl RecordedPlay {
             let Some(step) = self.steps.get(at).cloned() else {
                 return Act::Reply(self.error("the recording ends here"));
             };
-            // Whoever has the turn speaks at once.
-            let coming = if let Step::Turn(_) = &step { self.steps.get(at + 1) } else { Some(&step) };
-            if self.told && self.pace == Pace::None && coming.is_some_and(Step::ends) {
+            if self.told && self.pace == Pace::None && step.ends() {
                 self.told = false;
                 return Act::Wait(Delay { from: BREATH, to: BREATH });
             }
             self.next += 1;
             let act = match step {
                 Step::Wait(time) => self.paced(time),
-                Step::Turn(turn) => Some(Act::Turn(self.patient(turn))),
                 Step::Notify { method, params } => self.notified(method, params),
                 Step::Tell(change) => self.tell(change),
                 Step::EndListening(end) => self.end_listening(end),
@@ -285,7 +271,6 @@ impl RecordedPlay {
                 | Step::SendAway(..)
                 | Step::Hear(_)
                 | Step::Withdraw(..)
-                | Step::Turn(_)
                 | Step::Reply(_)
                 | Step::Visit(..)
                 | Step::Ends
@@ -320,16 +305,6 @@ impl RecordedPlay {
         };
         let time = time.saturating_add(LATE).min(GIVEN_UP);
         Act::Wait(Delay { from: time, to: time })
-    }
-
-    /// Where time is kept, others wait before they come to their turn, so nobody knows whether they were asked.
-    fn patient(&self, turn: Turn) -> Turn {
-        let later = |it: Overtaker| match self.pace {
-            Pace::None => it,
-            Pace::Times(_) => Overtaker { later: it.later.max(turn.patience), ..it },
-        };
-        let Overtakers { answered, spoke } = turn.after;
-        Turn { after: Overtakers { answered: answered.map(later), spoke: spoke.map(later) }, ..turn }
     }
 
     /// The version that it was recorded in, where that is known.

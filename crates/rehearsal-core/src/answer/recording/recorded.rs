@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::answer::{Change, EndOfListening, Overtakers, Question};
+use crate::answer::{Change, EndOfListening, Question};
 use crate::exchange::Side;
 use crate::json::RawJson;
 use crate::message::{Message, Method, Notification, Reply};
@@ -26,10 +26,6 @@ pub struct Recorded {
     pub things: Vec<Thing>,
     /// The version that it was recorded in, where that is known.
     pub revision: Option<Revision>,
-    /// Whether another request was in hand at the same time.
-    pub overlaps: bool,
-    /// The requests that came after this one and were heard of before it was answered.
-    pub after: Overtakers,
     /// Whether something was said before it, after requests that not every client makes.
     pub hears: bool,
 }
@@ -41,8 +37,6 @@ pub struct Thing {
     pub what: Inside,
     /// When.
     pub place: Place,
-    /// The requests that came meanwhile and were heard of before this was said.
-    pub after: Overtakers,
 }
 
 /// When something of an exchange happens.
@@ -175,6 +169,6 @@ impl Recorded {
 
     /// Whether there is nothing to do but answer.
     pub(super) fn is_plain(&self) -> bool {
-        self.things.is_empty() && !self.overlaps && self.reply().is_some()
+        self.things.is_empty() && self.reply().is_some()
     }
 }

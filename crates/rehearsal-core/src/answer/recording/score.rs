@@ -8,19 +8,17 @@ use serde_json::{Map, Value};
 use super::recorded::{Place, Recorded, Thing};
 use super::tokens::Tokens;
 use super::unmatched::Silence;
-use crate::answer::{Change, EndOfListening, Overtakers, Question, Rise, Turn};
+use crate::answer::{Change, EndOfListening, Question, Rise};
 use crate::exchange::Side;
 use crate::message::{Message, Method};
 use crate::protocol::Era;
-use crate::trace::{Call, Entry, Inside, Placed, What};
+use crate::trace::{Call, Entry, Inside, What};
 
 /// One step of a recorded exchange.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     /// So long it took.
     Wait(Duration),
-    /// What comes next has a place among other things.
-    Turn(Turn),
     /// The server told something.
     Notify { method: Method, params: Value },
     /// The server told something to those who wanted to know.
@@ -59,7 +57,6 @@ impl Step {
                 true
             }
             Step::Wait(_)
-            | Step::Turn(_)
             | Step::Notify { .. }
             | Step::Tell(_)
             | Step::EndListening(_)
@@ -77,21 +74,16 @@ pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Vec<S
     // Since 2026-07-28 each round is a request of its own.
     let rise = (era == Era::Legacy && rounds.len() > 1).then(Rise::default);
     let (steps, open, unheard, named) = Default::default();
-    let (last, unanswered, turn, in_rounds) = (Duration::ZERO, None, None, era == Era::Modern);
-    let mut writing =
-        Writing { steps, asked: 0, open, unheard, named, last, unanswered, turn, round: 0, rise, in_rounds };
+    let (last, unanswered, in_rounds) = (Duration::ZERO, None, era == Era::Modern);
+    let mut writing = Writing { steps, asked: 0, open, unheard, named, last, unanswered, round: 0, rise, in_rounds };
     let mut after = Vec::new();
-    // Before 2026-07-28 all of them are one call, which is in hand from the first to the last.
-    let overlaps = era == Era::Legacy && rounds.iter().any(|round| round.overlaps);
     for (number, round) in rounds.iter().enumerate() {
         let request = &round.call.request;
         writing.round = number;
         writing.last = request.at;
         writing.unanswered = round.call.response.is_none().then_some(request.at);
-        writing.turn = (overlaps || round.overlaps).then_some((round.session, round.number, request.at));
         writing.things(&round.things, Place::Before);
         writing.answer(round, number, number + 1 < rounds.len());
-        writing.turn = None;
         // What the server did not wait for before it answered needs no answer.
         writing.open.clear();
         writing.unheard.clear();
@@ -136,8 +128,6 @@ struct Writing {
     last: Duration,
     /// When it was asked, where nobody answered it.
     unanswered: Option<Duration>,
-    /// Session, place and time of the request, where order matters.
-    turn: Option<(u32, u32, Duration)>,
     /// Which round is written.
     round: usize,
     /// How far all the rounds are, where they are one call.
@@ -151,10 +141,10 @@ impl Writing {
         let mut things = things.iter().filter(|thing| thing.place == place).peekable();
         while let Some(thing) = things.next() {
             match &thing.what {
-                Inside::Entry(entry) => self.entry(entry, thing.after),
+                Inside::Entry(entry) => self.entry(entry),
                 Inside::Call(call) if call.asker == Side::Server => {
                     self.hear_before(call.request.seq);
-                    self.take_time(&call.request, thing.after);
+                    self.wait(call.request.at);
                     let mut questions = vec![self.question(call)];
                     // Since 2026-07-28 what was asked before the first answer came is asked together.
                     while let Some(Thing { what: Inside::Call(next), .. }) = things.peek().filter(|_| self.in_rounds) {
@@ -170,7 +160,7 @@ impl Writing {
                 Inside::Call(call) => {
                     if let (Some(end), Some(response)) = (thing.end_of_listening(), &call.response) {
                         self.hear_before(response.seq);
-                        self.take_time(response, thing.after);
+                        self.wait(response.at);
                         self.steps.push(Step::EndListening(Box::new(end)));
                     }
                 }
@@ -188,7 +178,7 @@ impl Writing {
         }
     }
 
-    fn entry(&mut self, entry: &Entry, after: Overtakers) {
+    fn entry(&mut self, entry: &Entry) {
         self.hear_before(entry.seq);
         if let What::ChannelEnded { .. } = &entry.what {
             self.wait(entry.at);
@@ -215,7 +205,6 @@ impl Writing {
             return self.steps.push(Step::Withdraw(name, said));
         }
         self.wait(entry.at);
-        self.take_turn(entry.seq, entry.at, after);
         let params = notification.params.as_ref().and_then(|params| params.exact().ok());
         let params = params.unwrap_or_default();
         let rise = self.rise.as_mut().filter(|_| notification.method == Method::PROGRESS);
@@ -231,7 +220,7 @@ impl Writing {
     fn answer(&mut self, round: &Recorded, number: usize, goes_on: bool) {
         let Some(response) = &round.call.response else { return self.silence(round) };
         self.hear_before(response.seq);
-        self.take_time(response, round.after);
+        self.wait(response.at);
         match asked_for(&response.message).filter(|_| round.is_round()) {
             None => self.steps.push(match round.visits() {
                 Some(visits) => Step::Visit(number, visits),
@@ -272,24 +261,12 @@ impl Writing {
         }
     }
 
-    fn take_time(&mut self, message: &Placed, after: Overtakers) {
-        self.wait(message.at);
-        self.take_turn(message.seq, message.at, after);
-    }
-
     fn wait(&mut self, at: Duration) {
         let time = at.saturating_sub(self.last);
         if !time.is_zero() {
             self.steps.push(Step::Wait(time));
         }
         self.last = self.last.max(at);
-    }
-
-    fn take_turn(&mut self, place: u64, at: Duration, after: Overtakers) {
-        if let Some((session, request, since)) = self.turn {
-            let patience = at.saturating_sub(since);
-            self.steps.push(Step::Turn(Turn { session, request, place, after, patience }));
-        }
     }
 
     fn question(&mut self, call: &Call) -> Question {

@@ -8,7 +8,7 @@ use super::adapt::adapted;
 use super::{Place, Recorded, Thing};
 use crate::answer::shape::{ResultType, envelope};
 use crate::answer::task::is_failure;
-use crate::answer::{Asked, Overtakers, Question, related_task};
+use crate::answer::{Asked, Question, related_task};
 use crate::exchange::Side;
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Message, Method, Reply, Request, RequestId, Response};
@@ -282,16 +282,13 @@ impl Recorded {
         for round in earlier.iter().chain([self]) {
             things.retain(|thing| thing.is_settled() || !round.things.iter().any(|again| again.asks_like(thing)));
             let is_last = round.number == self.number;
-            let of_this = |thing: &Thing| Thing {
-                place: if is_last { thing.place } else { Place::Before },
-                after: Overtakers::default(),
-                ..thing.clone()
-            };
+            let of_this =
+                |thing: &Thing| Thing { place: if is_last { thing.place } else { Place::Before }, ..thing.clone() };
             things.extend(round.things.iter().map(of_this));
         }
         let message = self.call.request.message.clone();
         let call = Call { request: Placed { message, ..first.call.request.clone() }, ..self.call.clone() };
-        Arc::new(Recorded { call, things, overlaps: false, after: Overtakers::default(), ..Recorded::clone(self) })
+        Arc::new(Recorded { call, things, ..Recorded::clone(self) })
     }
 
     /// An exchange in which all of this was asked and then answered like this, in the version of a client.
@@ -303,13 +300,13 @@ impl Recorded {
             let request = placed(0, question.request(RequestId::Number(0), None));
             let response = Some(placed(1, Message::reply(RequestId::Number(0), &empty)));
             let call = Call { asker: Side::Server, request, response };
-            Thing { what: Inside::Call(Box::new(call)), place: Place::Before, after: Overtakers::default() }
+            Thing { what: Inside::Call(Box::new(call)), place: Place::Before }
         };
         let response = Some(placed(2, Message::reply(RequestId::Number(0), reply)));
         let call = Call { response, ..self.call.clone() };
         let things = questions.iter().map(thing).collect();
         let revision = Some(revision);
-        Arc::new(Recorded { call, things, revision, overlaps: false, after: Overtakers::default(), ..self.clone() })
+        Arc::new(Recorded { call, things, revision, ..self.clone() })
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Opening, Pace, Place, Recorded, RecordedPlay, Thing, adapted};
-use crate::answer::{Act, Asked, Handshake, Memory, Overtakers, Seal, Terms, World};
+use crate::answer::{Act, Asked, Handshake, Memory, Seal, Terms, World};
 use crate::exchange::{Channel, Side};
 use crate::message::{Message, Method, Reply};
 use crate::protocol::{Revision, meta};
@@ -26,7 +26,7 @@ fn told(seq: u64, method: &str, params: Value) -> Thing {
     let message = Message::notification(Method::from(method), Some(&params)).unwrap();
     let what = What::Message { from: Side::Server, channel: Channel::MAIN, message, event_id: None };
     let entry = Entry::new(seq, Duration::from_millis(seq * 10), what);
-    Thing { what: Inside::Entry(entry), place: Place::Before, after: Overtakers::default() }
+    Thing { what: Inside::Entry(entry), place: Place::Before }
 }
 
 fn recorded(number: u32, call: Call, things: Vec<Thing>, revision: Revision) -> Arc<Recorded> {
@@ -37,8 +37,6 @@ fn recorded(number: u32, call: Call, things: Vec<Thing>, revision: Revision) -> 
         call,
         things,
         revision: Some(revision),
-        overlaps: false,
-        after: Overtakers::default(),
         hears: false,
     })
 }
@@ -47,7 +45,7 @@ fn recorded(number: u32, call: Call, things: Vec<Thing>, revision: Revision) -> 
 fn legacy() -> Vec<Arc<Recorded>> {
     let question = json!({"message": "Which day?", "requestedSchema": {"type": "object"}});
     let asked = call(Side::Server, (3, 4), "elicitation/create", question, json!({"action": "accept"}));
-    let asked = Thing { what: Inside::Call(Box::new(asked)), place: Place::Before, after: Overtakers::default() };
+    let asked = Thing { what: Inside::Call(Box::new(asked)), place: Place::Before };
     let progress = |seq, far| told(seq, "notifications/progress", json!({"progressToken": 7, "progress": far}));
     let booked = json!({"content": [{"type": "text", "text": "booked"}]});
     let call = call(Side::Client, (1, 6), "tools/call", json!({"name": "book"}), booked);
@@ -169,8 +167,7 @@ fn a_form_is_asked_as_it_was_in_its_version_and_without_what_an_older_one_does_n
     let booked = |revision| {
         let question = json!({"message": "Who?", "requestedSchema": form});
         let question = call(Side::Server, (2, 3), "elicitation/create", question, json!({"action": "accept"}));
-        let question =
-            Thing { what: Inside::Call(Box::new(question)), place: Place::Before, after: Overtakers::default() };
+        let question = Thing { what: Inside::Call(Box::new(question)), place: Place::Before };
         let call = call(Side::Client, (1, 4), "tools/call", json!({"name": "book"}), json!({"content": []}));
         vec![recorded(5, call, vec![question], revision)]
     };

@@ -92,7 +92,7 @@ impl Stage {
                     let said = terms.status_message.map_or_else(String::new, |said| format!(" {said}"));
                     lines.push(format!("task {:?}{said}", terms.ttl_ms));
                 }
-                Act::Pose(_) | Act::Hear(_) | Act::Withdraw(..) | Act::Turn(_) => lines.push(format!("{act:?}")),
+                Act::Pose(_) | Act::Hear(_) | Act::Withdraw(..) => lines.push(format!("{act:?}")),
                 Act::Reply(answer) => {
                     lines.push(said(&answer));
                     return lines;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::chains::Chains;
 use super::digest::{Answered, Asked, Digest, Digests, Kept, Refused};
 use super::key::{method_key, refused_key};
-use super::layout::{After, Exchange, Facts, Flags, NONE, ThingRecord};
+use super::layout::{Exchange, Facts, Flags, NONE, ThingRecord};
 
 /// How many exchanges are kept under a key that only finds what is alike.
 const ALIKE: usize = 1_000;
@@ -75,8 +75,6 @@ struct Left {
 struct Silent {
     number: u32,
     given_up: u64,
-    /// Who was asked later and answered so far.
-    after: After,
     /// Where it was heard of last.
     spoke: u64,
 }
@@ -88,12 +86,6 @@ struct InHand {
     place: (u64, u32),
     /// The place of its answer.
     end: u64,
-    /// Where it was heard of first.
-    spoke: u64,
-    /// Who was asked later and answered so far.
-    after: After,
-    /// Whether it was never answered; it is in hand until the last that was said of it.
-    is_silent: bool,
     /// Whether log messages may belong to it.
     wants_logs: bool,
     /// Whether not every client makes it.
@@ -167,11 +159,6 @@ impl Collection {
         session.finish(self);
     }
 
-    /// Notes that what is said of these exchanges has an order.
-    fn overlap(&mut self, numbers: impl IntoIterator<Item = u32>) {
-        numbers.into_iter().for_each(|number| self.exchanges[number as usize].flags.add(Flags::OVERLAPS));
-    }
-
     /// Notes what an exchange is like: others about the same, and the first about each thing of its method.
     fn alike(&mut self, about: RequestKey, number: u32) {
         let same = self.alike.entry(about.0).or_default();
@@ -209,12 +196,8 @@ impl Session {
         }
         let from = asked.rounds.as_ref().and_then(|rounds| rounds.from);
         let before = from.and_then(|thread| self.chains.goes_on(asked.key, thread, number, place));
-        if let Some(before) = before.and_then(|before| all.exchanges.get(before as usize)) {
+        if before.is_some() {
             flags.add(Flags::ROUND);
-            // Another client may come back sooner, while what was in hand with the round before still is.
-            if before.flags.overlaps() {
-                flags.add(Flags::OVERLAPS);
-            }
         } else if asked.refused == Some(Refused::Version) {
             flags.add(Flags::PROTOCOL);
             all.keys.push((refused_key(asked.key).0, number));
@@ -227,8 +210,8 @@ impl Session {
         self.revision = asked.agreed.or(self.revision);
         let revision = asked.claimed.or(self.revision).map_or(u8::MAX, |revision| revision as u8);
         let session = u32::try_from(all.sessions.len().saturating_sub(1)).unwrap_or(NONE);
-        let (span, next, after) = (call.span, NONE, After::NOBODY);
-        all.exchanges.push(Exchange { span, session, things: 0, thing_count: 0, next, after, revision, flags });
+        let (span, next) = (call.span, NONE);
+        all.exchanges.push(Exchange { span, session, things: 0, thing_count: 0, next, revision, flags });
         if let Some(thread) = asked.rounds.as_ref().and_then(|rounds| rounds.to) {
             self.chains.wait(asked.key, thread, number, call.tie.settled());
         }
@@ -260,42 +243,18 @@ impl Session {
             }
         } else if is_silent && asked.is_protocol {
             self.close(all, number);
-        } else {
-            self.begin(all, call, number, is_silent);
+        } else if !is_silent {
+            let (place, end, wants_logs) = (call.tie.place(), call.tie.settled(), call.tie.wants_logs());
+            self.open.push(InHand { number, place, end, wants_logs, is_protocol: flags.is_protocol() });
         }
         if is_silent && !asked.listens && !asked.is_protocol {
-            self.silent.push_back(Silent { number, given_up, after: After::NOBODY, spoke: place });
+            self.silent.push_back(Silent { number, given_up, spoke: place });
             if self.silent.len() > SILENT
                 && let Some(Silent { number, .. }) = self.silent.pop_front()
             {
                 self.close(all, number);
             }
         }
-    }
-
-    /// Notes what an exchange has to do with those in hand, and takes it in hand.
-    fn begin(&mut self, all: &mut Collection, call: &Digest, number: u32, is_silent: bool) {
-        let said = || self.things.get(&number).into_iter().flatten().map(|thing| thing.seq);
-        let end = if is_silent { said().max() } else { Some(call.tie.settled()) };
-        // Nobody waits for what says nothing.
-        let Some(end) = end else { return };
-        let spoke = said().min().unwrap_or(end).min(end);
-        self.note(all, number, spoke, After::spoke);
-        if !is_silent {
-            self.note(all, number, end, After::answered);
-        }
-        // A client that makes both at once hears them in their order, though it takes a while to tell how far the first is.
-        let told =
-            |number: &u32| self.things.get(number).is_some_and(|it| !it.is_empty() && it.iter().all(|it| !it.is_call));
-        if let Some(before) = self.settled.map(|(before, _)| before).filter(told) {
-            all.overlap([before, number]);
-        }
-        if !self.open.is_empty() {
-            all.overlap(self.open.iter().map(|other| other.number).chain([number]));
-        }
-        let (place, wants_logs) = (call.tie.place(), call.tie.wants_logs());
-        let (after, is_protocol) = (After::NOBODY, all.exchanges[number as usize].flags.is_protocol());
-        self.open.push(InHand { number, place, end, spoke, after, is_silent, wants_logs, is_protocol });
     }
 
     /// The session is over.
@@ -321,35 +280,15 @@ impl Session {
         self.free.insert((record.seq, self.taken), Left { record, likely, is_log });
     }
 
-    /// Notes for what is said later of those asked before a request that this was heard of it.
-    fn note(&mut self, all: &mut Collection, number: u32, heard: u64, note: fn(&mut After, u32)) {
-        for other in self.open.iter().filter(|other| other.number < number && heard < other.end) {
-            note(&mut all.exchanges[other.number as usize].after, number);
-            let things = self.things.get_mut(&other.number).into_iter().flatten();
-            things.filter(|thing| thing.seq > heard).for_each(|thing| note(&mut thing.after, number));
-        }
+    /// Gives something that belongs to no call to one.
+    fn give(&mut self, number: u32, record: ThingRecord) {
+        self.things.entry(number).or_default().push(record);
     }
 
-    /// Gives something that belongs to nobody to one of those in hand.
-    fn give(&mut self, all: &mut Collection, to: InHand, mut record: ThingRecord) {
-        record.after = to.after;
-        let later = self.open.iter().filter(|other| other.number > to.number && other.spoke < record.seq);
-        later.for_each(|other| record.after.spoke(other.number));
-        if record.seq < to.spoke {
-            self.note(all, to.number, record.seq, After::spoke);
-            self.open.iter_mut().filter(|other| other.number == to.number).for_each(|it| it.spoke = record.seq);
-        }
-        self.things.entry(to.number).or_default().push(record);
-    }
-
-    /// Gives something that belongs to nobody to one that was never answered; it comes after those that were by then.
-    fn give_silent(&mut self, all: &mut Collection, to: Silent, mut record: ThingRecord) {
-        record.after = to.after;
-        if let Some(other) = to.after.who_answered() {
-            all.overlap([to.number, other]);
-        }
+    /// Gives something that belongs to no call to one that was never answered.
+    fn give_silent(&mut self, to: Silent, record: ThingRecord) {
         self.silent.iter_mut().filter(|it| it.number == to.number).for_each(|it| it.spoke = record.seq);
-        self.things.entry(to.number).or_default().push(record);
+        self.give(to.number, record);
     }
 
     /// Everything before this place has happened.
@@ -362,18 +301,15 @@ impl Session {
             self.settle_open(all, seq);
             let Left { record, likely, is_log } = left;
             // Of several that may have said it, the first that was answered, unless a call was made before that every client makes.
-            let answered = self.open.iter().filter(|other| !other.is_silent);
-            let call = answered.clone().filter(|other| !other.is_protocol).map(|other| other.number).min();
+            let call = self.open.iter().filter(|other| !other.is_protocol).map(|other| other.number).min();
             let may_be_missed = |other: &InHand| other.is_protocol && call.is_some_and(|call| call < other.number);
             let rank = |other: &&InHand| {
                 (is_log && !other.wants_logs, likely != Some(other.place), may_be_missed(other), other.end)
             };
-            match (answered.min_by_key(rank).copied(), self.silent(record), self.settled) {
-                (Some(next), _, _) => self.give(all, next, record),
-                (None, Some(silent), _) => self.give_silent(all, silent, record),
-                (None, None, Some((number, _))) => {
-                    self.things.entry(number).or_default().push(ThingRecord { is_late: true, ..record });
-                }
+            match (self.open.iter().min_by_key(rank).copied(), self.silent(record), self.settled) {
+                (Some(next), _, _) => self.give(next.number, record),
+                (None, Some(silent), _) => self.give_silent(silent, record),
+                (None, None, Some((number, _))) => self.give(number, ThingRecord { is_late: true, ..record }),
                 (None, None, None) => self.early.push(record),
             }
         }
@@ -394,11 +330,7 @@ impl Session {
     fn settle_open(&mut self, all: &mut Collection, place: u64) {
         let (done, open): (Vec<_>, Vec<_>) = self.open.iter().partition(|other| other.end < place);
         self.open = open;
-        for InHand { number, end, .. } in done.into_iter().filter(|it| !it.is_silent) {
-            let earlier = self.open.iter_mut().filter(|other| other.number < number);
-            earlier.for_each(|other| other.after.answered(number));
-            let silent = self.silent.iter_mut().filter(|silent| silent.number < number);
-            silent.for_each(|silent| silent.after.answered(number));
+        for InHand { number, end, .. } in done {
             if self.settled.is_none_or(|(_, last)| last < end) {
                 if let Some((before, _)) = self.settled.replace((number, end)) {
                     self.close(all, before);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::chains::Thread;
 use super::key::about_key;
-use super::layout::{After, ThingRecord};
+use super::layout::ThingRecord;
 use super::list::List;
 
 /// How many digests are kept together, and let go together.
@@ -155,8 +155,8 @@ impl Digest {
     }
 
     fn record(&self, is_call: bool) -> ThingRecord {
-        let (span, seq, after, changes) = (self.span, self.tie.seq(), After::NOBODY, None);
-        ThingRecord { span, seq, after, is_call, is_late: false, is_end: false, changes }
+        let (span, seq) = (self.span, self.tie.seq());
+        ThingRecord { span, seq, is_call, is_late: false, is_end: false, changes: None }
     }
 }
 

@@ -9,7 +9,7 @@ use super::list::List;
 use super::seal::{SEAL, seal, unseal};
 
 /// What the file begins with; the number is that of the layout.
-pub(super) const MAGIC: [u8; 16] = *b"rehearse index I";
+pub(super) const MAGIC: [u8; 16] = *b"rehearse index J";
 /// No exchange, no request.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -17,8 +17,8 @@ pub(super) const NONE: u32 = u32::MAX;
 pub(super) const HEAD: usize = 120 + SEAL;
 pub(super) const SLOT: usize = 28 + SEAL;
 pub(super) const MEMBER: usize = 4 + SEAL;
-pub(super) const EXCHANGE: usize = 43 + 1 + SEAL;
-pub(super) const THING: usize = 33 + SEAL;
+pub(super) const EXCHANGE: usize = 35 + 1 + SEAL;
+pub(super) const THING: usize = 25 + SEAL;
 pub(super) const SESSION: usize = 20 + SEAL;
 
 /// The trace that an index is of.
@@ -126,8 +126,6 @@ impl Slot {
 pub(in crate::replay) struct Flags(pub(super) u8);
 
 impl Flags {
-    /// Another request was in hand at the same time.
-    pub(super) const OVERLAPS: Flags = Flags(1);
     /// A later round of another exchange.
     pub(super) const ROUND: Flags = Flags(2);
     /// It is about the protocol, and whoever does not need it does not ask for it.
@@ -152,10 +150,6 @@ impl Flags {
         self.0 & Flags::UNANSWERED.0 == 0
     }
 
-    pub(in crate::replay) fn overlaps(self) -> bool {
-        self.0 & Flags::OVERLAPS.0 != 0
-    }
-
     /// Whether somebody should have asked for it.
     pub(in crate::replay) fn counts(self) -> bool {
         self.0 & (Flags::ROUND.0 | Flags::PROTOCOL.0) == 0
@@ -176,56 +170,6 @@ impl Flags {
     }
 }
 
-/// The requests that came later than another, and were heard of before what is said next of that; of several the one that was
-/// asked last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::replay) struct After {
-    answered: u32,
-    spoke: u32,
-}
-
-impl After {
-    pub(super) const NOBODY: After = After { answered: NONE, spoke: NONE };
-
-    /// Something was said of this request.
-    pub(super) fn spoke(&mut self, number: u32) {
-        self.spoke = After::last(self.spoke, number);
-    }
-
-    /// This request was answered.
-    pub(super) fn answered(&mut self, number: u32) {
-        self.answered = After::last(self.answered, number);
-    }
-
-    /// The same where requests have other numbers.
-    pub(super) fn moved(self, moved: impl Fn(u32) -> u32) -> After {
-        After { answered: moved(self.answered), spoke: moved(self.spoke) }
-    }
-
-    fn last(known: u32, number: u32) -> u32 {
-        if known == NONE { number } else { known.max(number) }
-    }
-
-    /// Who was answered.
-    pub(in crate::replay) fn who_answered(self) -> Option<u32> {
-        Some(self.answered).filter(|number| *number != NONE)
-    }
-
-    /// Who had only said something, and was asked after those that were answered.
-    pub(in crate::replay) fn who_spoke(self) -> Option<u32> {
-        Some(self.spoke).filter(|number| *number != NONE && self.who_answered().is_none_or(|other| other < *number))
-    }
-
-    fn write(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.answered.to_le_bytes());
-        out.extend_from_slice(&self.spoke.to_le_bytes());
-    }
-
-    fn read(from: &mut Bytes<'_>) -> After {
-        After { answered: from.u32(), spoke: from.u32() }
-    }
-}
-
 /// Where an exchange is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::replay) struct Exchange {
@@ -235,8 +179,6 @@ pub(in crate::replay) struct Exchange {
     pub(super) thing_count: u32,
     /// The next round, or [`NONE`].
     pub(super) next: u32,
-    /// The requests that came later and were heard of before it was answered.
-    pub(in crate::replay) after: After,
     pub(super) revision: u8,
     pub(in crate::replay) flags: Flags,
 }
@@ -255,7 +197,6 @@ impl Exchange {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.span.offset.to_le_bytes());
         out.extend_from_slice(&self.things.to_le_bytes());
-        self.after.write(out);
         for number in [self.span.length, self.session, self.thing_count, self.next] {
             out.extend_from_slice(&number.to_le_bytes());
         }
@@ -264,11 +205,11 @@ impl Exchange {
 
     pub(super) fn read(bytes: &[u8]) -> Exchange {
         let mut from = Bytes(bytes);
-        let (offset, things, after) = (from.u64(), from.u64(), After::read(&mut from));
+        let (offset, things) = (from.u64(), from.u64());
         let [length, session, thing_count, next] = [from.u32(), from.u32(), from.u32(), from.u32()];
         let [format, revision, flags] = from.array();
         let span = Span { offset, length, format };
-        Exchange { span, session, things, thing_count, next, after, revision, flags: Flags(flags) }
+        Exchange { span, session, things, thing_count, next, revision, flags: Flags(flags) }
     }
 }
 
@@ -278,8 +219,6 @@ pub(in crate::replay) struct ThingRecord {
     pub(in crate::replay) span: Span,
     /// Its place in the session.
     pub(in crate::replay) seq: u64,
-    /// Likewise [`Exchange::after`].
-    pub(in crate::replay) after: After,
     pub(in crate::replay) is_call: bool,
     /// Whether it comes after the answer.
     pub(in crate::replay) is_late: bool,
@@ -293,7 +232,6 @@ impl ThingRecord {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.span.offset.to_le_bytes());
         out.extend_from_slice(&self.seq.to_le_bytes());
-        self.after.write(out);
         out.extend_from_slice(&self.span.length.to_le_bytes());
         out.extend_from_slice(&[self.span.format, self.is_call.into(), self.is_late.into(), self.is_end.into()]);
         out.push(List::write(self.changes));
@@ -301,11 +239,11 @@ impl ThingRecord {
 
     pub(super) fn read(bytes: &[u8]) -> ThingRecord {
         let mut from = Bytes(bytes);
-        let (offset, seq, after, length) = (from.u64(), from.u64(), After::read(&mut from), from.u32());
+        let (offset, seq, length) = (from.u64(), from.u64(), from.u32());
         let [format, is_call, is_late, is_end, changes] = from.array();
         let span = Span { offset, length, format };
         let [is_call, is_late, is_end] = [is_call != 0, is_late != 0, is_end != 0];
-        ThingRecord { span, seq, after, is_call, is_late, is_end, changes: List::read(changes) }
+        ThingRecord { span, seq, is_call, is_late, is_end, changes: List::read(changes) }
     }
 }
 

@@ -22,7 +22,7 @@ mod seal;
 mod write;
 
 pub(super) use key::{about_key, method_key, refused_key};
-pub(super) use layout::{After, Facts};
+pub(super) use layout::Facts;
 pub(super) use list::List;
 pub(super) use lookup::{Group, Index};
 pub use open::IndexError;

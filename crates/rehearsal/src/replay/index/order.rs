@@ -27,12 +27,8 @@ impl Collection {
         for exchange in &mut self.exchanges {
             exchange.session = sessions.get(exchange.session as usize).copied().unwrap_or(NONE);
             exchange.next = moved(exchange.next);
-            exchange.after = exchange.after.moved(moved);
         }
-        for (number, thing) in &mut self.things {
-            *number = moved(*number);
-            thing.after = thing.after.moved(moved);
-        }
+        self.things.iter_mut().for_each(|(number, _)| *number = moved(*number));
         self.keys.iter_mut().for_each(|(_, number)| *number = moved(*number));
         for members in self.alike.values_mut() {
             members.iter_mut().for_each(|number| *number = moved(*number));
