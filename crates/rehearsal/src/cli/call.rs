@@ -4,7 +4,7 @@ use clap::Args;
 use rehearsal::Client;
 use rehearsal::core::protocol::Tool;
 
-use super::arguments::{Arguments, ArgumentsError, Given, Signature, Taker};
+use super::arguments::{Arguments, Given, Signature, Taker};
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
@@ -50,7 +50,7 @@ Examples:
 
 impl Call {
     /// The arguments as they were written.
-    pub(super) fn given(&self) -> Result<Given, ArgumentsError> {
+    pub(super) fn given(&self) -> Result<Given, Failure> {
         Given::read(&self.arguments, self.args.as_deref())
     }
 

@@ -80,7 +80,7 @@ fn bytes(path: &PathBuf) -> Result<Vec<u8>, Failure> {
     } else {
         std::fs::read(path)
     };
-    read.map_err(|cause| Failure::Unreadable { path: path.clone(), cause })
+    read.map_err(|cause| Failure::unreadable(path, &cause))
 }
 
 fn as_json(file: &str, problems: &[Problem], out: &mut dyn Write) -> std::io::Result<()> {

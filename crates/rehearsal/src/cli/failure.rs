@@ -1,9 +1,11 @@
-//! Why a verb could not do what it should, and what to do about it.
+//! Why a verb ended early, and what to do about it.
 
+use std::fmt::{self, Display};
 use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 
 use rehearsal::client::{ClientError, NoiseOn};
+use rehearsal::config::ConfigError;
 use rehearsal::core::message::Method;
 use rehearsal::core::protocol::code;
 use rehearsal::wire::SendError;
@@ -11,146 +13,131 @@ use rehearsal::wire::container::EngineError;
 use rehearsal::wire::http::server::BindError;
 use rehearsal::wire::stdio::SpawnError;
 
-use super::arguments::ArgumentsError;
 use super::exit::Exit;
-use super::generate::GenerateError;
-use super::json_input::JsonInputError;
-use super::matching::MatchError;
-use super::mock::MockFailure;
-use super::replay_failure::ReplayFailure;
-use super::save::SaveError;
-use super::server::{ServerError, listen_hints};
-use super::trace::TraceError;
-use super::wrap::WrapError;
 use crate::print::Talk;
 
-/// Anything that ends a verb early.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
-    /// What was said about the server is wrong.
-    #[error(transparent)]
-    Server(#[from] ServerError),
-    /// What was said about the arguments is wrong.
-    #[error(transparent)]
-    Arguments(#[from] ArgumentsError),
-    /// What should be JSON is none.
-    #[error(transparent)]
-    Json(#[from] JsonInputError),
-    /// Something could not be written to a file.
-    #[error(transparent)]
-    Save(#[from] SaveError),
-    /// A configuration could not be wrapped or unwrapped.
-    #[error(transparent)]
-    Wrap(#[from] WrapError),
-    /// A recording could not be read or written.
-    #[error(transparent)]
-    Trace(#[from] TraceError),
-    /// Nothing could be made of a recording.
-    #[error(transparent)]
-    Generate(#[from] GenerateError),
-    /// A mock could not be served.
-    #[error(transparent)]
-    Mock(#[from] MockFailure),
-    /// What was said about a value is no matcher.
-    #[error(transparent)]
-    Match(#[from] MatchError),
-    /// A recording could not be served.
-    #[error(transparent)]
-    Replay(#[from] ReplayFailure),
-    /// The server could not be driven.
-    #[error(transparent)]
-    Client(Box<ClientError>),
-    /// The same, in words without secrets.
-    #[error("{words}")]
-    Redacted {
-        /// What went wrong.
-        words: String,
-        /// The same as it is.
-        error: Box<ClientError>,
-    },
-    /// Data could not be printed.
-    #[error("cannot write to stdout: {0}")]
-    Output(#[source] io::Error),
-    /// A file that somebody wrote cannot be read.
-    #[error("cannot read {}: {cause}", path.display())]
-    Unreadable {
-        /// Which.
-        path: PathBuf,
-        /// Why not.
-        #[source]
-        cause: io::Error,
-    },
-    /// The program itself could not begin.
-    #[error("cannot begin: {0}")]
-    Begin(#[source] io::Error),
-}
-
-impl From<ClientError> for Failure {
-    fn from(error: ClientError) -> Failure {
-        Failure::Client(Box::new(error))
-    }
+/// An error that ends a verb: its message, hints at what to do, and the exit status.
+///
+/// The libraries below have typed errors. Here an error is only printed, so it is made of its text where it is found.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    hints: Vec<String>,
+    exit: Exit,
+    stdout_closed: bool,
 }
 
 impl Failure {
-    /// Prints the error with its evidence and hints:
+    /// A flag, a file or a name is wrong: exit status 2.
+    pub(crate) fn bad_input(message: impl Display) -> Failure {
+        Failure { message: message.to_string(), hints: Vec::new(), exit: Exit::BadInput, stdout_closed: false }
+    }
+
+    /// A server, ours or another, cannot be started or reached: exit status 3.
+    pub(crate) fn server_failed(message: impl Display) -> Failure {
+        Failure { exit: Exit::ServerFailed, ..Failure::bad_input(message) }
+    }
+
+    /// The runtime, the signal handlers or our own stdin and stdout cannot be set up.
+    pub(crate) fn begin(cause: io::Error) -> Failure {
+        Failure::server_failed(format_args!("cannot begin: {cause}"))
+    }
+
+    /// A file cannot be read.
+    pub(crate) fn unreadable(path: &Path, cause: &io::Error) -> Failure {
+        Failure::bad_input(format_args!("cannot read {}: {cause}", path.display()))
+    }
+
+    /// A file cannot be written.
+    pub(crate) fn unwritable(path: &Path, cause: &io::Error) -> Failure {
+        Failure::bad_input(format_args!("cannot write {}: {cause}", path.display()))
+    }
+
+    /// Data cannot be printed.
+    pub(crate) fn stdout(cause: io::Error) -> Failure {
+        let stdout_closed = cause.kind() == io::ErrorKind::BrokenPipe;
+        Failure { stdout_closed, ..Failure::bad_input(format_args!("cannot write to stdout: {cause}")) }
+    }
+
+    /// A client failed, in a text without secrets.
+    pub(crate) fn redacted(message: String, error: &ClientError) -> Failure {
+        let hints = client_hints(error).into_iter().map(str::to_owned).collect();
+        Failure { hints, exit: client_exit(error), ..Failure::bad_input(message) }
+    }
+
+    /// Adds one more line about what to do.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds lines about what to do.
+    pub(crate) fn hints(mut self, hints: impl IntoIterator<Item = impl Into<String>>) -> Failure {
+        self.hints.extend(hints.into_iter().map(Into::into));
+        self
+    }
+
+    /// True if the reader of stdout, such as `head`, has closed it.
+    pub(crate) fn is_stdout_closed(&self) -> bool {
+        self.stdout_closed
+    }
+
+    /// Prints the error with its hints:
     ///
     /// ```text
     /// error: the server could not be started: there is no program "npxx" in PATH
     /// hint: check how it is spelled, and that its directory is in PATH
     /// ```
-    pub(super) fn tell(&self, talk: &Talk) {
+    pub(super) fn report(&self, talk: &Talk) {
         talk.error(self);
-        self.hints().into_iter().for_each(|hint| talk.hint(hint));
+        self.hints.iter().for_each(|hint| talk.hint(hint));
     }
 
     /// The exit status that it leads to.
     pub(super) fn exit(&self) -> Exit {
-        match self {
-            Failure::Server(_)
-            | Failure::Arguments(_)
-            | Failure::Json(_)
-            | Failure::Match(_)
-            | Failure::Save(_)
-            | Failure::Wrap(_)
-            | Failure::Trace(_)
-            | Failure::Generate(_)
-            | Failure::Output(_)
-            | Failure::Unreadable { .. } => Exit::BadInput,
-            Failure::Client(error) | Failure::Redacted { error, .. } => client_exit(error),
-            Failure::Mock(error) => error.exit(),
-            Failure::Replay(error) => error.exit(),
-            Failure::Begin(_) => Exit::ServerFailed,
-        }
+        self.exit
     }
+}
 
-    fn hints(&self) -> Vec<String> {
-        match self {
-            Failure::Server(error) => error.hints(),
-            Failure::Arguments(error) => error.hints(),
-            Failure::Client(error) | Failure::Redacted { error, .. } => {
-                client_hints(error).into_iter().map(str::to_owned).collect()
-            }
-            Failure::Json(error) => error.hints(),
-            Failure::Match(error) => vec![error.hint()],
-            Failure::Wrap(error) => error.hints(),
-            Failure::Trace(error) => error.hints(),
-            Failure::Generate(error) => error.hints(),
-            Failure::Replay(error) => error.hints(),
-            Failure::Mock(MockFailure::Bind(error)) => bind_hints(error),
-            Failure::Mock(_)
-            | Failure::Save(_)
-            | Failure::Output(_)
-            | Failure::Unreadable { .. }
-            | Failure::Begin(_) => Vec::new(),
-        }
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Failure {
+        Failure::redacted(error.to_string(), &error)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Failure {
+        Failure::bad_input(error)
+    }
+}
+
+impl From<BindError> for Failure {
+    fn from(error: BindError) -> Failure {
+        let hint = match &error {
+            BindError::Address { source, .. } => listen_hint(source),
+            BindError::Path { .. } => None,
+        };
+        Failure::server_failed(error).hints(hint)
     }
 }
 
 /// What to do about an address that cannot be listened on.
-pub(super) fn bind_hints(error: &BindError) -> Vec<String> {
-    match error {
-        BindError::Address { source, .. } => listen_hints(source),
-        BindError::Path { .. } => Vec::new(),
+pub(super) fn listen_hint(cause: &io::Error) -> Option<&'static str> {
+    match cause.kind() {
+        io::ErrorKind::AddrInUse => Some("end the program that listens there, or write port 0 for any free port"),
+        io::ErrorKind::PermissionDenied => Some("ports below 1024 need privileges; choose a higher one"),
+        io::ErrorKind::AddrNotAvailable => {
+            Some("this machine has no such address; 127.0.0.1 is for itself, 0.0.0.0 for all that it has")
+        }
+        _ => None,
     }
 }
 

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use rehearsal::core::script::mock;
-use rehearsal::generate::{
-    Generated, Learned, Learner, TemplateError, TooLarge, generate_mock, generate_python, generate_rust,
-};
+use rehearsal::generate::{Generated, Learned, Learner, TooLarge, generate_mock, generate_python, generate_rust};
 use rehearsal::store::Input;
 use tempfile::NamedTempFile;
 
@@ -75,73 +73,6 @@ Exit status:
     1  it was written, but the recorded server does something that a mock may not
     2  a flag is wrong, the recording cannot be read, or a file not be written";
 
-/// Why nothing could be made of a recording.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum GenerateError {
-    /// Something is there already.
-    #[error("{} is there already", path.display())]
-    Exists {
-        /// What.
-        path: PathBuf,
-    },
-    /// One file cannot be put there.
-    #[error("{} is a directory; a mock and Python are one file", path.display())]
-    Directory {
-        /// Where it should be put.
-        path: PathBuf,
-    },
-    /// A project needs a place.
-    #[error("--as rust writes several files, so it needs -o DIRECTORY")]
-    NoDirectory,
-    /// A project cannot be put there.
-    #[error("{} is no directory", path.display())]
-    NotDirectory {
-        /// Where it should be put.
-        path: PathBuf,
-    },
-    /// Something cannot be written.
-    #[error("cannot write {}: {cause}", path.display())]
-    Unwritable {
-        /// What.
-        path: PathBuf,
-        /// Why not.
-        cause: io::Error,
-    },
-    /// Nothing was recorded.
-    #[error("no tools, prompts or resources were recorded in {input}")]
-    Nothing {
-        /// The recording.
-        input: Input,
-    },
-    /// Too much was recorded.
-    #[error(transparent)]
-    TooLarge(#[from] TooLarge),
-    /// A template of ours is wrong.
-    #[error(transparent)]
-    Template(#[from] TemplateError),
-}
-
-impl GenerateError {
-    /// What to do about it.
-    pub(super) fn hints(&self) -> Vec<String> {
-        let hint = match self {
-            GenerateError::Exists { .. } => "`--force` writes over it",
-            GenerateError::Nothing { .. } => "`rehearse trace show` shows what was recorded",
-            GenerateError::TooLarge(_) => {
-                "`rehearse replay` serves recordings of any size; `rehearse trace split` parts them"
-            }
-            GenerateError::Directory { .. }
-            | GenerateError::NoDirectory
-            | GenerateError::NotDirectory { .. }
-            | GenerateError::Unwritable { .. }
-            | GenerateError::Template(_) => {
-                return Vec::new();
-            }
-        };
-        vec![hint.to_owned()]
-    }
-}
-
 impl Generate {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let target = self.target()?;
@@ -152,8 +83,8 @@ impl Generate {
         };
         let generated = match self.kind {
             Kind::Mock => generate_mock(&learned, &source),
-            Kind::Rust => generate_rust(&learned, &source).map_err(GenerateError::from)?,
-            Kind::Python => generate_python(&learned, &source).map_err(GenerateError::from)?,
+            Kind::Rust => generate_rust(&learned, &source).map_err(Failure::bad_input)?,
+            Kind::Python => generate_python(&learned, &source).map_err(Failure::bad_input)?,
         };
         for left_out in &generated.left_out {
             context.talk.say(format_args!("left out: {left_out}"));
@@ -163,20 +94,23 @@ impl Generate {
     }
 
     /// Finds out first whether there is a place for it.
-    fn target(&self) -> Result<Target, GenerateError> {
+    fn target(&self) -> Result<Target, Failure> {
         let path = self.output.clone().filter(|path| path.as_os_str() != "-");
         match (self.kind, path) {
-            (Kind::Rust, None) => Err(GenerateError::NoDirectory),
-            (Kind::Rust, Some(path)) if path.exists() && !path.is_dir() => Err(GenerateError::NotDirectory { path }),
+            (Kind::Rust, None) => Err(Failure::bad_input("--as rust writes several files, so it needs -o DIRECTORY")),
+            (Kind::Rust, Some(path)) if path.exists() && !path.is_dir() => {
+                Err(Failure::bad_input(format_args!("{} is not a directory", path.display())))
+            }
             (Kind::Rust, Some(path)) => {
                 let is_empty = fs::read_dir(&path).map_or(true, |mut entries| entries.next().is_none());
-                if is_empty || self.force { Ok(Target::Folder(path)) } else { Err(GenerateError::Exists { path }) }
+                if is_empty || self.force { Ok(Target::Folder(path)) } else { Err(exists(&path)) }
             }
             (Kind::Mock | Kind::Python, None) => Ok(Target::Stdout),
-            (Kind::Mock | Kind::Python, Some(path)) if path.is_dir() => Err(GenerateError::Directory { path }),
-            (Kind::Mock | Kind::Python, Some(path)) if path.exists() && !self.force => {
-                Err(GenerateError::Exists { path })
+            (Kind::Mock | Kind::Python, Some(path)) if path.is_dir() => {
+                let path = path.display();
+                Err(Failure::bad_input(format_args!("{path} is a directory; a mock and Python are one file")))
             }
+            (Kind::Mock | Kind::Python, Some(path)) if path.exists() && !self.force => Err(exists(&path)),
             (Kind::Mock | Kind::Python, Some(path)) => Ok(Target::File(path)),
         }
     }
@@ -186,12 +120,13 @@ impl Generate {
         let mut learner = Learner::default();
         for moment in recording.timeline(self.reading.bad_lines()) {
             if let Some(moment) = self.reading.sound(moment, &self.trace, context)? {
-                learner.moment(moment).map_err(GenerateError::from)?;
+                learner.moment(moment).map_err(too_large)?;
             }
         }
         let learned = learner.finish();
         if learned.is_empty() {
-            return Err(GenerateError::Nothing { input: self.trace.clone() }.into());
+            let message = format!("no tools, prompts or resources were recorded in {}", self.trace);
+            return Err(Failure::bad_input(message).hint("`rehearse trace show` shows what was recorded"));
         }
         Ok(learned)
     }
@@ -210,7 +145,7 @@ impl Generate {
                 for (name, text) in &generated.files {
                     let path = folder.join(name);
                     if let Some(parent) = path.parent() {
-                        let unwritable = |cause| GenerateError::Unwritable { path: parent.to_owned(), cause };
+                        let unwritable = |cause: io::Error| Failure::unwritable(parent, &cause);
                         DirBuilder::new().recursive(true).create(parent).map_err(unwritable)?;
                     }
                     put(&path, text)?;
@@ -247,8 +182,8 @@ enum Target {
 }
 
 /// Writes a file in one step.
-pub(super) fn put(path: &Path, text: &str) -> Result<(), GenerateError> {
-    let unwritable = |cause| GenerateError::Unwritable { path: path.to_owned(), cause: plain(cause) };
+pub(super) fn put(path: &Path, text: &str) -> Result<(), Failure> {
+    let unwritable = |cause: io::Error| Failure::unwritable(path, &plain(cause));
     if is_written_into(path) {
         return fs::write(path, text).map_err(unwritable);
     }
@@ -260,4 +195,14 @@ pub(super) fn put(path: &Path, text: &str) -> Result<(), GenerateError> {
     file.as_file().set_permissions(mode).map_err(unwritable)?;
     file.persist(path).map_err(|error| unwritable(error.error))?;
     Ok(())
+}
+
+/// A file or folder that would be overwritten.
+pub(super) fn exists(path: &Path) -> Failure {
+    Failure::bad_input(format_args!("{} is there already", path.display())).hint("`--force` writes over it")
+}
+
+fn too_large(error: TooLarge) -> Failure {
+    Failure::bad_input(error)
+        .hint("`rehearse replay` serves recordings of any size; `rehearse trace split` makes several files of one")
 }

@@ -9,10 +9,10 @@ use rehearsal::mock::{Surface, draft};
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
-use super::generate::{GenerateError, put};
+use super::generate::{exists, put};
 use super::list::{fetch_everything, told_unusable};
 use super::output::to_stdout;
-use super::server::{ServerError, ServerOptions};
+use super::server::ServerOptions;
 use crate::print::Lists;
 
 /// Write a mock file to begin with, from a live server if one is given
@@ -62,9 +62,9 @@ An answer may say when it is given; the first that fits is given:
 
 impl Init {
     /// Finds out before a server is started whether there is a place for the file.
-    pub(super) fn check(&self) -> Result<(), GenerateError> {
+    pub(super) fn check(&self) -> Result<(), Failure> {
         let there = self.file().is_some_and(|path| path.exists() && (!self.force || path.is_dir()));
-        if there { Err(GenerateError::Exists { path: self.output.clone() }) } else { Ok(()) }
+        if there { Err(exists(&self.output)) } else { Ok(()) }
     }
 
     fn file(&self) -> Option<&Path> {
@@ -72,8 +72,8 @@ impl Init {
     }
 
     /// Whether there is no server to look at.
-    pub(super) fn names_no_server(&self, context: &Context) -> bool {
-        matches!(self.server.client(context), Err(ServerError::NoServer { .. }))
+    pub(super) fn names_no_server(&self) -> bool {
+        self.server.names_no_server()
     }
 
     /// Writes the example.

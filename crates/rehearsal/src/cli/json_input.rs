@@ -7,65 +7,46 @@ use std::path::PathBuf;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use super::failure::Failure;
+
 /// Reads the value of a flag: JSON, `@FILE`, or `-` for stdin.
-pub(super) fn json_input<T: DeserializeOwned>(flag: &'static str, written: &str) -> Result<T, JsonInputError> {
+pub(super) fn json_input<T: DeserializeOwned>(flag: &'static str, written: &str) -> Result<T, Failure> {
     if written == "-" {
         let mut text = String::new();
         return match std::io::stdin().lock().read_to_string(&mut text) {
             Ok(_) => parsed(Source::Stdin, &text),
-            Err(cause) => Err(JsonInputError::Unreadable { input: Source::Stdin, cause }),
+            Err(cause) => Err(unreadable(&Source::Stdin, &cause)),
         };
     }
     let Some(path) = written.strip_prefix('@') else { return parsed(Source::Flag(flag), written) };
     let source = Source::File(path.into());
     match std::fs::read_to_string(path) {
         Ok(text) => parsed(source, &text),
-        Err(cause) => Err(JsonInputError::Unreadable { input: source, cause }),
+        Err(cause) => Err(unreadable(&source, &cause)),
     }
 }
 
 /// Reads JSON, and says where it comes from if it is none.
-pub(super) fn parsed<T: DeserializeOwned>(input: Source, text: &str) -> Result<T, JsonInputError> {
+pub(super) fn parsed<T: DeserializeOwned>(input: Source, text: &str) -> Result<T, Failure> {
     serde_json::from_str(text).map_err(|cause| {
         let (line, column) = (cause.line(), cause.column());
         let what = cause.to_string();
         // The place is told once, and before what is wrong there.
         let what = what.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&what).to_owned();
-        JsonInputError::NotJson { input, line, column, what }
+        Failure::bad_input(format_args!("{input}, line {line}, column {column}: not JSON: {what}")).hints(input.hint())
     })
+}
+
+fn unreadable(input: &Source, cause: &std::io::Error) -> Failure {
+    Failure::bad_input(format_args!("cannot read {input}: {cause}"))
 }
 
 /// Reads the value of a flag as it is written: every digit, and keys that stand twice. Only line ends, which a message
 /// cannot have, become spaces.
-pub(super) fn raw_input(flag: &'static str, written: &str) -> Result<Box<RawValue>, JsonInputError> {
+pub(super) fn raw_input(flag: &'static str, written: &str) -> Result<Box<RawValue>, Failure> {
     let raw: Box<RawValue> = json_input(flag, written)?;
     let line = raw.get().replace(['\n', '\r'], " ");
     Ok(RawValue::from_string(line).unwrap_or(raw))
-}
-
-/// Why there is no JSON to use.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum JsonInputError {
-    /// A file or stdin cannot be read.
-    #[error("cannot read {input}: {cause}")]
-    Unreadable {
-        /// Which.
-        input: Source,
-        /// Why not.
-        cause: std::io::Error,
-    },
-    /// Something should be JSON.
-    #[error("{input}, line {line}, column {column}: not JSON: {what}")]
-    NotJson {
-        /// What was read.
-        input: Source,
-        /// Where.
-        line: usize,
-        /// Where.
-        column: usize,
-        /// What is wrong.
-        what: String,
-    },
 }
 
 /// Where JSON was read from.
@@ -92,21 +73,20 @@ impl fmt::Display for Source {
     }
 }
 
-impl JsonInputError {
-    /// What to do about it.
-    pub(super) fn hints(&self) -> Vec<String> {
+impl Source {
+    /// What to do if it is not JSON.
+    fn hint(&self) -> Option<String> {
         match self {
-            JsonInputError::NotJson { input: Source::Flag(flag @ "--answer"), .. } => {
-                vec![format!("quote it for the shell: {flag} METHOD='{{\"key\": \"value\"}}'")]
+            Source::Flag(flag @ "--answer") => {
+                Some(format!("quote it for the shell: {flag} METHOD='{{\"key\": \"value\"}}'"))
             }
-            JsonInputError::NotJson { input: Source::Flag(flag), .. } => {
-                vec![format!("quote it for the shell: {flag} '{{\"key\": \"value\"}}'; {flag} @FILE reads a file")]
+            Source::Flag(flag) => {
+                Some(format!("quote it for the shell: {flag} '{{\"key\": \"value\"}}'; {flag} @FILE reads a file"))
             }
-            JsonInputError::NotJson { input: Source::Key(key), .. } => {
-                vec![format!("`{key}=TEXT` takes text; strings in JSON have quotes: {key}:='\"TEXT\"'")]
+            Source::Key(key) => {
+                Some(format!("`{key}=TEXT` takes text; strings in JSON have quotes: {key}:='\"TEXT\"'"))
             }
-            JsonInputError::NotJson { input: Source::File(_) | Source::Stdin, .. }
-            | JsonInputError::Unreadable { .. } => Vec::new(),
+            Source::File(_) | Source::Stdin => None,
         }
     }
 }

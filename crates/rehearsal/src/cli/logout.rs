@@ -6,7 +6,7 @@ use rehearsal::core::redact::shown_url;
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
-use super::server::{ServerError, check_url, token_store};
+use super::server::{check_url, token_store};
 
 /// Forget the token that --login has kept for a server
 #[derive(Args, Debug)]
@@ -25,7 +25,7 @@ impl Logout {
     /// Removes the token.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         check_url(&self.url)?;
-        let removed = token_store(context)?.forget(&self.url).map_err(ServerError::Tokens)?;
+        let removed = token_store(context)?.forget(&self.url).map_err(Failure::bad_input)?;
         let what = if removed { "the token is gone:" } else { "there was no token for" };
         context.talk.say(format_args!("{what} {}", shown_url(&self.url)));
         Ok(Exit::Ok)

@@ -12,7 +12,6 @@ use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::output::to_stdout;
-use super::save::SaveError;
 
 /// Print the manual page of rehearse, or write those of all commands to a directory
 #[derive(Args, Debug)]
@@ -37,12 +36,12 @@ impl Man {
             to_stdout(|out| print_page(&command, out))?;
             return Ok(Exit::Ok);
         };
-        let unwritable = |path: &Path, cause| SaveError::Unwritable { path: path.to_owned(), cause };
+        let unwritable = |path: &Path, cause: io::Error| Failure::unwritable(path, &cause);
         std::fs::create_dir_all(directory).map_err(|cause| unwritable(directory, cause))?;
         for command in pages(&command) {
             let path = directory.join(Page::new(command.clone()).get_filename());
             let mut page = Vec::new();
-            print_page(command, &mut page).map_err(Failure::Output)?;
+            print_page(command, &mut page).map_err(Failure::stdout)?;
             std::fs::write(&path, page).map_err(|cause| unwritable(&path, cause))?;
             context.talk.say(format_args!("wrote {}", path.display()));
         }

@@ -8,13 +8,13 @@ use clap::{Args, ValueEnum};
 use rehearsal::core::answer::Answer;
 use rehearsal::core::answer::harness::Harness;
 use rehearsal::mock::{Called, Files, LoadError, Otherwise, Reload, Server, http_options, watch};
-use rehearsal::wire::http::server::{BindError, HttpServer};
+use rehearsal::wire::http::server::HttpServer;
 
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
+use super::run::{Signals, runtime};
 use super::serve::{address, listen_on, on_http, on_stdio, where_to_reach};
-use super::signals::Signals;
 use crate::print::Talk;
 
 /// Serve a mock: a whole MCP server from YAML files
@@ -78,35 +78,13 @@ Exit status:
   130  ended by SIGINT (Ctrl-C)
   143  ended by SIGTERM";
 
-/// Why a mock could not be served.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum MockFailure {
-    /// Its files cannot be read.
-    #[error(transparent)]
-    Load(LoadError),
-    /// Two flags that contradict each other.
-    #[error("--listen is an address of HTTP, and --transport says stdio")]
-    Contradiction,
-    /// It cannot listen.
-    #[error(transparent)]
-    Bind(#[from] BindError),
-}
-
-impl MockFailure {
-    /// The exit status that it leads to.
-    pub(super) fn exit(&self) -> Exit {
-        match self {
-            MockFailure::Load(_) | MockFailure::Contradiction => Exit::BadInput,
-            MockFailure::Bind(_) => Exit::ServerFailed,
-        }
-    }
-}
-
 impl Mock {
     /// Serves until the client is gone, or until somebody ends us.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let address = match (self.listen, self.transport) {
-            (Some(_), Some(Transport::Stdio)) => return Err(MockFailure::Contradiction.into()),
+            (Some(_), Some(Transport::Stdio)) => {
+                return Err(Failure::bad_input("--listen is an address of HTTP, and --transport says stdio"));
+            }
             (Some(address), _) => Some(address),
             (None, Some(Transport::Http)) => Some((Ipv4Addr::LOCALHOST, 0).into()),
             (None, Some(Transport::Stdio) | None) => None,
@@ -115,7 +93,7 @@ impl Mock {
         let files = Files { paths: self.files.clone(), otherwise: otherwise(self.schema_fill), harness };
         let mock = match files.load() {
             Ok(mock) => mock,
-            Err(error @ LoadError::Unreadable { .. }) => return Err(MockFailure::Load(error).into()),
+            Err(error @ LoadError::Unreadable { .. }) => return Err(Failure::bad_input(error)),
             Err(error @ LoadError::Wrong { .. }) => {
                 tell(&error, &context.talk);
                 return Ok(Exit::BadInput);
@@ -128,14 +106,14 @@ impl Mock {
             listen_on(&mut options, address);
             options
         });
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
+        let runtime = runtime()?;
         let served = runtime.block_on(async {
-            let mut signals = Signals::listen().map_err(Failure::Begin)?;
+            let mut signals = Signals::listen()?;
             let serving = async {
                 match options {
-                    None => on_stdio(&server, &mut signals).await.map_err(Failure::Begin),
+                    None => on_stdio(&server, &mut signals).await.map_err(Failure::begin),
                     Some(options) => {
-                        let listener = HttpServer::bind(options).await.map_err(MockFailure::Bind)?;
+                        let listener = HttpServer::bind(options).await?;
                         context.talk.say(format_args!("listening on {}", where_to_reach(&listener, address)));
                         Ok(on_http(&server, listener, &mut signals).await)
                     }

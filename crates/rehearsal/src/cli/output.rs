@@ -1,25 +1,37 @@
-//! Data on stdout.
+//! Where data is printed or written: stdout, and files.
 
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use super::failure::Failure;
 
 /// Prints to stdout. A reader that has seen enough, such as `head`, is no failure.
 pub(super) fn to_stdout(print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    stream_to_stdout(|out| print(out).map_err(Failure::Output))
+    stream_to_stdout(|out| print(out).map_err(Failure::stdout))
 }
 
 /// The same for what is printed while it is read, and may come to a bad end: what was printed until then is shown.
 pub(super) fn stream_to_stdout(print: impl FnOnce(&mut dyn Write) -> Result<(), Failure>) -> Result<(), Failure> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     let printed = print(&mut out);
-    let flushed = out.flush().map_err(Failure::Output);
+    let flushed = out.flush().map_err(Failure::stdout);
     match printed.and(flushed) {
-        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+        Err(failure) if failure.is_stdout_closed() => {
             // What is left in the buffer has no reader either.
             drop(out.into_parts());
             Ok(())
         }
         other => other,
+    }
+}
+
+/// Whether two paths lead to the same file, which need not be there yet.
+pub(super) fn is_one_file(one: &Path, other: &Path) -> bool {
+    let node = |path: &Path| path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()));
+    match (node(one), node(other)) {
+        (Some(one), Some(other)) => one == other,
+        (None, None) => std::path::absolute(one).ok() == std::path::absolute(other).ok(),
+        (Some(_), None) | (None, Some(_)) => false,
     }
 }

@@ -1,7 +1,7 @@
 //! `rehearse replay`
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -11,25 +11,26 @@ use rehearsal::client::ClientBuilder;
 use rehearsal::core::answer::{Answer, Called, Pace};
 use rehearsal::core::matcher::Matcher;
 use rehearsal::core::redact::{Redaction, Rule};
-use rehearsal::core::trace::{Format, Likeness};
+use rehearsal::core::trace::{Format, Likeness, ReadError};
 use rehearsal::mock::Server;
 use rehearsal::record::{Recorder, journals};
-use rehearsal::replay::{Beside, Indexed, Ledger, OnIndex, Options, Repeat, ReplayError, Sessions, Unknown, Upstream};
+use rehearsal::replay::{
+    Beside, IndexError, Indexed, Ledger, OnIndex, Options, Repeat, ReplayError, Sessions, Unknown, Upstream,
+};
 use rehearsal::store::{Input, Recording};
 use rehearsal::wire::http::server::HttpServer;
 use serde_json::{Map, Value};
 
+use super::arguments::suggestion;
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
-use super::matching::matching;
-use super::one_file::is_one_file;
-use super::redaction::redaction;
-use super::replay_failure::ReplayFailure;
+use super::matching::{matching, not_a_path, redaction};
+use super::output::is_one_file;
+use super::run::{Signals, runtime};
 use super::serve::{address, listen_on, on_http, on_stdio, where_to_reach};
 use super::server::check_url;
-use super::signals::Signals;
-use super::trace::{FORWARD as FORWARDING, TraceError, put_back};
+use super::trace::{CONVERT, no_file, not_trace, on_lines, put_back};
 use crate::print::Talk;
 
 const MATCHING: &str = "Which recording answers";
@@ -162,6 +163,10 @@ Exit status:
   130  ended by SIGINT (Ctrl-C)
   143  ended by SIGTERM";
 
+/// What records the answers of a live server.
+const FORWARDING: &str = "--unmatched forward";
+const NEEDS_FORWARD: &str = "`--unmatched forward` asks it what was not recorded";
+
 impl Replay {
     /// Serves until the client is gone, or until somebody ends us.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
@@ -182,17 +187,20 @@ impl Replay {
         let replay = rehearsal::replay::Replay::open_with(&input, options, upstream);
         context.talk.end_status();
         let replay = replay.map_err(|error| match error {
-            ReplayError::Open(error) => Failure::Trace(TraceError::Open(error)),
-            error => ReplayFailure::Open { error, session: self.session.clone() }.into(),
+            ReplayError::Open(error) => error.into(),
+            error => {
+                let hints = open_hints(&error, self.session.as_deref());
+                Failure::bad_input(error).hints(hints)
+            }
         })?;
-        let unread = |cause| ReplayFailure::Read { trace: self.trace.clone(), cause };
+        let unread = |cause: io::Error| Failure::unreadable(&self.trace, &cause);
         replay.notices().map_err(unread)?.into_iter().for_each(|notice| context.talk.say(notice));
         let (talk, verbose) = (context.talk.clone(), self.verbose);
         let server = replay.server(move |called, answer| heard(called, answer, verbose, &talk));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
+        let runtime = runtime()?;
         let served = runtime.block_on(async {
             let served = self.serve(&server, &replay, context).await;
-            replay.close().await.map_err(Failure::Begin)?;
+            replay.close().await.map_err(Failure::begin)?;
             served
         });
         // A thread that reads from a terminal cannot be stopped, and must not be waited for.
@@ -211,12 +219,13 @@ impl Replay {
     }
 
     /// Whether the ledger can be written, which is better known before anybody has asked anything.
-    fn can_write_ledger(&self) -> Result<(), ReplayFailure> {
+    fn can_write_ledger(&self) -> Result<(), Failure> {
         let Some(path) = &self.ledger else { return Ok(()) };
         if let Some(what) = self.in_use(path) {
-            return Err(ReplayFailure::LedgerInUse { path: path.clone(), what });
+            return Err(Failure::bad_input(format_args!("--ledger {}: that is {what}", path.display()))
+                .hint("--ledger takes a file of its own: ledger.json"));
         }
-        let failed = |cause| ReplayFailure::Ledger { path: path.clone(), cause };
+        let failed = |cause: io::Error| ledger_failure(path, &cause);
         let is_new = path.symlink_metadata().is_err();
         std::fs::OpenOptions::new().append(true).create(true).open(path).map_err(failed)?;
         // Nobody finds an empty one where nothing comes of it.
@@ -244,14 +253,14 @@ impl Replay {
         replay: &rehearsal::replay::Replay,
         context: &Context,
     ) -> Result<Exit, Failure> {
-        let mut signals = Signals::listen().map_err(Failure::Begin)?;
+        let mut signals = Signals::listen()?;
         let Some(address) = self.listen else {
-            return on_stdio(server, &mut signals).await.map_err(Failure::Begin);
+            return on_stdio(server, &mut signals).await.map_err(Failure::begin);
         };
         let options = replay.http_options();
-        let mut options = options.map_err(|cause| ReplayFailure::Read { trace: self.trace.clone(), cause })?;
+        let mut options = options.map_err(|cause| Failure::unreadable(&self.trace, &cause))?;
         listen_on(&mut options, address);
-        let listener = HttpServer::bind(options).await.map_err(ReplayFailure::Bind)?;
+        let listener = HttpServer::bind(options).await?;
         context.talk.say(format_args!("listening on {}", where_to_reach(&listener, Some(address))));
         Ok(on_http(server, listener, &mut signals).await)
     }
@@ -259,8 +268,7 @@ impl Replay {
     fn options(&self) -> Result<Options, Failure> {
         let mut likeness = Likeness::default();
         for path in &self.ignore {
-            let no_path = |why| ReplayFailure::Path { path: path.clone(), why };
-            likeness = likeness.ignore(path).map_err(no_path)?;
+            likeness = likeness.ignore(path).map_err(|why| not_a_path(path, &why, "$.params.arguments.now"))?;
         }
         let mut matchers = Vec::new();
         for word in &self.matchers {
@@ -309,29 +317,39 @@ impl Replay {
     }
 
     /// What other tools wrote, or a journal, would be damaged by a session at its end.
-    fn records_in_a_trace(&self) -> Result<(), TraceError> {
+    fn records_in_a_trace(&self) -> Result<(), Failure> {
         let path = self.output.as_ref().unwrap_or(&self.trace);
         let input = Input::from(path.clone());
         if input == Input::Stdin && self.output.is_none() {
-            return Err(TraceError::NoFile { option: FORWARDING });
+            return Err(no_file(FORWARDING).hint("`-o FILE` records in a file"));
         }
         if !path.metadata().is_ok_and(|metadata| metadata.is_file()) {
             return Ok(());
         }
         match Recording::open(&input)?.format() {
             Format::Trace => Ok(()),
-            format => Err(TraceError::NotTrace { input, format, option: FORWARDING }),
+            format => {
+                Err(not_trace(&input, format, FORWARDING).hint("`-o FILE` records in another file").hint(CONVERT))
+            }
         }
     }
 
-    fn upstream(&self, recorder: Recorder) -> Result<Option<Upstream>, ReplayFailure> {
+    fn upstream(&self, recorder: Recorder) -> Result<Option<Upstream>, Failure> {
         let forwards = self.unmatched == UnmatchedWord::Forward;
         let mut info = Map::new();
         let server: Box<dyn Fn() -> ClientBuilder + Send + Sync> = match (&self.url, self.command.split_first()) {
-            (None, None) if forwards => return Err(ReplayFailure::NoServer),
-            (None, None) if self.output.is_some() => return Err(ReplayFailure::NeedlessOutput),
+            (None, None) if forwards => {
+                return Err(Failure::bad_input("--unmatched forward needs the server: --url URL, or -- COMMAND")
+                    .hint("the server that was recorded: --unmatched forward -- npx -y some-server"));
+            }
+            (None, None) if self.output.is_some() => {
+                let message = "-o records the answers of a live server, and none is asked without --unmatched forward";
+                return Err(Failure::bad_input(message).hint(NEEDS_FORWARD));
+            }
             (None, None) => return Ok(None),
-            (_, _) if !forwards => return Err(ReplayFailure::NeedlessServer),
+            (_, _) if !forwards => {
+                return Err(Failure::bad_input("a server is asked only with --unmatched forward").hint(NEEDS_FORWARD));
+            }
             (Some(url), _) => {
                 info.insert("url".to_owned(), url.as_str().into());
                 let url = url.clone();
@@ -349,7 +367,7 @@ impl Replay {
     }
 
     /// Says what was asked and what was not, and writes it down.
-    fn settle(&self, ledger: &Ledger, context: &Context) -> Result<(), ReplayFailure> {
+    fn settle(&self, ledger: &Ledger, context: &Context) -> Result<(), Failure> {
         if !self.quiet {
             self.say(ledger, context);
         }
@@ -364,7 +382,7 @@ impl Replay {
             if is_new {
                 let _ = std::fs::remove_file(path);
             }
-            ReplayFailure::Ledger { path: path.clone(), cause }
+            ledger_failure(path, &cause)
         })
     }
 
@@ -400,4 +418,38 @@ fn heard(called: &Called, answer: &Answer, verbose: bool, talk: &Talk) {
     for remark in &answer.remarks {
         talk.say(remark);
     }
+}
+
+/// What to do about a recording that cannot be served.
+fn open_hints(error: &ReplayError, session: Option<&str>) -> Vec<String> {
+    match error {
+        ReplayError::NoSession { known, .. } => match session {
+            Some(session) if known.iter().any(|it| it == session) => {
+                vec![format!("session {session} has other metadata: `rehearse trace show` shows it")]
+            }
+            Some(session) => vec![suggestion(session, known, "sessions")],
+            None => vec!["`rehearse trace show` shows what is known about each session".to_owned()],
+        },
+        ReplayError::Index { cause: IndexError::Trace(ReadError::Format { .. }), .. } => {
+            vec!["update rehearse, or record again".to_owned()]
+        }
+        ReplayError::Index { input, cause: IndexError::Trace(error) } => {
+            if let Some(laid_out) = error.laid_out() {
+                return vec![on_lines(laid_out).to_owned()];
+            }
+            vec![format!("`rehearse trace convert --skip-bad {input} sound.jsonl` keeps the lines that can be read")]
+        }
+        ReplayError::Index { cause: IndexError::Io(cause), .. } if cause.kind() == ErrorKind::StorageFull => {
+            vec!["TMPDIR names a folder with more room, for the index of the recording".to_owned()]
+        }
+        ReplayError::Index { cause: IndexError::Io(_), .. } | ReplayError::Open(_) => Vec::new(),
+    }
+}
+
+fn ledger_failure(path: &Path, cause: &io::Error) -> Failure {
+    let hint = match cause.kind() {
+        ErrorKind::StorageFull => "make room, or give it a file on another disk",
+        _ => "--ledger takes a file in a folder that is there: ledger.json",
+    };
+    Failure::bad_input(format_args!("cannot write the ledger to {}: {cause}", path.display())).hint(hint)
 }

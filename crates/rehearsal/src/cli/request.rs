@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
-use super::json_input::{JsonInputError, Source, parsed, raw_input};
+use super::json_input::{Source, parsed, raw_input};
 use super::output::to_stdout;
 use super::server::{ServerOptions, ShownAs};
 use super::verdict::judged;
@@ -44,7 +44,7 @@ Examples:
 
 impl Request {
     /// The params as they were written.
-    pub(super) fn given(&self) -> Result<Value, JsonInputError> {
+    pub(super) fn given(&self) -> Result<Value, Failure> {
         let Some(params) = &self.params else { return Ok(Value::Null) };
         let raw = raw_input("--params", params)?;
         let exact = RawJson::parse(raw.get().as_bytes()).and_then(|raw| raw.exact());

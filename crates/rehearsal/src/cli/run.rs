@@ -4,13 +4,14 @@ use std::process::ExitCode;
 
 use rehearsal::Client;
 use rehearsal::wire::Stopped;
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::command_line::{CommandLine, Verb};
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::server::ServerOptions;
-use super::signals::Signals;
 
 /// Does what the command line says.
 pub(crate) fn run(context: &Context) -> ExitCode {
@@ -44,7 +45,7 @@ fn done(verb: &Verb, context: &Context) -> Result<ExitCode, Failure> {
         }
         Verb::Init(init) => {
             init.check()?;
-            match init.names_no_server(context) {
+            match init.names_no_server() {
                 true => init.without_server(context),
                 false => with_server(context, &init.server, async |client| init.run(client, context).await),
             }
@@ -67,6 +68,11 @@ fn done(verb: &Verb, context: &Context) -> Result<ExitCode, Failure> {
     exit.map(ExitCode::from)
 }
 
+/// The runtime of a verb: one thread.
+pub(super) fn runtime() -> Result<Runtime, Failure> {
+    Builder::new_current_thread().enable_all().build().map_err(Failure::begin)
+}
+
 /// Connects, does something, and ends the server, also where a signal ends us.
 fn with_server(
     context: &Context,
@@ -74,9 +80,9 @@ fn with_server(
     verb: impl AsyncFnOnce(&Client) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
     let builder = options.client(context)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
+    let runtime = runtime()?;
     let done = runtime.block_on(async {
-        let mut signals = Signals::listen().map_err(Failure::Begin)?;
+        let mut signals = Signals::listen()?;
         let client = tokio::select! {
             client = builder.connect() => client?,
             exit = signals.next() => return Ok(exit),
@@ -103,7 +109,7 @@ fn with_server(
 
 fn told(failure: &Failure, context: &Context) -> Exit {
     context.talk.hush();
-    failure.tell(&context.talk);
+    failure.report(&context.talk);
     failure.exit()
 }
 
@@ -113,5 +119,33 @@ fn farewell(stopped: Stopped, context: &Context) {
         Stopped::Gone | Stopped::Politely => {}
         Stopped::Terminated => context.talk.say("the server did not end when its stdin was closed; it took SIGTERM"),
         Stopped::Killed => context.talk.say("the server ended neither by itself nor at SIGTERM; it took SIGKILL"),
+    }
+}
+
+/// The signals that end us; from now on they do not do so by themselves.
+pub(super) struct Signals {
+    hang_up: Signal,
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    /// Begins to listen.
+    pub(super) fn listen() -> Result<Signals, Failure> {
+        let listen = |kind| signal(kind).map_err(Failure::begin);
+        Ok(Signals {
+            hang_up: listen(SignalKind::hangup())?,
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for one, and says how to end.
+    pub(super) async fn next(&mut self) -> Exit {
+        tokio::select! {
+            _ = self.hang_up.recv() => Exit::HungUp,
+            _ = self.interrupt.recv() => Exit::Interrupted,
+            _ = self.terminate.recv() => Exit::Terminated,
+        }
     }
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use rehearsal::core::protocol::Content;
 
 use super::exit::Exit;
+use super::failure::Failure;
 use super::file_name::FileName;
 use super::server::{OUTPUT, ShownAs};
 use crate::print::{Talk, bytes_in_words, one_line};
@@ -23,30 +24,13 @@ pub(super) struct SaveOptions {
     save: Option<PathBuf>,
 }
 
-/// Why bytes could not be saved.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SaveError {
-    /// The directory is something else.
-    #[error("--save {}: not a directory", path.display())]
-    NotDirectory {
-        /// What was given.
-        path: PathBuf,
-    },
-    /// A file or the directory could not be written.
-    #[error("cannot write {}: {cause}", path.display())]
-    Unwritable {
-        /// Which.
-        path: PathBuf,
-        /// Why not.
-        cause: io::Error,
-    },
-}
-
 impl SaveOptions {
     /// Finds out before anything is called whether there will be a place for the answer.
-    pub(super) fn check(&self) -> Result<(), SaveError> {
+    pub(super) fn check(&self) -> Result<(), Failure> {
         match &self.save {
-            Some(path) if path.exists() && !path.is_dir() => Err(SaveError::NotDirectory { path: path.clone() }),
+            Some(path) if path.exists() && !path.is_dir() => {
+                Err(Failure::bad_input(format_args!("--save {}: not a directory", path.display())))
+            }
             Some(_) | None => Ok(()),
         }
     }
@@ -56,7 +40,7 @@ impl SaveOptions {
     /// ```text
     /// saved maps/get-map.png, 1.2 kB
     /// ```
-    pub(super) fn save(&self, blocks: &[Content], asked: &str, shown: ShownAs, talk: &Talk) -> Result<Exit, SaveError> {
+    pub(super) fn save(&self, blocks: &[Content], asked: &str, shown: ShownAs, talk: &Talk) -> Result<Exit, Failure> {
         let mut exit = Exit::Ok;
         let mut found = blocks.iter().filter_map(|block| Some((block, block.decoded()?))).peekable();
         let Some(directory) = &self.save else {
@@ -84,8 +68,8 @@ impl SaveOptions {
 }
 
 /// Writes a file that was not there before.
-fn write_new(directory: &Path, name: &FileName, bytes: &[u8]) -> Result<PathBuf, SaveError> {
-    let unwritable = |path: &Path, cause| SaveError::Unwritable { path: path.to_owned(), cause };
+fn write_new(directory: &Path, name: &FileName, bytes: &[u8]) -> Result<PathBuf, Failure> {
+    let unwritable = |path: &Path, cause: io::Error| Failure::unwritable(path, &cause);
     DirBuilder::new().recursive(true).create(directory).map_err(|cause| unwritable(directory, cause))?;
     for name in name.candidates().take(NUMBERS) {
         let path = directory.join(name);

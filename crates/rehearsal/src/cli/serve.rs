@@ -10,7 +10,7 @@ use rehearsal::wire::{MESSAGE_LIMIT, stdio};
 use tokio::task::JoinSet;
 
 use super::exit::Exit;
-use super::signals::Signals;
+use super::run::Signals;
 
 /// How long a server that was told to end may say its last words.
 const FAREWELL: Duration = Duration::from_secs(3);

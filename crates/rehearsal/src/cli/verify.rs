@@ -12,12 +12,12 @@ use rehearsal::verify::{Unanswered, Updates, Verification, VerifyError, changed_
 use super::context::Context;
 use super::exit::Exit;
 use super::failure::Failure;
-use super::matching::matching;
+use super::matching::redaction;
+use super::matching::{matching, not_a_path};
 use super::output::to_stdout;
-use super::redaction::redaction;
-use super::server::{ServerError, ServerOptions, ShownAs};
-use super::signals::Signals;
-use super::trace::{Reading, TraceError, Writing, input, is_written_into};
+use super::run::{Signals, runtime};
+use super::server::{ServerOptions, ShownAs};
+use super::trace::{CONVERT, Reading, Writing, input, is_written_into, no_file, not_trace, unreadable};
 use crate::print::{print_report, print_report_json};
 
 /// Send recorded requests to a live server and compare its answers
@@ -91,28 +91,28 @@ impl Verify {
         let verification = Verification::new(&self.trace.to_string(), self.server.protocol());
         let mut verification = verification.redaction(self.redaction());
         for path in &self.ignore {
-            let no_path = |why| TraceError::Path { written: path.clone(), why };
+            let no_path = |why: String| not_a_path(path, &why, "$.result.content[0].text");
             verification = verification.ignore(path).map_err(no_path)?;
         }
         for word in &self.matchers {
             verification = matching(word, MATCH, |path, matcher| verification.matching(path, matcher))?;
         }
         if self.update && self.file().is_none() {
-            return Err(TraceError::NoFile { option: "--update" }.into());
+            return Err(no_file("--update"));
         }
         // What is wrong with the words is found out before the recording is read.
         drop(self.server.client(context)?);
         let recording = self.reading.open_in_order(&self.trace, context)?;
         if self.update && recording.format() != Format::Trace {
             let (input, format) = (self.trace.clone(), recording.format());
-            return Err(TraceError::NotTrace { input, format, option: "--update" }.into());
+            return Err(not_trace(&input, format, "--update").hint(CONVERT));
         }
         if let (true, Some(path)) = (self.update, self.file()) {
             Writing::check(path)?;
         }
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
+        let runtime = runtime()?;
         let done = runtime.block_on(async {
-            let mut signals = Signals::listen().map_err(Failure::Begin)?;
+            let mut signals = Signals::listen()?;
             let interrupted = tokio::select! {
                 done = self.verified(&mut verification, &recording, context) => return done.map(|()| None),
                 exit = signals.next() => exit,
@@ -158,12 +158,10 @@ impl Verify {
         recording.timeline(BadLines::Skip).flatten().for_each(|moment| verification.foresee(&moment));
         for moment in recording.timeline(self.reading.bad_lines()) {
             if let Some(moment) = self.reading.sound(moment, &self.trace, context)? {
-                verification.moment(moment, &mut server).await.map_err(
-                    |error: VerifyError<ServerError>| match error {
-                        VerifyError::Named(error) => Failure::from(error),
-                        VerifyError::Connect { words, error } => Failure::Redacted { words, error },
-                    },
-                )?;
+                verification.moment(moment, &mut server).await.map_err(|error: VerifyError<Failure>| match error {
+                    VerifyError::Named(failure) => failure,
+                    VerifyError::Connect { words, error } => Failure::redacted(words, &error),
+                })?;
             }
         }
         Ok(())
@@ -246,7 +244,7 @@ impl Verify {
         let (mut writing, redaction) = (Writing::to_file(path)?, self.redaction());
         let mut session = 0;
         for part in recording.in_file_order().parts(BadLines::Refuse) {
-            let part = part.map_err(|error| TraceError::read(&self.trace, error))?;
+            let part = part.map_err(|error| unreadable(&self.trace, error))?;
             session += usize::from(matches!(part, Part::Start(_)));
             writing.part(&updates.apply(recording.place_of(session), part, &redaction))?;
         }

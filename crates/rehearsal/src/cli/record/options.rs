@@ -12,9 +12,9 @@ use super::stdio;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
-use crate::cli::one_file::is_one_file;
-use crate::cli::redaction::redaction;
-use crate::cli::server::{LoginOptions, Reached, ServerError};
+use crate::cli::matching::redaction;
+use crate::cli::output::is_one_file;
+use crate::cli::server::{LoginOptions, Reached, no_use};
 
 const FILES: &str = "Where to";
 const WHAT: &str = "What is kept";
@@ -91,7 +91,8 @@ impl Record {
         if let (Some(trace), Some(log)) = (self.trace(), &self.log)
             && is_one_file(&trace, log)
         {
-            return Err(ServerError::OneFile { path: log.clone() }.into());
+            return Err(Failure::bad_input(format_args!("-o and --log both name {}", log.display()))
+                .hint("a trace has a session a line, a log a message a line; give each a file of its own"));
         }
         let recorder = self.recorder(context);
         let ended = match (&self.url, self.command.split_first()) {
@@ -100,10 +101,14 @@ impl Record {
                 http::record(&recorder, url, &listen, self.login.oauth(context)?, context)
             }
             (None, Some(_)) if self.login.login => {
-                return Err(ServerError::NoUse { option: "--login", wanted: Reached::ByUrl }.into());
+                return Err(no_use("--login", Reached::ByUrl));
             }
             (None, Some((program, arguments))) => stdio::record(&recorder, program, arguments),
-            (None, None) => return Err(ServerError::NothingToRecord.into()),
+            (None, None) => {
+                return Err(Failure::bad_input("which server should be recorded?")
+                    .hint("start one: rehearse record -- npx -y some-server")
+                    .hint("reach one: rehearse record --url http://127.0.0.1:3000/mcp --listen 127.0.0.1:8080"));
+            }
         };
         let summary = recorder.summary();
         if !self.quiet && !summary.failed && ended.is_ok() {

@@ -12,18 +12,18 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
-use crate::cli::signals::Signals;
+use crate::cli::run::{Signals, runtime};
 
 /// Records a server on our own stdin, stdout and stderr; the status to exit with.
 pub(super) fn record(recorder: &Recorder, program: &OsString, arguments: &[OsString]) -> Result<u8, Failure> {
     let server = ServerCommand::new(program).arguments(arguments);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::Begin)?;
+    let runtime = runtime()?;
     let code = runtime.block_on(async {
-        let mut signals = Signals::listen().map_err(Failure::Begin)?;
+        let mut signals = Signals::listen()?;
         // A file that may not grow is an error like a full disk, not the death of the conversation. This is a handler
         // and not `SIG_IGN`, which the server would inherit.
-        let _grown = signal(SignalKind::from_raw(Signal::SIGXFSZ as i32)).map_err(Failure::Begin)?;
-        let client = ClientStreams::own().map_err(Failure::Begin)?;
+        let _grown = signal(SignalKind::from_raw(Signal::SIGXFSZ as i32)).map_err(Failure::begin)?;
+        let client = ClientStreams::own().map_err(Failure::begin)?;
         let recording = StdioRecording::start(recorder, &server, client).await.map_err(ClientError::Start)?;
         let exit = tokio::select! {
             end = recording.ended() => return Ok(code(end.status)),

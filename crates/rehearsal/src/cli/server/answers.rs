@@ -9,7 +9,7 @@ use rehearsal::core::suggest::closest;
 use serde_json::Value;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::error::ServerError;
+use crate::cli::failure::Failure;
 use crate::cli::json_input::json_input;
 
 const ASKED: &str = "What to answer when the server asks";
@@ -37,7 +37,7 @@ pub(super) struct Prepared {
 
 impl AnswerOptions {
     /// The answers that were given.
-    pub(super) fn prepared(&self) -> Result<Prepared, ServerError> {
+    pub(super) fn prepared(&self) -> Result<Prepared, Failure> {
         let mut given: Vec<(Method, Vec<Value>)> = Vec::new();
         for word in &self.answer {
             let (method, answer) = read(word)?;
@@ -53,7 +53,7 @@ impl AnswerOptions {
         }
         if !self.roots.is_empty() {
             if methods.contains(&Method::ROOTS_LIST) {
-                return Err(ServerError::TwoRoots);
+                return Err(Failure::bad_input("--roots and --answer roots/list both give the roots"));
             }
             answers = answers.roots(self.roots.iter().map(|path| root(path)).collect::<Result<Vec<_>, _>>()?);
             methods.push(Method::ROOTS_LIST);
@@ -71,23 +71,31 @@ fn in_turn(answers: Answers, method: Method, turns: Vec<Value>) -> Answers {
     })
 }
 
-fn read(word: &str) -> Result<(Method, Value), ServerError> {
+fn read(word: &str) -> Result<(Method, Value), Failure> {
     let parts = word.split_once('=').filter(|(method, _)| !method.is_empty());
-    let (method, answer) = parts.ok_or_else(|| ServerError::NotAnswer { word: word.to_owned() })?;
+    let (method, answer) = parts.ok_or_else(|| {
+        Failure::bad_input(format_args!("--answer {word}: not METHOD=JSON"))
+            .hint("write it like --answer elicitation/create='{\"action\": \"decline\"}'")
+    })?;
     let known = QUESTIONS.iter().any(|question| question.as_str() == method);
     // Anything may be asked by a server of one's own; what is almost a question of the protocol is a typing error.
     let candidates = Method::KNOWN.iter().copied().filter(|name| QUESTIONS.iter().any(|one| one.as_str() == *name));
     if let Some(close) = closest(method, candidates).filter(|_| !known) {
-        let close = Method::KNOWN.iter().find(|name| **name == close).copied().unwrap_or_default();
-        return Err(ServerError::UnknownQuestion { method: method.to_owned(), close });
+        return Err(Failure::bad_input(format_args!("--answer {method}: servers do not send that request"))
+            .hint(format!("did you mean `{close}`?")));
     }
     Ok((method.into(), json_input("--answer", answer)?))
 }
 
+/// A directory that is not there.
+pub(super) fn no_directory(option: &str, path: &Path) -> Failure {
+    Failure::bad_input(format_args!("{option} {}: there is no such directory", path.display()))
+}
+
 /// The URI and the name of a directory.
-fn root(path: &Path) -> Result<(String, String), ServerError> {
+fn root(path: &Path) -> Result<(String, String), Failure> {
     let whole = path.canonicalize().ok().filter(|path| path.is_dir());
-    let whole = whole.ok_or_else(|| ServerError::NoDirectory { option: "--roots", path: path.to_owned() })?;
+    let whole = whole.ok_or_else(|| no_directory("--roots", path))?;
     let name = whole.file_name().map_or("/".into(), |name| name.to_string_lossy());
     Ok((file_uri(&whole), name.into_owned()))
 }
@@ -115,13 +123,8 @@ mod tests {
 
     #[test]
     fn only_what_is_almost_a_question_is_a_typing_error() {
-        let close = |word| match read(word) {
-            Err(ServerError::UnknownQuestion { close, .. }) => Some(close),
-            _ => None,
-        };
-        assert_eq!(close("elicitation/creat={}"), Some("elicitation/create"));
-        assert_eq!(close("sampling={}"), Some("sampling/createMessage"));
-        assert_eq!(close("roots/list={}"), None);
-        assert_eq!(close("acme/approve={}"), None);
+        let is_read = |word| read(word).is_ok();
+        assert!(!is_read("elicitation/creat={}") && !is_read("sampling={}"));
+        assert!(is_read("roots/list={}") && is_read("acme/approve={}"));
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use clap::Args;
 use rehearsal::oauth::{OAuth, TokenStore};
 
-use super::error::ServerError;
 use crate::cli::context::Context;
+use crate::cli::failure::Failure;
 
 const LOGIN: &str = "Logging in";
 /// Where a secret is looked for: command lines are seen by everybody on a machine.
@@ -34,7 +34,7 @@ pub(crate) struct LoginOptions {
 
 impl LoginOptions {
     /// How to log in; `None` where nobody should.
-    pub(crate) fn oauth(&self, context: &Context) -> Result<Option<OAuth>, ServerError> {
+    pub(crate) fn oauth(&self, context: &Context) -> Result<Option<OAuth>, Failure> {
         if !self.login {
             return Ok(None);
         }
@@ -53,8 +53,10 @@ impl LoginOptions {
 }
 
 /// Where tokens are kept: `$XDG_STATE_HOME/rehearsal/tokens`.
-pub(crate) fn store(context: &Context) -> Result<TokenStore, ServerError> {
+pub(crate) fn store(context: &Context) -> Result<TokenStore, Failure> {
     let set = |name: &str| context.variable(name).filter(|value| value.starts_with('/'));
     let state = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| format!("{home}/.local/state")));
-    state.map(|state| TokenStore::at(format!("{state}/rehearsal/tokens"))).ok_or(ServerError::NoHome)
+    state.map(|state| TokenStore::at(format!("{state}/rehearsal/tokens"))).ok_or_else(|| {
+        Failure::bad_input("--login: no place to keep the token: neither XDG_STATE_HOME nor HOME is set")
+    })
 }

@@ -10,12 +10,12 @@ use rehearsal::core::message::Method;
 use rehearsal::core::protocol::Era;
 use rehearsal::core::redact::Redaction;
 
-use super::answers::{AnswerOptions, Prepared};
-use super::error::ServerError;
+use super::answers::{AnswerOptions, Prepared, no_directory};
 use super::heard::{Answered, Shown, heard};
 use super::login::LoginOptions;
 use super::which::{Reached, Which};
 use crate::cli::context::Context;
+use crate::cli::failure::Failure;
 
 const HOW: &str = "How to talk to it";
 /// By which servers log, from the least to the most urgent.
@@ -107,17 +107,13 @@ impl From<Transport> for HttpTransport {
 
 impl ServerOptions {
     /// A client for the server that was named.
-    pub(crate) fn client(&self, context: &Context) -> Result<ClientBuilder, ServerError> {
+    pub(crate) fn client(&self, context: &Context) -> Result<ClientBuilder, Failure> {
         let (builder, methods) = self.prepared(context)?;
         Ok(heard(builder, self.shown(), Answered::These(methods), &Redaction::none(), &context.talk))
     }
 
     /// The same, where somebody else answers what the server asks, and secrets are not shown.
-    pub(crate) fn client_answering(
-        &self,
-        context: &Context,
-        redaction: &Redaction,
-    ) -> Result<ClientBuilder, ServerError> {
+    pub(crate) fn client_answering(&self, context: &Context, redaction: &Redaction) -> Result<ClientBuilder, Failure> {
         let (builder, _) = self.prepared(context)?;
         Ok(heard(builder, self.shown(), Answered::All, redaction, &context.talk))
     }
@@ -127,7 +123,7 @@ impl ServerOptions {
     }
 
     /// A client, and the questions that it has answers to.
-    fn prepared(&self, context: &Context) -> Result<(ClientBuilder, Vec<Method>), ServerError> {
+    fn prepared(&self, context: &Context) -> Result<(ClientBuilder, Vec<Method>), Failure> {
         let (builder, reached) = self.which.client(context)?;
         self.check_use(reached)?;
         let Prepared { answers, methods } = self.answers.prepared()?;
@@ -148,6 +144,11 @@ impl ServerOptions {
             None => builder,
         };
         Ok((builder, methods))
+    }
+
+    /// True if nothing names a server.
+    pub(crate) fn names_no_server(&self) -> bool {
+        self.which.is_empty()
     }
 
     /// The era and version that were asked for.
@@ -177,13 +178,13 @@ impl ServerOptions {
         if self.json { ShownAs::Json } else { ShownAs::Text }
     }
 
-    fn check_use(&self, reached: Reached) -> Result<(), ServerError> {
+    fn check_use(&self, reached: Reached) -> Result<(), Failure> {
         if let Some(path) = self.cwd.as_ref().filter(|path| !path.is_dir()) {
-            return Err(ServerError::NoDirectory { option: "--cwd", path: path.clone() });
+            return Err(no_directory("--cwd", path));
         }
         let said = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
         if self.login.login && self.header.iter().any(said) {
-            return Err(ServerError::TwoLogins);
+            return Err(Failure::bad_input("--login and --header Authorization both authorize; which one is meant?"));
         }
         let container_option = self.which.container_option();
         let options = [
@@ -195,10 +196,15 @@ impl ServerOptions {
             (container_option.unwrap_or_default(), container_option.is_some(), &[Reached::InContainer]),
         ];
         match options.into_iter().find(|(_, given, wanted)| *given && !wanted.contains(&reached)) {
-            Some((option, _, wanted)) => Err(ServerError::NoUse { option, wanted: wanted[0] }),
+            Some((option, _, wanted)) => Err(no_use(option, wanted[0])),
             None => Ok(()),
         }
     }
+}
+
+/// An option for other servers than the one that was named.
+pub(crate) fn no_use(option: &str, wanted: Reached) -> Failure {
+    Failure::bad_input(format_args!("{option} is of no use: it is for servers {}", wanted.phrase()))
 }
 
 fn header(text: &str) -> Result<(String, String), String> {

@@ -7,10 +7,11 @@ use clap::Args;
 use rehearsal::Client;
 use rehearsal::client::ClientBuilder;
 use rehearsal::config::{ServerEntry, read_config};
+use rehearsal::core::redact::shown_url;
+use rehearsal::wire::container::Container;
 
-use super::container::ContainerOptions;
-use super::error::ServerError;
 use crate::cli::context::Context;
+use crate::cli::failure::Failure;
 
 /// The heading of these options.
 pub(super) const WHICH: &str = "The server, one of";
@@ -62,7 +63,7 @@ impl Reached {
 
 impl Which {
     /// A client for the server that was named.
-    pub(super) fn client(&self, context: &Context) -> Result<(ClientBuilder, Reached), ServerError> {
+    pub(super) fn client(&self, context: &Context) -> Result<(ClientBuilder, Reached), Failure> {
         let container = self.container.container(&self.command)?;
         let command = if container.is_some() { None } else { self.command.split_first() };
         let given = [
@@ -73,7 +74,7 @@ impl Which {
         ];
         let mut given = given.into_iter().filter(|(_, given)| *given).map(|(name, _)| name);
         if let (Some(one), Some(other)) = (given.next(), given.next()) {
-            return Err(ServerError::TwoServers { one, other });
+            return Err(two_servers(one, other));
         }
         if let Some((program, arguments)) = command {
             Ok((Client::command(program).arguments(arguments), Reached::ByCommand))
@@ -90,8 +91,20 @@ impl Which {
             };
             Ok((entry.into(), reached))
         } else {
-            Err(ServerError::NoServer { typed: context.typed() })
+            let typed = context.typed();
+            Err(Failure::bad_input("which server?").hints([
+                format!("start one:    {typed} -- npx -y @modelcontextprotocol/server-everything"),
+                format!("reach one:    {typed} --url http://127.0.0.1:3000/mcp"),
+                format!("run an image: {typed} --container my-server:latest"),
+                format!("look one up:  {typed} --config .mcp.json --server NAME"),
+            ]))
         }
+    }
+
+    /// True if nothing names a server.
+    pub(super) fn is_empty(&self) -> bool {
+        let of_container = self.container.container.is_some() || self.container.exec.is_some();
+        self.command.is_empty() && self.url.is_none() && self.config.is_none() && !of_container
     }
 
     /// The first option about containers that was given.
@@ -100,9 +113,67 @@ impl Which {
     }
 }
 
+/// What names a server in a container.
+#[derive(Args, Debug)]
+struct ContainerOptions {
+    /// Run an image; what comes after `--` are arguments for it
+    #[arg(long, value_name = "IMAGE", help_heading = WHICH)]
+    container: Option<String>,
+
+    /// Run the command after `--` in a container that is running
+    #[arg(long, value_name = "CONTAINER", help_heading = WHICH)]
+    exec: Option<String>,
+
+    /// The engine of the container [default: docker, podman or nerdctl, whichever is found]
+    #[arg(long, value_name = "NAME", help_heading = WHICH, value_hint = clap::ValueHint::CommandName)]
+    engine: Option<OsString>,
+
+    /// One more option for the engine's `run` or `exec`, such as --volume=DIR:DIR; may be repeated
+    #[arg(long, value_name = "OPTION", help_heading = WHICH, allow_hyphen_values = true)]
+    engine_option: Vec<OsString>,
+}
+
+impl ContainerOptions {
+    /// The container that was named, with the words after `--`.
+    fn container(&self, words: &[OsString]) -> Result<Option<Container>, Failure> {
+        let mut container = match (&self.container, &self.exec) {
+            (None, None) => return Ok(None),
+            (Some(_), Some(_)) => return Err(two_servers("--container", "--exec")),
+            (Some(image), None) => Container::image(image),
+            (None, Some(name)) if words.is_empty() => {
+                return Err(Failure::bad_input(format_args!("--exec {name}: which command is the server?"))
+                    .hint(format!("name it after `--`: --exec {name} -- my-server")));
+            }
+            (None, Some(name)) => Container::running(name),
+        };
+        container.engine.clone_from(&self.engine);
+        container.options.clone_from(&self.engine_option);
+        container.arguments = words.to_vec();
+        Ok(Some(container))
+    }
+
+    /// The option that names the container.
+    fn option(&self) -> &'static str {
+        if self.exec.is_some() { "--exec" } else { "--container" }
+    }
+
+    /// An option that is of use for a container only, if one was given.
+    fn extra(&self) -> Option<&'static str> {
+        let engine = self.engine.as_ref().map(|_| "--engine");
+        engine.or_else(|| (!self.engine_option.is_empty()).then_some("--engine-option"))
+    }
+}
+
+fn two_servers(one: &str, other: &str) -> Failure {
+    Failure::bad_input(format_args!("{one} and {other} both name a server; which one is meant?"))
+}
+
 /// Whether that can be the URL of a server.
-pub(crate) fn check_url(url: &str) -> Result<(), ServerError> {
-    let bad = |why| ServerError::BadUrl { url: url.to_owned(), why };
+pub(crate) fn check_url(url: &str) -> Result<(), Failure> {
+    let bad = |why| {
+        Failure::bad_input(format_args!("--url {:?}: {why}", shown_url(url)))
+            .hint("write it like http://127.0.0.1:3000/mcp")
+    };
     let parsed: http::Uri = url.parse().map_err(|_| bad("not a URL"))?;
     match parsed.scheme_str() {
         Some("http" | "https") if parsed.host().is_some_and(|host| !host.is_empty()) => Ok(()),

@@ -7,8 +7,8 @@ use rehearsal::core::shape::Conversation;
 use rehearsal::core::trace::Moment;
 use rehearsal::store::Input;
 
-use super::from::From;
 use super::reading::{Reading, input, stdin_once};
+use super::verb::From;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
@@ -87,7 +87,7 @@ impl Check {
                     for located in found.iter().filter(|located| self.wants(located.from)) {
                         checked.count(located.finding.severity);
                         if located.finding.severity > Severity::Note || self.notes {
-                            printer.finding(located).map_err(Failure::Output)?;
+                            printer.finding(located).map_err(Failure::stdout)?;
                         }
                     }
                 }

@@ -7,7 +7,6 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use rehearsal::core::trace::Format;
 use rehearsal::store::{Input, Recording};
 
-use super::TraceError;
 use super::output::Writing;
 use super::reading::{Reading, input};
 use crate::cli::context::Context;
@@ -65,8 +64,10 @@ fn formats() -> impl TypedValueParser<Value = Format> {
 impl Convert {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let recording = match self.from {
-            Some(Format::Har) => return Err(TraceError::WriteOnly { format: Format::Har }.into()),
-            Some(format) => Recording::open_as(&self.from_file, format).map_err(TraceError::from)?,
+            Some(Format::Har) => {
+                return Err(Failure::bad_input(format_args!("{} files can be written, but not read", Format::Har)));
+            }
+            Some(format) => Recording::open_as(&self.from_file, format)?,
             None => self.reading.open(&self.from_file, context)?,
         };
         let format = self.to.unwrap_or_else(|| by_name(&self.to_file));

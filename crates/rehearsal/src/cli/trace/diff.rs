@@ -6,11 +6,11 @@ use clap::Args;
 use rehearsal::core::trace::{Call, Compare, Pairs, Part, Sketch};
 use rehearsal::store::{Input, Recording};
 
-use super::TraceError;
 use super::reading::{Reading, input, stdin_once};
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
+use crate::cli::matching::not_a_path;
 use crate::cli::output::to_stdout;
 use crate::print::{Change, Columns, print_change};
 
@@ -65,7 +65,7 @@ impl Diff {
         stdin_once([&self.before, &self.after])?;
         let mut compare = Compare::default();
         for path in &self.ignore {
-            let no_path = |why| TraceError::Path { written: path.clone(), why };
+            let no_path = |why: String| not_a_path(path, &why, "$.result.content[0].text");
             compare = compare.ignore(path).map_err(no_path)?;
         }
         let (before, after) = (self.reading.open(&self.before, context)?, self.reading.open(&self.after, context)?);

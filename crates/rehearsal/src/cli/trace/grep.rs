@@ -5,9 +5,8 @@ use regex::bytes::{Regex, RegexBuilder};
 use rehearsal::core::trace::{Call, Entry, Inside, Moment, Start, What};
 use rehearsal::store::Input;
 
-use super::TraceError;
-use super::from::From;
 use super::reading::{Reading, input, stdin_once};
+use super::verb::From;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
@@ -83,9 +82,10 @@ impl Grep {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         stdin_once(&self.files)?;
         let pattern = RegexBuilder::new(&self.pattern).case_insensitive(self.ignore_case).build();
-        let pattern = pattern.map_err(|error| TraceError::Pattern {
-            what: format!("{:?}", self.pattern),
-            why: last_line(&error.to_string()),
+        let pattern = pattern.map_err(|error| {
+            let why = last_line(&error.to_string());
+            Failure::bad_input(format_args!("{:?} is not a pattern: {why}", self.pattern))
+                .hint("`.` finds everything; a backslash takes its meaning from a character")
         })?;
         let columns = if self.json { Columns::Json } else { Columns::Text };
         let detail = Detail { values: self.values, http: true };
@@ -104,9 +104,9 @@ impl Grep {
                     for row in self.rows(&pattern, &moment) {
                         found = true;
                         if let Some(start) = start.take() {
-                            printer.start(&start).map_err(Failure::Output)?;
+                            printer.start(&start).map_err(Failure::stdout)?;
                         }
-                        printer.row(&row, None).map_err(Failure::Output)?;
+                        printer.row(&row, None).map_err(Failure::stdout)?;
                     }
                 }
             }

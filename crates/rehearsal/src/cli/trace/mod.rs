@@ -8,8 +8,6 @@
 mod check;
 mod convert;
 mod diff;
-mod error;
-mod from;
 mod grep;
 mod merge;
 mod output;
@@ -21,7 +19,6 @@ mod split;
 mod stats;
 mod verb;
 
-pub(super) use error::{FORWARD, TraceError, on_lines};
 pub(super) use output::{Writing, is_written_into, plain};
-pub(super) use reading::{Reading, input, put_back};
+pub(super) use reading::{CONVERT, Reading, input, no_file, not_trace, on_lines, put_back, unreadable};
 pub(super) use verb::Trace;

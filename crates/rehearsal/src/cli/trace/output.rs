@@ -9,7 +9,6 @@ use rehearsal::core::trace::dialect::{WriteError, Writer};
 use rehearsal::core::trace::{Format, Part};
 use tempfile::NamedTempFile;
 
-use super::TraceError;
 use crate::cli::failure::Failure;
 
 /// Where a recording is written to.
@@ -117,8 +116,11 @@ pub(in crate::cli) fn plain(error: io::Error) -> io::Error {
 
 fn failure(path: Option<&Path>, error: WriteError) -> Failure {
     match (error, path) {
-        (WriteError::Io(cause), Some(path)) => TraceError::Unwritable { path: path.to_owned(), cause }.into(),
-        (WriteError::Io(cause), None) => Failure::Output(cause),
-        (error @ (WriteError::SecondSession { .. } | WriteError::NoHttp { .. }), _) => TraceError::Unfit(error).into(),
+        (WriteError::Io(cause), Some(path)) => Failure::unwritable(path, &cause),
+        (WriteError::Io(cause), None) => Failure::stdout(cause),
+        (error @ WriteError::SecondSession { .. }, _) => {
+            Failure::bad_input(error).hint("`rehearse trace split` makes one file of each")
+        }
+        (error @ WriteError::NoHttp { .. }, _) => Failure::bad_input(error),
     }
 }

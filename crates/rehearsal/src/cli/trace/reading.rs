@@ -1,14 +1,15 @@
 //! How recordings are read by every verb.
 
+use std::io;
 use std::path::Path;
 
 use clap::Args;
-use rehearsal::core::trace::ReadError;
+use rehearsal::core::trace::{Format, LaidOut, ReadError};
 use rehearsal::record::{Fate, Recovered, journals, recover, unrecovered};
-use rehearsal::store::{BadLines, Input, Recording};
+use rehearsal::store::{BadLines, Input, OpenError, Recording};
 
-use super::TraceError;
 use crate::cli::context::Context;
+use crate::cli::failure::Failure;
 use crate::print::one_line;
 
 /// What is done with lines that cannot be read.
@@ -25,7 +26,7 @@ impl Reading {
     }
 
     /// Opens a recording. Sessions whose recorder was killed are put into it first.
-    pub(in crate::cli) fn open(self, input: &Input, context: &Context) -> Result<Recording, TraceError> {
+    pub(in crate::cli) fn open(self, input: &Input, context: &Context) -> Result<Recording, Failure> {
         let Input::File(path) = input else { return Ok(Recording::open(input)?) };
         // Whoever may not look into the directory can still read the file.
         if journals(path).is_ok_and(|journals| !journals.is_empty()) {
@@ -36,13 +37,13 @@ impl Reading {
     }
 
     /// The same, to be read in the order in which its sessions began.
-    pub(in crate::cli) fn open_in_order(self, input: &Input, context: &Context) -> Result<Recording, TraceError> {
+    pub(in crate::cli) fn open_in_order(self, input: &Input, context: &Context) -> Result<Recording, Failure> {
         let recording = self.open(input, context)?;
-        recording.in_order().map_err(|error| TraceError::read(input, ReadError::Io(error)))
+        recording.in_order().map_err(|error| unreadable(input, ReadError::Io(error)))
     }
 
     /// What can be put into the trace is; what cannot, because nothing may be written there, is read where it stands.
-    fn open_recovered(self, path: &Path, input: &Input, context: &Context) -> Result<Recording, TraceError> {
+    fn open_recovered(self, path: &Path, input: &Input, context: &Context) -> Result<Recording, Failure> {
         match put_back(path, context) {
             PutBack::All => Ok(Recording::open(input)?),
             PutBack::NotAll => match unrecovered(path) {
@@ -63,14 +64,14 @@ impl Reading {
         read: Result<T, ReadError>,
         input: &Input,
         context: &Context,
-    ) -> Result<Option<T>, TraceError> {
+    ) -> Result<Option<T>, Failure> {
         match read {
             Ok(read) => Ok(Some(read)),
             Err(error) if self.skip_bad && !matches!(error, ReadError::Io(_)) => {
-                context.talk.say(format_args!("skipped: {}", TraceError::read(input, error)));
+                context.talk.say(format_args!("skipped: {}", unreadable(input, error)));
                 Ok(None)
             }
-            Err(error) => Err(TraceError::read(input, error)),
+            Err(error) => Err(unreadable(input, error)),
         }
     }
 }
@@ -118,7 +119,61 @@ pub(in crate::cli) fn input(word: &str) -> Result<Input, std::convert::Infallibl
 }
 
 /// That stdin is wanted by no more than one.
-pub(super) fn stdin_once<'a>(inputs: impl IntoIterator<Item = &'a Input>) -> Result<(), TraceError> {
+pub(super) fn stdin_once<'a>(inputs: impl IntoIterator<Item = &'a Input>) -> Result<(), Failure> {
     let count = inputs.into_iter().filter(|input| **input == Input::Stdin).count();
-    if count > 1 { Err(TraceError::StdinTwice) } else { Ok(()) }
+    if count > 1 { Err(Failure::bad_input("stdin can be read only once")) } else { Ok(()) }
+}
+
+/// What to do with a recording of another format.
+pub(in crate::cli) const CONVERT: &str = "`rehearse trace convert` makes a trace of it";
+
+/// A recording that is in no file, where one is needed.
+pub(in crate::cli) fn no_file(option: &str) -> Failure {
+    Failure::bad_input(format_args!("{option} needs a recording in a file, not stdin or a pipe"))
+}
+
+/// A recording of another tool, where a trace is needed.
+pub(in crate::cli) fn not_trace(input: &Input, format: Format, option: &str) -> Failure {
+    Failure::bad_input(format_args!("{input} is a recording of {format}, and {option} writes traces"))
+}
+
+/// An entry or a session that cannot be read.
+pub(in crate::cli) fn unreadable(input: &Input, error: ReadError) -> Failure {
+    if let ReadError::Io(cause) = error {
+        return Failure::bad_input(format_args!("cannot read {input}: {cause}"));
+    }
+    let hints: &[&str] = match (error.laid_out(), &error) {
+        (Some(laid_out), _) => &[on_lines(laid_out)],
+        (None, ReadError::Format { .. }) => &["update rehearse, or record again"],
+        (None, ReadError::Bad { expected, .. }) if expected.contains("end of the line") => {
+            &["a session is one line: `jq -c .` puts it on one", "`--skip-bad` goes on with the next line"]
+        }
+        (None, _) => &["`--skip-bad` goes on with the next line"],
+    };
+    Failure::bad_input(format_args!("{input}, {error}")).hints(hints.iter().copied())
+}
+
+/// What to do about a file that is not read line by line.
+pub(in crate::cli) fn on_lines(laid_out: LaidOut) -> &'static str {
+    match laid_out {
+        LaidOut::OverLines => {
+            "every session, or message of a journal, belongs on a line of its own: `jq -c .` puts it there"
+        }
+        LaidOut::InArray => "every session belongs on a line of its own: `jq -c '.[]'` puts them there",
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Failure {
+        let hint = match &error {
+            OpenError::Unknown { .. } => {
+                Some("a trace has one session a line, a journal one message a line; `rehearse record` writes both")
+            }
+            OpenError::Unreadable { cause, .. } if cause.kind() == io::ErrorKind::NotFound => {
+                Some("`rehearse record -- COMMAND` writes trace.jsonl")
+            }
+            OpenError::Unreadable { .. } => None,
+        };
+        Failure::bad_input(error).hints(hint)
+    }
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 use rehearsal::record::{Fate, recover};
 
-use super::TraceError;
 use super::reading::recovered_line;
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
@@ -36,7 +35,7 @@ Exit status:
 
 impl Recover {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let unwritable = |cause| TraceError::Unwritable { path: self.file.clone(), cause };
+        let unwritable = |cause: std::io::Error| Failure::unwritable(&self.file, &cause);
         let found = recover(&self.file).map_err(unwritable)?;
         if found.is_empty() {
             context.talk.say(format_args!("nothing to recover beside {}", self.file.display()));

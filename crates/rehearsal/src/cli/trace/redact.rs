@@ -4,7 +4,6 @@ use clap::Args;
 use rehearsal::core::redact::{Redaction, Rule, Summary};
 use rehearsal::store::Input;
 
-use super::TraceError;
 use super::output::Output;
 use super::reading::{Reading, input};
 use crate::cli::context::Context;
@@ -53,7 +52,8 @@ impl Redact {
         let mut redaction = if self.only { Redaction::none() } else { Redaction::standard() };
         for written in &self.redact {
             let rule = Rule::parse(written);
-            redaction = redaction.with(rule.map_err(|error| TraceError::Rule { written: written.clone(), error })?);
+            redaction =
+                redaction.with(rule.map_err(|error| Failure::bad_input(format_args!("--redact {written}: {error}")))?);
         }
         let recording = self.reading.open(&self.file, context)?;
         let mut writing = self.output.begin()?;

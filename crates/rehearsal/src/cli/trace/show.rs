@@ -4,7 +4,6 @@ use clap::Args;
 use rehearsal::core::trace::Moment;
 use rehearsal::store::Input;
 
-use super::TraceError;
 use super::reading::{Reading, input};
 use crate::cli::context::Context;
 use crate::cli::exit::Exit;
@@ -73,14 +72,15 @@ impl Show {
                     shown += u64::from(wanted);
                 }
                 if wanted {
-                    printer.moment(&moment).map_err(Failure::Output)?;
+                    printer.moment(&moment).map_err(Failure::stdout)?;
                 }
             }
             Ok(())
         })?;
         match &self.session {
             Some(session) if shown == 0 => {
-                Err(TraceError::NoSession { input: self.file.clone(), wanted: session.clone() }.into())
+                Err(Failure::bad_input(format_args!("{} has no session {session}", self.file))
+                    .hint("`rehearse trace show` shows the name of each session"))
             }
             None if shown == 0 => {
                 context.talk.say(format_args!("{} has no sessions", self.file));

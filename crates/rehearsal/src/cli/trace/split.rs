@@ -6,7 +6,6 @@ use clap::Args;
 use rehearsal::core::trace::Part;
 use rehearsal::store::Input;
 
-use super::TraceError;
 use super::output::Writing;
 use super::reading::{Reading, input};
 use crate::cli::context::Context;
@@ -43,14 +42,14 @@ Exit status:
 impl Split {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let recording = self.reading.open(&self.file, context)?;
-        let unwritable = |path: &PathBuf, cause| TraceError::Unwritable { path: path.clone(), cause };
+        let unwritable = |path: &PathBuf, cause: std::io::Error| Failure::unwritable(path, &cause);
         std::fs::create_dir_all(&self.directory).map_err(|cause| unwritable(&self.directory, cause))?;
         let mut open: Option<(Writing, PathBuf)> = None;
         for part in recording.parts(self.reading.bad_lines()) {
             let Some(part) = self.reading.sound(part, &self.file, context)? else { continue };
             if let Part::Start(start) = &part {
                 self.close(open.take(), context)?;
-                let path = self.path(&start.session_id)?;
+                let path = self.path(&start.session_id);
                 open = Some((Writing::to_file(&path)?, path));
             }
             if let Some((writing, _)) = &mut open {
@@ -70,13 +69,13 @@ impl Split {
     }
 
     /// A file that is not there yet, named after the session.
-    fn path(&self, session_id: &str) -> Result<PathBuf, TraceError> {
+    fn path(&self, session_id: &str) -> PathBuf {
         let kept = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
         let name: String = session_id.chars().take(80).map(kept).collect();
         let name = name.trim_matches(['-', '.']);
         let name = if name.is_empty() { "session" } else { name };
         let names = std::iter::once(format!("{name}.jsonl")).chain((2_u32..).map(|n| format!("{name}-{n}.jsonl")));
         let mut paths = names.map(|name| self.directory.join(name));
-        Ok(paths.find(|path| !path.exists()).unwrap_or_else(|| self.directory.join("session.jsonl")))
+        paths.find(|path| !path.exists()).unwrap_or_else(|| self.directory.join("session.jsonl"))
     }
 }

@@ -1,6 +1,7 @@
 //! What can be done with recordings.
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use rehearsal::core::exchange::Side;
 
 use super::check::Check;
 use super::convert::Convert;
@@ -64,6 +65,23 @@ impl Trace {
             TraceVerb::Redact(redact) => redact.run(context),
             TraceVerb::Convert(convert) => convert.run(context),
             TraceVerb::Recover(recover) => recover.run(context),
+        }
+    }
+}
+
+/// Whose messages are shown: the client's or the server's.
+/// `--from`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum From {
+    Client,
+    Server,
+}
+
+impl From {
+    pub(super) fn side(self) -> Side {
+        match self {
+            From::Client => Side::Client,
+            From::Server => Side::Server,
         }
     }
 }

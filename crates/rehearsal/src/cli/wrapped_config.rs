@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rehearsal::config::{ConfigFile, Kind, Node, Server};
 
-use super::error::WrapError;
+use super::failure::Failure;
 
 /// What `rehearse wrap` keeps the file in as it was.
 const BACKUP: &str = ".rehearsal-backup";
@@ -40,11 +40,11 @@ pub(super) enum Reached {
 }
 
 impl Config {
-    pub(super) fn read(path: &Path) -> Result<Config, WrapError> {
+    pub(super) fn read(path: &Path) -> Result<Config, Failure> {
         Ok(Config { file: ConfigFile::read(path)? })
     }
 
-    pub(super) fn parse(path: &Path, text: String) -> Result<Config, WrapError> {
+    pub(super) fn parse(path: &Path, text: String) -> Result<Config, Failure> {
         Ok(Config { file: ConfigFile::parse(path, text)? })
     }
 
@@ -55,12 +55,12 @@ impl Config {
         path.into()
     }
 
-    pub(super) fn servers(&self) -> Result<Vec<Server<'_>>, WrapError> {
+    pub(super) fn servers(&self) -> Result<Vec<Server<'_>>, Failure> {
         Ok(self.file.servers()?)
     }
 
     /// The text with some of its servers wrapped.
-    pub(super) fn wrapped(&self, prefix: impl Fn(&str) -> Option<Prefix>) -> Result<String, WrapError> {
+    pub(super) fn wrapped(&self, prefix: impl Fn(&str) -> Option<Prefix>) -> Result<String, Failure> {
         let mut edits = Vec::new();
         for server in self.servers()? {
             let prefix = prefix(server.name).filter(|_| reached(&server) == Reached::Command);
@@ -100,7 +100,7 @@ impl Config {
     }
 
     /// The text with all of its servers unwrapped.
-    pub(super) fn unwrapped(&self) -> Result<String, WrapError> {
+    pub(super) fn unwrapped(&self) -> Result<String, Failure> {
         let mut edits = Vec::new();
         for server in self.servers()? {
             let Reached::Wrapped(prefix) = reached(&server) else { continue };
@@ -137,7 +137,7 @@ impl Config {
     }
 
     /// Writes another text in place of this one, in one step, with the same permissions.
-    pub(super) fn replace(&self, text: &str) -> Result<(), WrapError> {
+    pub(super) fn replace(&self, text: &str) -> Result<(), Failure> {
         let write = || {
             // What a link points at is replaced, not the link.
             let path = std::fs::canonicalize(&self.file.path)?;
@@ -147,7 +147,7 @@ impl Config {
             file.as_file().set_permissions(std::fs::metadata(&path)?.permissions())?;
             file.persist(&path).map_err(|error| error.error).map(drop)
         };
-        write().map_err(|cause| WrapError::Unwritable { path: self.file.path.clone(), cause })
+        write().map_err(|cause| Failure::unwritable(&self.file.path, &cause))
     }
 }
 

@@ -1,0 +1,397 @@
+//! The arguments of a tool or a prompt, from the command line.
+//!
+//! ```text
+//! key=value, key:=JSON ──► Assignment ──┐
+//! --args JSON|@file|- ──────────────────┴► Given ──► typed by the tool's schema ──► arguments
+//! ```
+
+use std::fmt;
+
+use rehearsal::core::json::{DEFAULT_EXCERPT, Kind, excerpt};
+use rehearsal::core::protocol::{Prompt, Tool};
+use rehearsal::core::suggest::closest;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::failure::Failure;
+use super::json_input::{Source, json_input, parsed, raw_input};
+use crate::print::{Parameter, accepts_unknown, parameters, prompt_parameters};
+
+/// `key=value` or `key:=JSON`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Assignment {
+    /// What it is passed by.
+    pub(super) key: String,
+    /// What it is.
+    pub(super) value: Written,
+}
+
+/// A value as it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Written {
+    /// Text that means what the tool's schema says.
+    Text(String),
+    /// JSON, whatever the schema says.
+    Json(Value),
+}
+
+impl Assignment {
+    /// Reads one word of the command line.
+    pub(super) fn read(word: &str) -> Result<Assignment, Failure> {
+        let not = || {
+            let hint = "arguments are written key=value or key:=JSON; the command of a server comes after `--`";
+            Failure::bad_input(format_args!("`{word}` is not key=value")).hint(hint)
+        };
+        let (key, value) = word.split_once('=').filter(|(key, _)| !key.is_empty() && *key != ":").ok_or_else(not)?;
+        let Some(key) = key.strip_suffix(':') else {
+            return Ok(Assignment { key: key.to_owned(), value: Written::Text(value.to_owned()) });
+        };
+        let value = parsed(Source::Key(key.to_owned()), value)?;
+        Ok(Assignment { key: key.to_owned(), value: Written::Json(value) })
+    }
+}
+
+/// The arguments as they were written.
+#[derive(Debug)]
+pub(super) enum Given {
+    /// To be sent as it is, right or wrong.
+    Exactly(Box<RawValue>),
+    /// To be typed and checked by what the server says about them.
+    Checked {
+        /// The object of `--args`, sent as it is.
+        rest: Map<String, Value>,
+        /// What was written as `key=value`, on top of that.
+        assignments: Assignments,
+    },
+}
+
+/// The arguments as they are sent.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Arguments {
+    /// As they were written.
+    Written(Box<RawValue>),
+    /// As what the server wants them to be.
+    Typed(Value),
+}
+
+/// Every `key=value`, each key once.
+#[derive(Debug, Default)]
+pub(super) struct Assignments(pub(super) Vec<Assignment>);
+
+impl Given {
+    /// Reads the words `key=value` and the value of `--args`: JSON, `@file`, or `-` for stdin.
+    pub(super) fn read(words: &[String], args: Option<&str>) -> Result<Given, Failure> {
+        let mut assignments = Vec::new();
+        for word in words {
+            let assignment = Assignment::read(word)?;
+            if assignments.iter().any(|other: &Assignment| other.key == assignment.key) {
+                let key = &assignment.key;
+                return Err(Failure::bad_input(format_args!("argument `{key}` is given twice"))
+                    .hint(format!("write several values as one list: {key}:='[…]'")));
+            }
+            assignments.push(assignment);
+        }
+        let assignments = Assignments(assignments);
+        match args {
+            None => Ok(Given::Checked { rest: Map::new(), assignments }),
+            Some(args) if assignments.0.is_empty() => Ok(Given::Exactly(raw_input("--args", args)?)),
+            Some(args) => match json_input("--args", args)? {
+                Value::Object(rest) => Ok(Given::Checked { rest, assignments }),
+                found => Err(Failure::bad_input(format_args!(
+                    "--args must be an object where key=value adds to it, but it is {}",
+                    excerpt(&found, DEFAULT_EXCERPT)
+                ))),
+            },
+        }
+    }
+}
+
+/// What a tool or a prompt says about its arguments.
+#[derive(Debug)]
+pub(super) struct Signature {
+    name: String,
+    parameters: Vec<Parameter>,
+    others: Others,
+}
+
+/// What becomes of arguments that are not described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Others {
+    /// They are sent.
+    Sent,
+    /// They are taken for typing errors.
+    Refused,
+}
+
+impl Signature {
+    /// Of a tool, by its input schema.
+    pub(super) fn of_tool(tool: &Tool) -> Signature {
+        let others = if accepts_unknown(&tool.input_schema) { Others::Sent } else { Others::Refused };
+        Signature { name: tool.name.clone(), parameters: parameters(&tool.input_schema), others }
+    }
+
+    /// Of a prompt; all of its arguments are text.
+    pub(super) fn of_prompt(prompt: &Prompt) -> Signature {
+        Signature { name: prompt.name.clone(), parameters: prompt_parameters(prompt), others: Others::Refused }
+    }
+
+    /// The one of this name, or what is there instead.
+    pub(super) fn named(
+        taker: Taker,
+        name: &str,
+        offered: impl IntoIterator<Item = Signature>,
+    ) -> Result<Signature, Failure> {
+        let mut known = Vec::new();
+        for signature in offered {
+            if signature.name == name {
+                return Ok(signature);
+            }
+            known.push(signature.name);
+        }
+        Err(Failure::bad_input(format_args!("the server has no {taker} `{name}`")).hint(suggestion(
+            name,
+            &known,
+            &format!("{taker}s"),
+        )))
+    }
+
+    /// The arguments to send, or what is wrong with them.
+    pub(super) fn typed(self, rest: Map<String, Value>, assignments: Assignments) -> Result<Value, Failure> {
+        let Signature { name, parameters: known, others } = self;
+        let mut arguments = rest;
+        for assignment in assignments.0 {
+            let parameter = known.iter().find(|parameter| parameter.name == assignment.key);
+            if parameter.is_none() && others == Others::Refused {
+                let (key, known) = (assignment.key, known.into_iter().map(|parameter| parameter.name));
+                return Err(Failure::bad_input(format_args!("`{name}` has no argument `{key}`"))
+                    .hint(suggestion(&key, &known.collect::<Vec<_>>(), "arguments"))
+                    .hint("--args JSON is sent unchecked"));
+            }
+            let value = match assignment.value {
+                Written::Json(value) => value,
+                Written::Text(text) => {
+                    let kinds = parameter.map_or(&[][..], |parameter| &parameter.kinds);
+                    let value = converted(&text, kinds).ok_or_else(|| wrong_type(&assignment.key, parameter, &text))?;
+                    if let Some(parameter) = parameter.filter(|parameter| !parameter.allows(&value)) {
+                        return Err(wrong_choice(&assignment.key, &text, &parameter.choices()));
+                    }
+                    value
+                }
+            };
+            arguments.insert(assignment.key, value);
+        }
+        let required: Vec<Parameter> = known.into_iter().filter(|parameter| parameter.required).collect();
+        let is_missing = |parameter: &&Parameter| !arguments.contains_key(&parameter.name);
+        let missing: Vec<String> = required.iter().filter(is_missing).map(|parameter| parameter.name.clone()).collect();
+        if missing.is_empty() {
+            Ok(Value::Object(arguments))
+        } else {
+            let missing = quoted(&missing, " and ");
+            Err(Failure::bad_input(format_args!("`{name}` needs {missing}{}", Required(&required)))
+                .hint("to leave something out on purpose, write all arguments as --args JSON"))
+        }
+    }
+}
+
+/// A text that is no value of the parameter's type.
+fn wrong_type(key: &str, parameter: Option<&Parameter>, found: &str) -> Failure {
+    let expected = parameter.map(Parameter::expected).unwrap_or_default();
+    let hint = if expected == Kind::Array.with_article() {
+        format!("a list is written as JSON: {key}='{}'", Value::from(vec![found]))
+    } else {
+        format!("`{key}:=JSON` is sent whatever its type")
+    };
+    Failure::bad_input(format_args!("argument `{key}`: expected {expected}, got `{found}`")).hint(hint)
+}
+
+/// A value that the schema does not list.
+fn wrong_choice(key: &str, found: &str, choices: &[String]) -> Failure {
+    let close = closest(found, choices.iter().map(String::as_str));
+    let hint = close.map(|close| format!("did you mean `{close}`?"));
+    Failure::bad_input(format_args!("argument `{key}` cannot be `{found}`"))
+        .hint(hint.unwrap_or_else(|| format!("it can be {}", quoted(choices, ", "))))
+        .hint(format!("`{key}:=JSON` is sent whatever it is"))
+}
+
+/// A text as one of these kinds of value; no kinds means any.
+///
+/// Where a string is one of several possibilities, the others are tried first: `5` for `string|integer` is a number.
+fn converted(text: &str, kinds: &[Kind]) -> Option<Value> {
+    if kinds == [Kind::String] {
+        return Some(text.into());
+    }
+    let fits = |value: &Value| match kinds {
+        [] => true,
+        kinds => kinds.iter().any(|kind| *kind != Kind::String && kind.includes(value)),
+    };
+    let json = serde_json::from_str(text).ok().filter(fits);
+    let takes_text = kinds.is_empty() || kinds.contains(&Kind::String);
+    json.or_else(|| takes_text.then(|| text.into()))
+}
+
+/// What takes arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taker {
+    /// A tool.
+    Tool,
+    /// A prompt.
+    Prompt,
+}
+
+impl fmt::Display for Taker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Taker::Tool => "tool",
+            Taker::Prompt => "prompt",
+        })
+    }
+}
+
+/// The arguments that a tool cannot do without, one a line.
+struct Required<'a>(&'a [Parameter]);
+
+impl fmt::Display for Required<'_> {
+    /// ```text
+    ///
+    ///   required arguments:
+    ///     city  string  Where
+    /// ```
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = |text: fn(&Parameter) -> &str| self.0.iter().map(|one| text(one).len()).max().unwrap_or_default();
+        let (names, labels) = (width(|one| &one.name), width(Parameter::label));
+        f.write_str("\n  required arguments:")?;
+        for parameter in self.0 {
+            let description = parameter.description.as_deref().unwrap_or_default();
+            let description = description.trim().lines().next().unwrap_or_default();
+            let line = format!("{:names$}  {:labels$}  {description}", parameter.name, parameter.label());
+            write!(f, "\n    {}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// How many names are listed where none is close.
+const LISTED: usize = 20;
+
+/// ``did you mean `echo`?``, or what there is.
+pub(super) fn suggestion(word: &str, known: &[String], what: &str) -> String {
+    match closest(word, known.iter().map(String::as_str)) {
+        Some(close) => format!("did you mean `{close}`?"),
+        None if known.is_empty() => format!("it has no {what} at all"),
+        None if known.len() > LISTED => {
+            format!("it has {}, and {} more", quoted(&known[..LISTED], ", "), known.len() - LISTED)
+        }
+        None => format!("it has {}", quoted(known, ", ")),
+    }
+}
+
+/// `` `one` and `other` ``
+pub(super) fn quoted(names: &[String], between: &str) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(between)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rehearsal::core::protocol::tool::Listed;
+    use serde_json::json;
+
+    #[test]
+    fn the_first_equals_sign_parts_key_and_value() {
+        let read = |word| Assignment::read(word).unwrap();
+        let text = |key: &str, value: &str| Assignment { key: key.into(), value: Written::Text(value.into()) };
+        assert_eq!(read("q=a=b"), text("q", "a=b"));
+        assert_eq!(read("q="), text("q", ""));
+        let forced = Assignment { key: "tags".into(), value: Written::Json(json!(["a=b"])) };
+        assert_eq!(read(r#"tags:=["a=b"]"#), forced);
+    }
+
+    #[test]
+    fn a_word_without_key_is_no_assignment() {
+        for word in ["npx", "=x", ":=1", ""] {
+            assert!(Assignment::read(word).is_err(), "{word}");
+        }
+    }
+
+    fn read(words: &[&str], args: Option<&str>) -> Result<Given, Failure> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        Given::read(&words, args)
+    }
+
+    #[test]
+    fn args_alone_are_sent_exactly_even_where_they_are_no_object() {
+        assert!(matches!(read(&[], Some("[1]")), Ok(Given::Exactly(value)) if value.get() == "[1]"));
+        let odd = "{\"a\": 1.10,\n \"a\": 12345678901234567890123}";
+        let sent = "{\"a\": 1.10,  \"a\": 12345678901234567890123}";
+        assert!(matches!(read(&[], Some(odd)), Ok(Given::Exactly(value)) if value.get() == sent));
+        assert!(read(&["a=1"], Some("[1]")).is_err());
+    }
+
+    #[test]
+    fn args_with_assignments_are_what_the_assignments_add_to() {
+        let Ok(Given::Checked { rest, assignments }) = read(&["a=1"], Some(r#"{"b": 2}"#)) else { panic!() };
+        assert_eq!((Value::Object(rest), assignments.0.len()), (json!({"b": 2}), 1));
+    }
+
+    #[test]
+    fn a_key_is_given_once() {
+        assert_eq!(read(&["a=1", "a:=2"], None).unwrap_err().to_string(), "argument `a` is given twice");
+    }
+
+    fn forecast() -> Tool {
+        Tool::read(json!({
+            "name": "forecast",
+            "inputSchema": {
+                "type": "object",
+                "properties": {
+                    "city": {"type": "string", "description": "Where"},
+                    "days": {"type": "integer"},
+                    "rain": {"type": "boolean"},
+                    "tags": {"type": "array"},
+                    "id": {"type": ["string", "integer"]},
+                    "note": {},
+                    "unit": {"enum": ["metric", "imperial", 5]},
+                },
+                "required": ["city"],
+            },
+        }))
+        .unwrap()
+    }
+
+    fn arguments(words: &[&str]) -> Result<Value, String> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let Ok(Given::Checked { rest, assignments }) = Given::read(&words, None) else { panic!("{words:?}") };
+        Signature::of_tool(&forecast()).typed(rest, assignments).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_schema_says_what_a_text_means() {
+        let table = [
+            (vec!["city=5"], json!({"city": "5"})),
+            (vec!["city=Oslo", "days=5"], json!({"city": "Oslo", "days": 5})),
+            (vec!["city=Oslo", "rain=true"], json!({"city": "Oslo", "rain": true})),
+            (vec!["city=Oslo", r#"tags=["a"]"#], json!({"city": "Oslo", "tags": ["a"]})),
+            (vec!["city=Oslo", "id=5"], json!({"city": "Oslo", "id": 5})),
+            (vec!["city=Oslo", "id=x"], json!({"city": "Oslo", "id": "x"})),
+            (vec!["city=Oslo", "id=true"], json!({"city": "Oslo", "id": "true"})),
+            (vec!["city=Oslo", "note={\"a\":1}"], json!({"city": "Oslo", "note": {"a": 1}})),
+            (vec!["city=Oslo", "note=hello"], json!({"city": "Oslo", "note": "hello"})),
+            (vec!["city:=5"], json!({"city": 5})),
+        ];
+        for (words, expected) in table {
+            assert_eq!(arguments(&words), Ok(expected), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_schema_does_not_take_is_refused() {
+        let wrong = |words: &[&str]| arguments(words).unwrap_err();
+        assert_eq!(wrong(&["city=Oslo", "days=many"]), "argument `days`: expected an integer, got `many`");
+        assert_eq!(wrong(&["city=Oslo", "days=1.5"]), "argument `days`: expected an integer, got `1.5`");
+        assert_eq!(wrong(&["city=Oslo", "unit=metrik"]), "argument `unit` cannot be `metrik`");
+        assert_eq!(wrong(&["cty=Oslo"]), "`forecast` has no argument `cty`");
+        assert_eq!(wrong(&["days=1"]), "`forecast` needs `city`\n  required arguments:\n    city  string  Where");
+    }
+}
