@@ -114,7 +114,7 @@ async fn who_we_are_is_said_once() {
     let twice = ["list", "--url", "http://127.0.0.1:1/mcp", "--login", "--header", "Authorization: Bearer x"];
     let (status, _, said) = output(rehearse(state.path(), &twice)).await;
     assert_eq!(status, Some(2), "{said}");
-    assert!(said.starts_with("error: --login and --header Authorization both say who you are"), "{said}");
+    assert!(said.starts_with("error: --login and --header Authorization both authorize"), "{said}");
     let (status, _, said) = output(rehearse(state.path(), &["list", "--login", "--", "true"])).await;
     assert_eq!(status, Some(2), "{said}");
     assert!(said.starts_with("error: --login is of no use: it is for servers that are reached by a URL"), "{said}");

@@ -42,7 +42,7 @@ error: --roots nowhere: there is no such directory
     rehearse!(stage, "rehearse call roots --roots . --answer roots/list='{}' -- tiny-server", @r"
 exit: 2
 ----- stderr -----
-error: --roots and --answer roots/list both say what the roots are
+error: --roots and --answer roots/list both give the roots
 ");
 }
 
@@ -100,7 +100,7 @@ fn an_answer_that_is_none_is_refused_before_anything_starts() {
     rehearse!(Stage::new(), "rehearse call ask --answer elicitation/creat='{}' -- tiny-server", @r"
 exit: 2
 ----- stderr -----
-error: --answer elicitation/creat: servers do not ask that
+error: --answer elicitation/creat: servers do not send that request
 hint: did you mean `elicitation/create`?
 ");
     rehearse!(Stage::new(), "rehearse call ask --answer elicitation/create='{action: accept}' -- tiny-server", @r#"

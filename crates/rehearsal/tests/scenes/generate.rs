@@ -551,7 +551,7 @@ fn a_recording_becomes_a_rust_project() {
     rehearse!(stage, "rehearse generate trace.jsonl --as rust -o weather.mock.yaml --force", @"
     exit: 2
     ----- stderr -----
-    error: weather.mock.yaml is no directory
+    error: weather.mock.yaml is not a directory
     ");
 }
 

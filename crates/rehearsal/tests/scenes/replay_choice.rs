@@ -367,7 +367,7 @@ fn what_is_wrong_with_the_words_or_the_recording_has_a_hint() {
     rehearse!(stage, "rehearse replay trace.jsonl -o other.jsonl", @"
     exit: 2
     ----- stderr -----
-    error: -o records what a real server says, and none is asked without --unmatched forward
+    error: -o records the answers of a live server, and none is asked without --unmatched forward
     hint: `--unmatched forward` asks it what was not recorded
     ");
     rehearse!(stage, "rehearse replay trace.jsonl -- tiny-server", @"

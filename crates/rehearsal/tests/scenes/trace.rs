@@ -314,7 +314,7 @@ fn calls_and_messages_are_found_by_their_text() {
     rehearse!(stage(), "rehearse trace grep 'a('", @r#"
     exit: 2
     ----- stderr -----
-    error: "a(" is no pattern: unclosed group
+    error: "a(" is not a pattern: unclosed group
     hint: `.` finds everything; a backslash takes its meaning from a character
     "#);
 }
