@@ -25,7 +25,6 @@ mod matching;
 mod mock;
 mod output;
 mod prompt;
-mod question;
 mod read;
 mod record;
 mod replay;

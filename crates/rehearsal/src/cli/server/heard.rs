@@ -5,7 +5,7 @@ use rehearsal::core::exchange::Side;
 use rehearsal::core::message::{Message, Method};
 use rehearsal::core::redact::Redaction;
 
-use crate::cli::question::Question;
+use crate::cli::verdict::Question;
 use crate::print::{Talk, log_line, wire_line};
 
 /// How much is shown.

@@ -1,20 +1,36 @@
-//! What `rehearse record` takes.
+//! `rehearse record`
+//!
+//! ```text
+//! arguments ──► Recorder ──┬─► a server behind pipes
+//!                  │       └─► a server behind a URL
+//!                  └──────► trace, journal; the summary goes to stderr, a failure into the exit status
+//! ```
 
 use std::ffi::OsString;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
+use std::process::ExitStatus;
 
 use clap::Args;
-use rehearsal::core::redact::Rule;
-use rehearsal::record::{Notice, Recorder, Summary};
+use nix::sys::signal::Signal;
+use rehearsal::client::ClientError;
+use rehearsal::core::redact::{Rule, shown_url};
+use rehearsal::oauth::{OAuth, Token};
+use rehearsal::record::{HttpRecording, Notice, Recorder, StdioRecording, Summary};
+use rehearsal::wire::http::client::ConnectError;
+use rehearsal::wire::http::proxy::{BindError, Options};
+use rehearsal::wire::http::server::Hosts;
+use rehearsal::wire::stdio::{ClientStreams, ServerCommand};
+use tokio::signal::unix::{SignalKind, signal};
 
-use super::http::{self, Listen};
-use super::stdio;
-use crate::cli::context::Context;
-use crate::cli::exit::Exit;
-use crate::cli::failure::Failure;
-use crate::cli::matching::redaction;
-use crate::cli::output::is_one_file;
-use crate::cli::server::{LoginOptions, Reached, no_use};
+use super::context::Context;
+use super::exit::Exit;
+use super::failure::{Failure, listen_hint};
+use super::matching::redaction;
+use super::output::is_one_file;
+use super::run::{Signals, runtime};
+use super::server::{LoginOptions, Reached, no_use};
 
 const FILES: &str = "Where to";
 const WHAT: &str = "What is kept";
@@ -25,7 +41,7 @@ const TRACE: &str = "trace.jsonl";
 /// Stand in front of a server and record what is said
 #[derive(Args, Debug)]
 #[command(after_help = MORE)]
-pub(in crate::cli) struct Record {
+pub(super) struct Record {
     /// Append each session to this file when it ends [default: trace.jsonl, unless there is a --log]
     #[arg(short, long, value_name = "FILE", help_heading = FILES, value_hint = clap::ValueHint::FilePath)]
     output: Option<PathBuf>,
@@ -87,7 +103,7 @@ Examples:
 
 impl Record {
     /// Records until the conversation is over.
-    pub(in crate::cli) fn run(&self, context: &Context) -> Result<u8, Failure> {
+    pub(super) fn run(&self, context: &Context) -> Result<u8, Failure> {
         if let (Some(trace), Some(log)) = (self.trace(), &self.log)
             && is_one_file(&trace, log)
         {
@@ -98,12 +114,12 @@ impl Record {
         let ended = match (&self.url, self.command.split_first()) {
             (Some(url), _) => {
                 let listen = Listen { address: &self.listen, hosts: &self.allow_host };
-                http::record(&recorder, url, &listen, self.login.oauth(context)?, context)
+                record_http(&recorder, url, &listen, self.login.oauth(context)?, context)
             }
             (None, Some(_)) if self.login.login => {
                 return Err(no_use("--login", Reached::ByUrl));
             }
-            (None, Some((program, arguments))) => stdio::record(&recorder, program, arguments),
+            (None, Some((program, arguments))) => record_stdio(&recorder, program, arguments),
             (None, None) => {
                 return Err(Failure::bad_input("which server should be recorded?")
                     .hint("start one: rehearse record -- npx -y some-server")
@@ -167,10 +183,135 @@ impl Record {
     }
 }
 
-pub(in crate::cli) fn pair(word: &str) -> Result<(String, String), String> {
+pub(super) fn pair(word: &str) -> Result<(String, String), String> {
     let (key, value) = word.split_once('=').ok_or("write it like KEY=VALUE")?;
     if key.is_empty() {
         return Err("the key is missing: write it like KEY=VALUE".to_owned());
     }
     Ok((key.to_owned(), value.to_owned()))
+}
+
+/// Where to listen, and for whom.
+struct Listen<'a> {
+    /// `127.0.0.1:8080`, `localhost:0`
+    address: &'a str,
+    /// Names beside those of this machine by which clients may know us.
+    hosts: &'a [String],
+}
+
+/// Records a server until a signal ends us; that is how it is meant to end.
+fn record_http(
+    recorder: &Recorder,
+    url: &str,
+    listen: &Listen,
+    oauth: Option<OAuth>,
+    context: &Context,
+) -> Result<u8, Failure> {
+    let mut options = Options::new(address(listen.address)?, url).map_err(bad_url)?;
+    if !listen.hosts.is_empty() {
+        let also = |hosts: Hosts| match hosts {
+            Hosts::Loopback => Hosts::LoopbackAnd(listen.hosts.to_vec()),
+            Hosts::LoopbackAnd(own) => Hosts::LoopbackAnd([own.as_slice(), listen.hosts].concat()),
+            Hosts::Any => Hosts::Any,
+        };
+        (options.hosts, options.origins) = (also(options.hosts), also(options.origins));
+    }
+    // One thread: whoever records two clients at once is limited by the disk, and one thread is the shortest way there.
+    let runtime = runtime()?;
+    let code = runtime.block_on(async {
+        let mut signals = Signals::listen()?;
+        // A file that may not grow is an error like a full disk, not the death of the conversation.
+        let _grown = signal(SignalKind::from_raw(Signal::SIGXFSZ as i32)).map_err(Failure::begin)?;
+        let token = match oauth {
+            Some(oauth) => tokio::select! {
+                token = Token::get(url, oauth) => Some(token?),
+                exit = signals.next() => return Ok(exit.code()),
+            },
+            None => None,
+        };
+        options.authorization = token.as_ref().map(Token::header);
+        let listening = HttpRecording::start(recorder, options).await;
+        let recording = listening.map_err(not_started)?;
+        context.talk.say(format!("listening on {}", shown_url(&recording.url())));
+        let exit = signals.next().await;
+        tokio::select! {
+            () = recording.stop() => {}
+            // Whoever insists gets out at once; what was recorded is in the journals.
+            exit = signals.next() => return Ok(exit.code()),
+        }
+        Ok(exit.code())
+    });
+    runtime.shutdown_background();
+    code
+}
+
+fn not_started(error: BindError) -> Failure {
+    match error {
+        BindError::Address { address, source } => {
+            Failure::bad_input(format_args!("cannot listen on {address}: {source}")).hints(listen_hint(&source))
+        }
+        BindError::Upstream(error) => bad_url(error),
+    }
+}
+
+fn bad_url(error: ConnectError) -> Failure {
+    let hint = matches!(error, ConnectError::BadUrl { .. }).then_some("write it like http://127.0.0.1:3000/mcp");
+    Failure::bad_input(format_args!("--url: {error}")).hints(hint)
+}
+
+fn address(word: &str) -> Result<SocketAddr, Failure> {
+    let bad = |why: String| {
+        Failure::bad_input(format_args!("--listen {word:?}: {why}"))
+            .hint("write it like 127.0.0.1:8080, or 127.0.0.1:0 for a free port")
+    };
+    let mut addresses = word.to_socket_addrs().map_err(|error| bad(error.to_string()))?;
+    addresses.next().ok_or_else(|| bad("the name has no address".to_owned()))
+}
+
+/// Records a server on our own stdin, stdout and stderr; the status to exit with.
+fn record_stdio(recorder: &Recorder, program: &OsString, arguments: &[OsString]) -> Result<u8, Failure> {
+    let server = ServerCommand::new(program).arguments(arguments);
+    let runtime = runtime()?;
+    let code = runtime.block_on(async {
+        let mut signals = Signals::listen()?;
+        // A file that may not grow is an error like a full disk, not the death of the conversation. This is a handler
+        // and not `SIG_IGN`, which the server would inherit.
+        let _grown = signal(SignalKind::from_raw(Signal::SIGXFSZ as i32)).map_err(Failure::begin)?;
+        let client = ClientStreams::own().map_err(Failure::begin)?;
+        let recording = StdioRecording::start(recorder, &server, client).await.map_err(ClientError::Start)?;
+        let exit = tokio::select! {
+            end = recording.ended() => return Ok(code(end.status)),
+            exit = signals.next() => exit,
+        };
+        tokio::select! {
+            _ = recording.stop(as_signal(exit)) => {}
+            // Whoever insists does not wait for the server.
+            _ = signals.next() => {
+                recording.kill();
+                recording.stop(Signal::SIGKILL).await;
+            }
+        }
+        Ok(exit.code())
+    });
+    runtime.shutdown_background();
+    code
+}
+
+fn as_signal(exit: Exit) -> Signal {
+    match exit {
+        Exit::HungUp => Signal::SIGHUP,
+        Exit::Interrupted => Signal::SIGINT,
+        Exit::Terminated
+        | Exit::Ok
+        | Exit::ChecksFailed
+        | Exit::BadInput
+        | Exit::ServerFailed
+        | Exit::RecordingFailed => Signal::SIGTERM,
+    }
+}
+
+/// The status of a server as a shell would show it: 128 and the signal where one killed it.
+fn code(status: Option<ExitStatus>) -> u8 {
+    let code = status.and_then(|status| status.code().or_else(|| status.signal().map(|signal| 128 + signal)));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(Exit::ServerFailed.code())
 }
