@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::{Mock, Source};
-use crate::json::to_json;
 use crate::protocol::Revision;
 use crate::script::ScriptError;
 use crate::script::mock::write::{Draft, DraftIntroduced, Offer, spelt};
@@ -32,7 +31,7 @@ pub fn faithful(
     };
     for (key, offers) in lists(&mut draft) {
         for (offer, listed) in offers.iter_mut().filter(|offer| !offer.hidden).zip(mock.listed(key, revision)) {
-            let wanted = to_json(&offer.listed);
+            let wanted = offer.listed.to_string();
             offer.exactly |= wanted != listed;
         }
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::offer::{Listed, Prompt, Resource, ResourceTemplate, Tool};
 use super::shape;
 use super::{Asked, Mock};
-use crate::json::{RawJson, to_json};
+use crate::json::RawJson;
 use crate::message::ErrorReply;
 use crate::protocol::{Era, Revision, code, meta};
 
@@ -80,8 +80,8 @@ impl Listing {
         let elements = &self.lists[list as usize];
         elements.written[revision as usize].get_or_init(|| {
             let known = |element: &Listed| match element {
-                Listed::Exactly(element) => Some(to_json(element)),
-                Listed::Newest(element) => Some(to_json(&shape::listed(list, element.clone(), revision))),
+                Listed::Exactly(element) => Some(element.to_string()),
+                Listed::Newest(element) => Some(shape::listed(list, element.clone(), revision).to_string()),
                 Listed::Never => None,
             };
             elements.elements.iter().filter_map(known).collect()

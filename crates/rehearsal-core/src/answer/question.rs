@@ -9,7 +9,7 @@ use super::scene::Wording;
 use super::shape::{ResultType, envelope};
 use super::template::{Draft, Scope, Templates};
 use super::{Asked, Terms};
-use crate::json::{RawJson, to_json};
+use crate::json::RawJson;
 use crate::matcher::Schema;
 use crate::message::{ErrorReply, Message, Method, RequestId};
 use crate::protocol::{Era, Revision, code, meta};
@@ -166,7 +166,7 @@ fn said_to_model(params: &mut Value, terms: &Terms) {
             Some(_) | None => true,
         };
         if !is_known {
-            *content = json!({"type": "text", "text": to_json(content)});
+            *content = json!({"type": "text", "text": content.to_string()});
         }
     }
 }

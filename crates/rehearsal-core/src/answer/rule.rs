@@ -14,7 +14,6 @@ use super::asked::Facts;
 use super::given::Given;
 use super::scene::Scene;
 use super::state::State;
-use crate::json::{long, nearest};
 use crate::matcher::Matcher;
 
 /// When something is answered, and where the answers are.
@@ -91,10 +90,7 @@ impl Literal {
             Value::Bool(value) => Some(Literal::Bool(*value)),
             // `1` and `1.0` are equal, and so are `0.0` and `-0.0`.
             Value::Number(number) => number.as_f64().map(|number| Literal::Number((number + 0.0).to_bits())),
-            Value::String(text) => Some(match long(value) {
-                Some(digits) => Literal::Number((nearest(digits) + 0.0).to_bits()),
-                None => Literal::Text(text.clone()),
-            }),
+            Value::String(text) => Some(Literal::Text(text.clone())),
             Value::Array(_) | Value::Object(_) => None,
         }
     }

@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 
 use super::listing::List;
 use super::scene::{Kind, Wording};
-use crate::json::to_json;
 use crate::protocol::{Era, Revision, meta};
 use crate::shape::forget_unknown;
 
@@ -57,7 +56,7 @@ pub(super) fn called(result: &mut Value, revision: Revision) {
     };
     if let Some(structured) = object.get("structuredContent").filter(|_| says_nothing) {
         // Clients that know nothing of structured content read it as text.
-        let text = json!([{"type": "text", "text": to_json(structured)}]);
+        let text = json!([{"type": "text", "text": structured.to_string()}]);
         object.insert("content".to_owned(), text);
     }
     if let Some(Value::Array(blocks)) = object.get_mut("content") {

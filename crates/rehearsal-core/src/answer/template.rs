@@ -5,10 +5,9 @@ use std::sync::Arc;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value as Word};
-use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::json::{exact, has_long, long, spoken, write_json};
+use crate::json::read_value;
 
 /// How much work one template may be; a loop over a million elements is more.
 const FUEL: u64 = 200_000;
@@ -42,36 +41,16 @@ pub(super) struct Scope<'a> {
 const ROOTS: [&str; 10] =
     ["arguments", "state", "call", "client", "capabilities", "headers", "meta", "answers", "uri", "version"];
 
-/// What a template sees of a value: numbers of up to 128 bits are numbers.
-struct Seen<'a>(&'a Value);
-
-impl Serialize for Seen<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Value::Array(items) => serializer.collect_seq(items.iter().map(Seen)),
-            Value::Object(fields) => serializer.collect_map(fields.iter().map(|(key, value)| (key, Seen(value)))),
-            other => match long(other).and_then(|digits| digits.parse::<i128>().ok()) {
-                Some(number) => serializer.serialize_i128(number),
-                None => other.serialize(serializer),
-            },
-        }
-    }
-}
-
-fn seen(value: &Value) -> Word {
-    if has_long(value) { Word::from(Serde(Seen(value))) } else { Word::from(Serde(value)) }
-}
-
 impl Scope<'_> {
     fn word(&self, root: &str) -> Word {
         match root {
-            "arguments" => seen(self.arguments),
+            "arguments" => Word::from(Serde(self.arguments)),
             "state" => Word::from(Serde(self.state)),
             "call" => Word::from(self.call),
             "client" => Word::from(Serde(self.client)),
             "capabilities" => Word::from(Serde(self.capabilities)),
             "headers" => Word::from(Serde(self.headers)),
-            "meta" => seen(self.meta),
+            "meta" => Word::from(Serde(self.meta)),
             "answers" => Word::from(Serde(self.answers)),
             "uri" => self.uri.map_or(Word::UNDEFINED, Word::from),
             "version" => Word::from(self.version),
@@ -185,7 +164,7 @@ impl Templates {
             _ => in_words(&error),
         };
         match template.gives {
-            Gives::Text => compiled.render(context).map(|text| Value::from(spoken(text))).map_err(in_words),
+            Gives::Text => compiled.render(context).map(Value::from).map_err(in_words),
             Gives::Value => {
                 let captured = compiled.render_captured(context).map_err(in_words)?;
                 match captured.state().lookup(WHOLE) {
@@ -198,13 +177,9 @@ impl Templates {
     }
 }
 
-/// What an expression comes to. A number of more than 64 bits has a text, though no value of its own.
+/// The value of an expression; a number of more than 64 bits is rounded.
 fn value_of(word: &Word) -> Result<Value, serde_json::Error> {
-    serde_json::to_value(word).or_else(|_| {
-        let mut text = Vec::new();
-        write_json(&mut text, word)?;
-        exact(&text)
-    })
+    serde_json::to_value(word).or_else(|_| read_value(&serde_json::to_vec(word)?))
 }
 
 /// Whether nothing stands at a path such as `arguments.city`.

@@ -4,8 +4,6 @@ use std::io;
 
 use serde_json::Value;
 
-use super::long::{to_json, write_json};
-
 /// How many bytes of a value a message shows.
 pub const DEFAULT_EXCERPT: usize = 80;
 
@@ -21,7 +19,7 @@ const LEAD: usize = 16;
 /// A value of any size costs only what is shown of it.
 pub fn excerpt(value: &Value, limit: usize) -> String {
     let mut bounded = Bounded { bytes: Vec::new(), limit };
-    let cut = write_json(&mut bounded, value).is_err();
+    let cut = serde_json::to_writer(&mut bounded, value).is_err();
     let whole = match std::str::from_utf8(&bounded.bytes) {
         Ok(text) => text.len(),
         Err(error) => error.valid_up_to(),
@@ -40,7 +38,7 @@ pub fn excerpt(value: &Value, limit: usize) -> String {
 /// "…and in the evening rain"      "…and in the evening snow"
 /// ```
 pub fn difference(left: &str, right: &str, limit: usize) -> (String, String) {
-    let (left, right) = (to_json(&Value::from(left)), to_json(&Value::from(right)));
+    let (left, right) = (Value::from(left).to_string(), Value::from(right).to_string());
     let shared = left.bytes().zip(right.bytes()).take_while(|(left, right)| left == right).count();
     // Anything whose difference comes early is shown from its beginning.
     let start = if shared < limit / 2 { 0 } else { floor_char_boundary(&left, shared - LEAD.min(shared)) };

@@ -5,9 +5,6 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::decimal::Decimal;
-use super::long::long;
-
 /// What sort of value this is, in the words of JSON Schema.
 ///
 /// `1.0` is an integer, because JSON has one number type and `1` and `1.0` are the same number.
@@ -44,11 +41,7 @@ impl Kind {
                 Some(float) if number.is_f64() && float.fract() != 0.0 => Kind::Number,
                 _ => Kind::Integer,
             },
-            Value::String(_) => match long(value).and_then(Decimal::of) {
-                Some(number) if number.is_whole() => Kind::Integer,
-                Some(_) => Kind::Number,
-                None => Kind::String,
-            },
+            Value::String(_) => Kind::String,
             Value::Array(_) => Kind::Array,
             Value::Object(_) => Kind::Object,
         }

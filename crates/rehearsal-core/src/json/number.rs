@@ -2,10 +2,7 @@
 
 use std::cmp::Ordering;
 
-use serde_json::{Number, Value};
-
-use super::decimal::Decimal;
-use super::long::long;
+use serde_json::Number;
 
 /// Orders two numbers exactly: `1` and `1.0` are equal, and integers beyond 2^53 are not rounded.
 pub fn compare(left: &Number, right: &Number) -> Ordering {
@@ -15,18 +12,6 @@ pub fn compare(left: &Number, right: &Number) -> Ordering {
         (None, Some(right)) => compare_float(float(left), right),
         (None, None) => compare_floats(float(left), float(right)),
     }
-}
-
-/// Orders two values that are numbers, of any length.
-pub fn compare_values(left: &Value, right: &Value) -> Option<Ordering> {
-    if let (Value::Number(left), Value::Number(right)) = (left, right) {
-        return Some(compare(left, right));
-    }
-    let decimal = |value: &Value| match value {
-        Value::Number(number) => Decimal::of(&number.to_string()),
-        other => long(other).and_then(Decimal::of),
-    };
-    Some(decimal(left)?.cmp(&decimal(right)?))
 }
 
 /// The integer that was written as an integer; both `i64` and `u64` fit.
@@ -54,6 +39,8 @@ fn compare_floats(left: f64, right: f64) -> Ordering {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use serde_json::Value;
+
     fn number(text: &str) -> Number {
         match serde_json::from_str(text).unwrap() {
             Value::Number(number) => number,

@@ -1,6 +1,5 @@
 //! A JSON value exactly as it was written.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -10,7 +9,7 @@ use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::long::{exact, rounded, spelled_out, to_json};
+use super::string::Unescaped;
 
 /// A JSON value exactly as it was written: usually a slice of the message that it came in.
 ///
@@ -29,7 +28,7 @@ pub struct RawJson {
 impl RawJson {
     /// The value's text, as it is.
     pub fn from_value(value: &Value) -> RawJson {
-        RawJson { text: Bytes::from(to_json(value)) }
+        RawJson { text: Bytes::from(value.to_string()) }
     }
 
     /// Takes `text` if it is one JSON value; white space around it is dropped.
@@ -58,24 +57,22 @@ impl RawJson {
         std::str::from_utf8(&self.text).expect("JSON text was checked to be UTF-8 when it was taken")
     }
 
-    /// The value, read; a number that a [`Value`] cannot hold as the nearest that it can.
+    /// The value, read: a number beyond any float is the largest one, and a lone surrogate is U+FFFD. Fails only where the
+    /// nesting is too deep.
     pub fn value(&self) -> Result<Value, serde_json::Error> {
-        let rounded = || self.exact().map(|value| rounded(&value).into_owned());
-        serde_json::from_slice(&self.text).or_else(|_| rounded())
+        read_value(&self.text)
     }
 
-    /// The value with every digit: a number that a [`Value`] cannot hold is kept as [`long`](super::long) tells, and our
-    /// own writers and comparisons know it. Fails only where the nesting is too deep.
+    /// See [`RawJson::value`].
     pub fn exact(&self) -> Result<Value, serde_json::Error> {
-        exact(&self.text)
+        self.value()
     }
 
-    /// The same with each half of a letter spelled out, `\ud83d` as `\\ud83d`: a [`Value`] does not hold which one it was.
-    pub fn spelled_out(&self) -> RawJson {
-        match spelled_out(&self.text) {
-            Cow::Borrowed(_) => self.clone(),
-            Cow::Owned(text) => RawJson { text: text.into() },
-        }
+    /// The value after a change, written again.
+    pub fn edit(&self, change: impl FnOnce(&mut Value)) -> Result<RawJson, serde_json::Error> {
+        let mut value = self.value()?;
+        change(&mut value);
+        Ok(RawJson::from_value(&value))
     }
 
     /// The value, read as a `T`.
@@ -124,6 +121,47 @@ impl serde::Serialize for RawJson {
         let raw: &RawValue = serde_json::from_slice(&self.text).map_err(serde::ser::Error::custom)?;
         raw.serialize(serializer)
     }
+}
+
+/// Reads JSON text, also where a [`Value`] cannot hold what is in it, such as `1e400` or `"\ud800"`.
+pub(crate) fn read_value(json: &[u8]) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice(json)
+        .or_else(|error| representable(json).map_or(Err(error), |text| serde_json::from_str(&text)))
+}
+
+/// JSON text with the nearest number or string that a [`Value`] can hold.
+fn representable(json: &[u8]) -> Option<String> {
+    let json = std::str::from_utf8(json).ok()?;
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            '"' => string_length(rest)?,
+            '-' | '0'..='9' => rest.find(|c: char| !c.is_ascii_digit() && !"+-.eE".contains(c)).unwrap_or(rest.len()),
+            _ => first.len_utf8(),
+        };
+        let (token, after) = rest.split_at_checked(length)?;
+        match (serde_json::from_str::<Value>(token), token.parse::<f64>()) {
+            (Err(_), Ok(number)) => out.push_str(&Value::from(number.clamp(f64::MIN, f64::MAX)).to_string()),
+            (Err(_), Err(_)) if first == '"' => {
+                out.push_str(&Value::from(Unescaped::new(&token[1..length - 1]).text).to_string());
+            }
+            (_, _) => out.push_str(token),
+        }
+        rest = after;
+    }
+    Some(out)
+}
+
+/// How many bytes the string has that begins here, with its quotes.
+fn string_length(json: &str) -> Option<usize> {
+    let mut escaped = false;
+    let is_end = |byte: u8| {
+        let ends = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        ends
+    };
+    json.bytes().skip(1).position(is_end).map(|end| end + 2)
 }
 
 /// Finds one field of an object, as text.
@@ -194,7 +232,19 @@ mod tests {
         assert_eq!(raw.bytes(), &text[..]);
         assert_eq!(raw.field("a").unwrap().as_str(), "12345678901234567890123");
         assert_eq!(raw.field("c").unwrap().as_str(), "1e400");
-        assert_eq!(raw.value().unwrap()["c"], f64::MAX, "no float holds 1e400");
+    }
+
+    #[test]
+    fn what_a_value_cannot_hold_is_read_as_the_nearest_that_it_can() {
+        let text = r#"{"a": [1e400, -1E+400, 1e-400, 12345678901234567890123, "\"\\"], "\udfff\n": "a\ud800é\ud83d\ude00 \\ud800"}"#;
+        let value = RawJson::parse(text.as_bytes()).unwrap().value().unwrap();
+        let expected = serde_json::json!({
+            "a": [f64::MAX, f64::MIN, 0.0, 12_345_678_901_234_567_890_123.0, "\"\\"],
+            "\u{fffd}\n": "a\u{fffd}é😀 \\ud800",
+        });
+        assert_eq!(value, expected);
+        assert!(read_value(b"[1e400").is_err());
+        assert!(read_value(b"\"\\ud800").is_err());
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! The walk over a value that finds its mismatches.
 
-use std::cmp::Ordering;
 use std::fmt;
 
 use serde_json::{Number, Value};
@@ -13,7 +12,7 @@ use super::operator;
 use super::place::At;
 use super::range::Range;
 use super::schema::Schema;
-use crate::json::{DEFAULT_EXCERPT, Path, compare, compare_values, difference, excerpt, long, text};
+use crate::json::{DEFAULT_EXCERPT, Path, compare, difference, excerpt};
 
 impl Matcher {
     /// Tells the judge every mismatch. One walk serves [`Matcher::check`], [`Matcher::matches`] and
@@ -56,7 +55,7 @@ impl Matcher {
                     return walk_contains(self, matcher, actual, trail, judge);
                 }
             },
-            (Matcher::Pattern(pattern), Some(actual)) => text(actual).is_some_and(|text| pattern.is_match(text)),
+            (Matcher::Pattern(pattern), Some(actual)) => actual.as_str().is_some_and(|text| pattern.is_match(text)),
             (Matcher::Type(kind), Some(actual)) => kind.includes(actual),
             (Matcher::Schema(schema), Some(actual)) => {
                 return walk_schema(schema, actual, trail, judge);
@@ -107,9 +106,6 @@ pub(super) fn walk_exact(expected: &Value, actual: &Value, trail: &Trail<'_>, ju
             return Walk::Continue(());
         }
         (Value::Number(expected), Value::Number(actual)) => compare(expected, actual).is_eq(),
-        (expected, actual) if long(expected).is_some() || long(actual).is_some() => {
-            compare_values(expected, actual).is_some_and(Ordering::is_eq)
-        }
         (Value::String(expected), Value::String(actual)) if expected != actual => {
             return judge.refuse(
                 trail,
@@ -188,7 +184,7 @@ fn walk_count(
 
 fn has_text(text: &Text, actual: &Value) -> bool {
     match actual {
-        Value::String(string) => long(actual).is_none() && text.is_in(string),
+        Value::String(string) => text.is_in(string),
         Value::Array(elements) => elements.iter().any(|element| element.as_str().is_some_and(|string| text.is(string))),
         Value::Object(fields) => fields.keys().any(|key| text.is(key)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
@@ -234,10 +230,10 @@ fn walk_schema(schema: &Schema, actual: &Value, trail: &Trail<'_>, judge: &mut J
 
 fn walk_length(whole: &Matcher, range: &Range, actual: &Value, trail: &Trail<'_>, judge: &mut Judge) -> Walk {
     let length = match actual {
-        Value::String(text) if long(actual).is_none() => text.chars().count(),
+        Value::String(text) => text.chars().count(),
         Value::Array(elements) => elements.len(),
         Value::Object(fields) => fields.len(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+        Value::Null | Value::Bool(_) | Value::Number(_) => {
             return judge.refuse(trail, || 1, || words(whole, Some(actual)));
         }
     };

@@ -20,7 +20,7 @@ use super::pattern::{Case, Pattern};
 use super::place::At;
 use super::range::Range;
 use super::schema::Schema;
-use crate::json::{Path, Segment, excerpt, long, rounded};
+use crate::json::{Path, Segment, excerpt};
 
 /// How deep a written matcher may be nested, data included.
 pub const DEPTH_LIMIT: usize = 128;
@@ -265,7 +265,6 @@ impl Parser {
         let mut number = |word: &'static str| match fields.get(word) {
             None => Ok(None),
             Some(Value::Number(number)) => Ok(Some(number.clone())),
-            Some(other) if long(other).is_some() => Ok(rounded(other).as_number().cloned()),
             Some(other) => self.below(word, |parser| Err(parser.wrong_operand(word, "a number", other))),
         };
         match (number(included)?, number(excluded)?) {

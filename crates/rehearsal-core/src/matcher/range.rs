@@ -6,7 +6,7 @@ use std::ops::Bound;
 
 use serde_json::{Number, Value};
 
-use crate::json::{Kind, compare, compare_values};
+use crate::json::compare;
 
 /// The numbers between two bounds; compared exactly, so `1` and `1.0` are the same number.
 ///
@@ -58,21 +58,7 @@ impl Range {
 
     /// Whether a value is a number in the range.
     pub fn has(&self, value: &Value) -> bool {
-        if let Value::Number(number) = value {
-            return self.contains(number);
-        }
-        let order = |bound: &Number| compare_values(value, &Value::Number(bound.clone()));
-        let is_above = match &self.low {
-            Bound::Included(low) => order(low).is_some_and(Ordering::is_ge),
-            Bound::Excluded(low) => order(low).is_some_and(Ordering::is_gt),
-            Bound::Unbounded => Kind::Number.includes(value),
-        };
-        is_above
-            && match &self.high {
-                Bound::Included(high) => order(high).is_some_and(Ordering::is_le),
-                Bound::Excluded(high) => order(high).is_some_and(Ordering::is_lt),
-                Bound::Unbounded => true,
-            }
+        value.as_number().is_some_and(|number| self.contains(number))
     }
 
     /// The lower end.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::error::{MatcherError, Problem};
 use super::mismatch::Mismatch;
-use crate::json::{DEFAULT_EXCERPT, Path, excerpt, rounded};
+use crate::json::{DEFAULT_EXCERPT, Path, excerpt};
 
 /// Steps that one `pattern` may take back before it is given up; ECMAScript patterns are not linear.
 const BACKTRACK_LIMIT: usize = 100_000;
@@ -32,8 +32,6 @@ enum Dialect {
 impl Schema {
     /// Compiles a schema. One without a `$schema`, or with one that nobody knows, is read as 2020-12, as MCP says.
     pub fn compile(schema: &Value) -> Result<Schema, MatcherError> {
-        let as_written = schema;
-        let schema = &*rounded(as_written);
         let built = options().build(schema);
         let (validator, dialect) = match (built, declared(schema)) {
             (Ok(validator), _) => (Ok(validator), Dialect::AsWritten),
@@ -43,9 +41,7 @@ impl Schema {
             (Err(error), _) => (Err(error), Dialect::AsWritten),
         };
         match validator {
-            Ok(validator) => {
-                Ok(Schema { written: Arc::new(as_written.clone()), validator: Arc::new(validator), dialect })
-            }
+            Ok(validator) => Ok(Schema { written: Arc::new(schema.clone()), validator: Arc::new(validator), dialect }),
             Err(error) => {
                 let path = Path::from_pointer(error.instance_path().as_str(), schema);
                 let reason = error.to_string();
@@ -69,7 +65,7 @@ impl Schema {
 
     /// Whether the schema accepts a value.
     pub fn is_valid(&self, actual: &Value) -> bool {
-        self.validator.is_valid(&rounded(actual))
+        self.validator.is_valid(actual)
     }
 
     /// What is wrong with a value, a line each; quick where nothing is.
@@ -79,8 +75,7 @@ impl Schema {
 
     /// Every way in which the schema does not accept a value.
     pub fn check(&self, actual: &Value) -> Vec<Mismatch> {
-        let rounded = rounded(actual);
-        let errors = self.validator.iter_errors(&rounded);
+        let errors = self.validator.iter_errors(actual);
         errors.flat_map(|error| mismatches(&error, actual)).collect()
     }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::{Body, ErrorReply, Message, Method, Notification, Reply, Request, RequestId, Response};
-use crate::json::{RawJson, write_json};
+use crate::json::RawJson;
 
 impl Message {
     /// A request.
@@ -155,7 +155,7 @@ impl Text {
         value: &(impl Serialize + ?Sized),
     ) -> Result<std::ops::Range<usize>, serde_json::Error> {
         let start = self.key(key);
-        write_json(&mut self.0, value)?;
+        serde_json::to_writer(&mut self.0, value)?;
         Ok(start..self.0.len())
     }
 

@@ -6,7 +6,6 @@
 
 mod in_order;
 mod located;
-mod long;
 mod meant;
 pub mod mock;
 mod named;

@@ -4,7 +4,6 @@ use serde::de::DeserializeOwned;
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, UserMessageFormatter};
 
-use super::long::disguised;
 use super::strict::Strict;
 use super::tree::Tree;
 use super::{Problem, ScriptError, Span};
@@ -21,9 +20,7 @@ const ALIAS_LIMIT: usize = 100_000;
 ///
 /// JSON is YAML, so a file may be either.
 pub fn read<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ScriptError> {
-    let disguised = disguised(text);
-    parse(disguised.as_deref().unwrap_or(text))
-        .map_err(|error| ScriptError { file: file.to_owned(), problems: vec![problem(&error, text)] })
+    parse(text).map_err(|error| ScriptError { file: file.to_owned(), problems: vec![problem(&error, text)] })
 }
 
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {

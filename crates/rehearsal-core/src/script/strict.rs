@@ -4,14 +4,9 @@ use std::fmt;
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
-    DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
-    VariantAccess, Visitor,
+    DeserializeSeed, Deserializer, EnumAccess, Error, IntoDeserializer, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 use serde::{Deserialize, forward_to_deserialize_any};
-use serde_json::Value;
-
-use super::long::unmasked;
-use crate::json::number;
 
 /// What is read strictly, or who reads it.
 pub(super) struct Strict<T>(pub(super) T);
@@ -29,7 +24,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Strictly<T> {
 macro_rules! as_it_stands {
     ($($method:ident)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-            self.0.deserialize_any(Scalar(visitor))
+            self.0.deserialize_any(visitor)
         })*
     };
 }
@@ -103,18 +98,11 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Strict<V> {
 
     pass_on! {
         visit_bool: bool visit_i64: i64 visit_i128: i128 visit_u64: u64 visit_u128: u128 visit_f64: f64
-        visit_char: char visit_bytes: &[u8] visit_borrowed_bytes: &'de [u8] visit_byte_buf: Vec<u8>
+        visit_char: char visit_str: &str visit_bytes: &[u8] visit_borrowed_bytes: &'de [u8] visit_byte_buf: Vec<u8>
     }
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.expecting(f)
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<V::Value, E> {
-        match unmasked(text).as_deref().map(number) {
-            Some(Value::String(digits)) => self.0.visit_string(digits),
-            Some(_) | None => self.0.visit_str(text),
-        }
     }
 
     fn visit_none<E: Error>(self) -> Result<V::Value, E> {
@@ -139,53 +127,6 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Strict<V> {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
         self.0.visit_map(Strict(map))
-    }
-}
-
-/// Who wants a text, a number or a flag, and gets what stands there. A number that is too long for any is none of them.
-struct Scalar<V>(V);
-
-impl<'de, V: Visitor<'de>> Visitor<'de> for Scalar<V> {
-    type Value = V::Value;
-
-    pass_on! {
-        visit_bool: bool visit_i64: i64 visit_i128: i128 visit_u64: u64 visit_u128: u128 visit_f64: f64
-        visit_char: char visit_bytes: &[u8] visit_borrowed_bytes: &'de [u8] visit_byte_buf: Vec<u8>
-    }
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.expecting(f)
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<V::Value, E> {
-        match unmasked(text) {
-            Some(digits) => Err(E::invalid_type(Unexpected::Other(&format!("floating point `{digits}`")), &self)),
-            None => self.0.visit_str(text),
-        }
-    }
-
-    fn visit_none<E: Error>(self) -> Result<V::Value, E> {
-        self.0.visit_none()
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
-        self.0.visit_unit()
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
-        self.0.visit_some(deserializer)
-    }
-
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
-        self.0.visit_newtype_struct(deserializer)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<V::Value, A::Error> {
-        self.0.visit_seq(items)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
-        self.0.visit_map(map)
     }
 }
 

@@ -11,13 +11,11 @@ use crate::json::{Path, Segment};
 
 /// The places of all values of a file. Made only when something is wrong, to say exactly where.
 #[derive(Debug)]
-pub(super) struct Tree(pub(super) Located<Node>);
+pub(super) struct Tree(Located<Node>);
 
 #[derive(Clone, Debug)]
 pub(super) enum Node {
     Leaf,
-    /// A number that is no whole one, or too long to be read as one.
-    Float,
     List(Vec<Located<Node>>),
     Keys(Vec<(Located<String>, Located<Node>)>),
 }
@@ -32,7 +30,7 @@ impl Tree {
     pub(super) fn value_of_key(&self, key: Span) -> Option<Span> {
         fn within(node: &Located<Node>, key: Span) -> Option<Span> {
             match &node.value {
-                Node::Leaf | Node::Float => None,
+                Node::Leaf => None,
                 Node::List(items) => items.iter().find_map(|item| within(item, key)),
                 Node::Keys(keys) => keys
                     .iter()
@@ -62,7 +60,7 @@ impl Tree {
                     keys.iter().find(|(name, _)| name.value == *key).map(|(name, value)| (Some(name.at), value))
                 }
                 (Node::List(items), Segment::Index(index)) => items.get(*index).map(|item| (None, item)),
-                (Node::Leaf | Node::Float | Node::List(_) | Node::Keys(_), Segment::Key(_) | Segment::Index(_)) => None,
+                (Node::Leaf | Node::List(_) | Node::Keys(_), Segment::Key(_) | Segment::Index(_)) => None,
             };
             match inner {
                 Some((at, inner)) => (key_at, here) = (at, inner),
@@ -78,7 +76,7 @@ fn find(node: &Located<Node>, within: Span) -> Option<&Located<Node>> {
         return Some(node);
     }
     match &node.value {
-        Node::Leaf | Node::Float => None,
+        Node::Leaf => None,
         Node::List(items) => items.iter().find_map(|item| find(item, within)),
         Node::Keys(keys) => keys.iter().find_map(|(_, value)| find(value, within)),
     }
@@ -112,7 +110,7 @@ impl<'de> Visitor<'de> for Anything {
     }
 
     fn visit_f64<E: de::Error>(self, _: f64) -> Result<Node, E> {
-        Ok(Node::Float)
+        Ok(Node::Leaf)
     }
 
     fn visit_str<E: de::Error>(self, _: &str) -> Result<Node, E> {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rehearsal_core::json::{RawJson, write_json};
+use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Message, Method, RequestId};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
@@ -29,7 +29,7 @@ impl Named {
         text.extend_from_slice(Named::NAME);
         serde_json::to_writer(&mut text, name)?;
         text.extend_from_slice(b",\"arguments\":");
-        write_json(&mut text, arguments)?;
+        serde_json::to_writer(&mut text, arguments)?;
         Ok(Named(text))
     }
 
@@ -43,9 +43,9 @@ impl Named {
         serde_json::Deserializer::from_slice(name).into_iter().next()?.ok()
     }
 
-    /// As a value, with every digit.
+    /// As a value.
     fn value(&self) -> Result<Value, serde_json::Error> {
-        RawJson::parse(&[&self.0[..], b"}"].concat())?.exact()
+        RawJson::parse(&[&self.0[..], b"}"].concat())?.value()
     }
 }
 

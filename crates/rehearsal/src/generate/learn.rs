@@ -18,7 +18,6 @@ use serde_json::{Map, Value};
 
 use super::before::{name_questions, note_unsubscribed, said_before, undeclared};
 use super::fate::{Account, Fate, beside, ended, unanswered};
-use super::half_letter::has_half_letter;
 use super::learned::{Answered, Before, Learned, Request, Said};
 use super::listed::Listed;
 use super::looked_at::{is_own, looked_at};
@@ -131,9 +130,6 @@ impl Learner {
             self.account.enter(Fate::left_out("something that was asked"), 1);
             return Ok(());
         };
-        if has_half_letter(call, inside) {
-            self.more.enter(Fate::left_out(format!("half of a letter, a lone surrogate, in {method}")), 1);
-        }
         match self.answer(call, &method, inside) {
             // What comes before it was entered with it.
             Ok(()) => {}

@@ -11,7 +11,6 @@ mod declared;
 mod fate;
 mod generated;
 mod group;
-mod half_letter;
 mod learn;
 mod learned;
 mod levels;

@@ -1,7 +1,7 @@
 //! A recording as one Python file on the official package `mcp`.
 
 use minijinja::context;
-use rehearsal_core::json::{RawJson, long};
+use rehearsal_core::json::RawJson;
 use rehearsal_core::message::ErrorReply;
 use rehearsal_core::protocol::Era;
 use serde_json::{Map, Value};
@@ -10,7 +10,7 @@ use super::generated::{Generated, TemplateError};
 use super::learned::Learned;
 use super::listed::Listed;
 use super::narrow::narrows;
-use super::recorded::{Lists, Recorded, held, notes, plain_words, rendered};
+use super::recorded::{Lists, Recorded, notes, plain_words, rendered};
 use super::told::{logs_null, untold};
 
 const TEMPLATE: &str = include_str!("templates/server.py.jinja");
@@ -37,9 +37,7 @@ pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, Tem
     let Lists { tools, resources, prompts } = Lists::of(learned);
     let templates = &learned.resource_templates.items;
     let asked_for_resources = ["resources/read", "resources/subscribe", "resources/unsubscribe"];
-    // Its integers have any length, its floats have not.
-    let is_integer = |digits: &str| !digits.contains(['.', 'e', 'E']);
-    let responses = held(Value::Object(recorded.responses.clone()), is_integer, &mut left_out);
+    let responses = Value::Object(recorded.responses.clone());
     let context = context! {
         source => plain_words(source),
         name => literal(&learned.name().into()),
@@ -144,7 +142,7 @@ fn write(value: &Value, depth: usize, used: usize, out: &mut String) {
             out.push_str(&"    ".repeat(depth));
             out.push('}');
         }
-        Value::String(text) if !fits && has_lines(text) && long(value).is_none() => {
+        Value::String(text) if !fits && has_lines(text) => {
             out.push_str("(\n");
             for line in text.split_inclusive('\n') {
                 out.push_str(&inner);
@@ -169,7 +167,7 @@ fn one_line(value: &Value) -> String {
         Value::Bool(true) => "True".to_owned(),
         Value::Bool(false) => "False".to_owned(),
         Value::Number(number) => number.to_string(),
-        Value::String(text) => long(value).map_or_else(|| string(text), str::to_owned),
+        Value::String(text) => string(text),
         Value::Array(items) => {
             let items: Vec<_> = items.iter().map(one_line).collect();
             format!("[{}]", items.join(", "))

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use rehearsal_core::answer::Rise;
-use rehearsal_core::json::{DEFAULT_EXCERPT, excerpt, has_long, long, rounded};
 use rehearsal_core::message::Method;
 use rehearsal_core::protocol::Era;
 use rehearsal_core::protocol::meta::TASKS_EXTENSION;
@@ -233,27 +232,6 @@ fn step(before: &Before) -> Option<Value> {
             (!asked.is_empty()).then(|| json!({"ask": asked}))
         }
         Before::SentAway => Some("sendAway".into()),
-    }
-}
-
-/// A value as a language can hold it: numbers that are too long for it are rounded, and named among what is left out.
-pub(super) fn held(value: Value, holds: fn(&str) -> bool, left_out: &mut Vec<String>) -> Value {
-    if !has_long(&value) {
-        return value;
-    }
-    match value {
-        Value::Array(items) => items.into_iter().map(|item| held(item, holds, left_out)).collect(),
-        Value::Object(fields) => fields.into_iter().map(|(key, value)| (key, held(value, holds, left_out))).collect(),
-        other => match long(&other) {
-            Some(digits) if !holds(digits) => {
-                let words = format!("some digits of {}", excerpt(&other, DEFAULT_EXCERPT));
-                if !left_out.contains(&words) {
-                    left_out.push(words);
-                }
-                rounded(&other).into_owned()
-            }
-            Some(_) | None => other,
-        },
     }
 }
 

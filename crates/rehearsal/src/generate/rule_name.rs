@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use rehearsal_core::json::{text, to_json};
 use serde_json::{Map, Value};
 
 /// How long a name may be, in characters.
@@ -68,15 +67,15 @@ impl RuleNames {
         let told: Vec<_> = self.telling.iter().filter_map(|key| Some((key, arguments.get(key)?))).collect();
         let name = match &told[..] {
             [] => "the rest".to_owned(),
-            [(_, value)] if text(value).is_some_and(|text| !is_blank(text)) => {
-                text(value).unwrap_or_default().to_owned()
+            [(_, value)] if value.as_str().is_some_and(|text| !is_blank(text)) => {
+                value.as_str().unwrap_or_default().to_owned()
             }
             several => {
-                let part = |(key, value): &(&String, &Value)| match text(value) {
+                let part = |(key, value): &(&String, &Value)| match value.as_str() {
                     Some("") => format!("{key} empty"),
                     Some(text) if is_blank(text) => format!("{key} blank"),
                     Some(text) => format!("{key} {text}"),
-                    None => format!("{key} {}", to_json(value)),
+                    None => format!("{key} {}", value),
                 };
                 several.iter().map(part).collect::<Vec<_>>().join(", ")
             }

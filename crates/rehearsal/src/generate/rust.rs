@@ -10,7 +10,7 @@ use super::generated::{Generated, TemplateError};
 use super::learned::Learned;
 use super::narrow::narrows;
 use super::python::{module_name, subscribes};
-use super::recorded::{Lists, Recorded, held, notes, plain_words, rendered};
+use super::recorded::{Lists, Recorded, notes, plain_words, rendered};
 
 const BEFORE: &str = include_str!("templates/before.rs.jinja");
 const CARGO: &str = include_str!("templates/Cargo.toml.jinja");
@@ -60,7 +60,6 @@ pub fn generate_rust(learned: &Learned, source: &str) -> Result<Generated, Templ
     let unsayable: BTreeSet<_> =
         learned.errors().map(|error| error.code).filter(|code| i32::try_from(*code).is_err()).collect();
     left_out.extend(unsayable.iter().map(|code| format!("the code {code} of an error, which rmcp does not say")));
-    let data = held(data, |_| false, &mut left_out);
     let context = context! {
         source => plain_words(source),
         package => format!("{}-mock", module_name(learned.name()).replace('_', "-")),

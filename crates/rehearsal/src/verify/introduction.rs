@@ -1,6 +1,6 @@
 //! What a server says about itself.
 
-use rehearsal_core::json::{RawJson, to_json};
+use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::{Era, meta};
 use rehearsal_core::report::Finding;
@@ -66,7 +66,7 @@ impl Verification {
         let view = |said: &Map<String, Value>| Reply::Result(RawJson::from_value(&self.view(call, said, client)));
         let updated = Reply::Result(RawJson::from_value(&Value::Object(after.clone())));
         let mut findings = self.compared(call, call, &view(&before), &view(&after));
-        let version = |said: &Map<String, Value>| who(said).get("version").map(to_json);
+        let version = |said: &Map<String, Value>| who(said).get("version").map(Value::to_string);
         let (was, is) = (version(&before), version(&after));
         if was != is {
             let (was, is) = (was.as_deref().unwrap_or("not told"), is.as_deref().unwrap_or("no longer told"));

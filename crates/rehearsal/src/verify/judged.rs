@@ -1,7 +1,6 @@
 //! A live answer held against the recorded one.
 
-use rehearsal_core::json::RawJson;
-use rehearsal_core::message::{ErrorReply, Message, Reply};
+use rehearsal_core::message::{Message, Reply};
 use rehearsal_core::protocol::Revision;
 use rehearsal_core::report::{Finding, Place};
 use rehearsal_core::trace::Call;
@@ -38,7 +37,7 @@ impl Verification {
         let spoken = self.spoken(client.revision());
         let Some(recorded) = reply(answered) else { return Found::default() };
         let method = asked.request.message.method().cloned().unwrap_or_else(|| "request".into());
-        let shaped = |reply: &Reply| spoken.shaped(&spelled_out(reply), &method);
+        let shaped = |reply: &Reply| spoken.shaped(reply, &method);
         let findings = self.compared(asked, answered, &shaped(&recorded), &shaped(live));
         let recorded = Some(recorded);
         let live = spoken.as_recorded(live, recorded.as_ref(), &method, client.server_info());
@@ -87,17 +86,6 @@ impl Verification {
 
 pub(super) fn place(call: &Call) -> Place {
     Place::Message { sequence: call.request.seq }
-}
-
-/// An answer in which halves of letters can be told from each other.
-fn spelled_out(reply: &Reply) -> Reply {
-    match reply {
-        Reply::Result(result) => Reply::Result(result.spelled_out()),
-        Reply::Error(error) => {
-            let data = error.data.as_ref().map(RawJson::spelled_out);
-            Reply::Error(ErrorReply { data, ..error.clone() })
-        }
-    }
 }
 
 /// The call, answered with this.

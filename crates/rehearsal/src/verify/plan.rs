@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use rehearsal_core::exchange::Side;
-use rehearsal_core::json::to_json;
 use rehearsal_core::message::{Body, Message, Method, Reply};
 use rehearsal_core::redact::has_pseudonym;
 use rehearsal_core::trace::{Call, Inside, Likeness, Moment, Placed, RequestKey, subject};
@@ -245,7 +244,7 @@ pub(super) fn asked_with(message: &Message, clean: impl Fn(&str) -> String) -> O
         "completion/complete" => params.get("argument")?,
         _ => params.get("arguments").filter(|arguments| arguments.as_object().is_none_or(|all| !all.is_empty()))?,
     };
-    let mut text = clean(&to_json(asked));
+    let mut text = clean(&asked.to_string());
     if let Some((end, _)) = text.char_indices().nth(SHOWN) {
         text.truncate(end);
         text.push('…');
@@ -308,7 +307,7 @@ const REDACTED: &str = "a secret was taken out of its params; a recording made w
 /// Whether a server would be sent what stands in the place of a secret, and would answer to that.
 fn is_redacted(params: &Value) -> bool {
     let sent = params.as_object().into_iter().flatten().filter(|(key, _)| *key != "_meta");
-    sent.into_iter().any(|(_, value)| has_pseudonym(&to_json(value)))
+    sent.into_iter().any(|(_, value)| has_pseudonym(&value.to_string()))
 }
 
 const REDACTED_ANSWER: &str =

@@ -4,7 +4,7 @@
 
 mod asked_again;
 mod assertions;
-mod digits;
+mod exact_numbers;
 mod fixtures;
 mod forwards;
 mod listening;

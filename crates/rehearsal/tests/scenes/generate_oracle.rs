@@ -107,17 +107,6 @@ fn a_tool_that_only_failed_fails_in_the_same_way() {
 }
 
 #[test]
-fn half_a_letter_is_told_to_be_left_out() {
-    let calls = [("tools/call", json!({"name": "cut", "arguments": {}}), text("a HALF of it"))];
-    let recorded = session(json!({"tools": {}}), &calls).replace("HALF", "\\ud83d");
-    let stage = Stage::new().file("old.journal", &recorded);
-    for kind in ["mock", "python", "rust"] {
-        let told = stage.play(&format!("rehearse generate old.journal --as {kind} -o {kind} 2>&1"));
-        assert!(told.contains("left out: half of a letter, a lone surrogate, in tools/call"), "{kind}: {told}");
-    }
-}
-
-#[test]
 fn what_is_left_out_is_told_on_one_line() {
     let tool = json!({"name": "two\nlines", "inputSchema": {"type": "object"}});
     let calls = [("tools/list", json!({}), json!({"tools": [tool, tool]}))];

@@ -545,25 +545,14 @@ fn a_server_that_is_no_object_is_another() {
 }
 
 #[test]
-fn what_is_listed_keeps_its_digits_and_pages_that_nobody_asked_for_are_not_missed() {
-    let tool = |maximum: &str| format!(r#"{{"name":"a","inputSchema":{{"type":"object","maximum":{maximum}}}}}"#);
-    let page = |tools: &str| format!(r#"{{"tools":[{tools}],"nextCursor":"2"}}"#);
-    let (long, info) = ("123456789012345678901234567890", r#"{"name":"s","version":"1"}"#);
-    let all = |first: &str| format!(r#"{{"tools":[{first},{{"name":"b","inputSchema":{{}}}}]}}"#);
-    let stage = against(&page(&tool(long)), info, &all(&tool(long)));
+fn pages_that_the_recorded_client_did_not_request_are_not_missed() {
+    let tool = r#"{"name":"a","inputSchema":{"type":"object","maximum":123456789012345678901234567890}}"#;
+    let page = format!(r#"{{"tools":[{tool}],"nextCursor":"2"}}"#);
+    let all = format!(r#"{{"tools":[{tool},{{"name":"b","inputSchema":{{}}}}]}}"#);
+    let stage = against(&page, r#"{"name":"s","version":"1"}"#, &all);
     rehearse!(stage, "rehearse verify trace.jsonl -- sh server", @"
     exit: 0
     ----- stderr -----
     2 as recorded, 0 different, 0 skipped
     ");
-    let stage = against(&page(&tool(long)), info, &all(&tool("123456789012345678901234567891")));
-    rehearse!(stage, "rehearse verify trace.jsonl -- sh server 2>&1", @r#"
-    exit: 1
-    ----- stdout -----
-    ~ tools/list
-      error: changed: the tool `a` (message 2)
-        $.inputSchema.maximum: expected 123456789012345678901234567890, got 123456789012345678901234567891
-    1 as recorded, 1 different, 0 skipped
-    hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
-    "#);
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::directive::HarnessError;
 use crate::answer::fault;
-use crate::json::{RawJson, exact, to_json};
+use crate::json::{RawJson, read_value};
 use crate::message::ErrorReply;
 use crate::script::mock::{ContentBlock, Delay, ErrorAnswer, FaultKind};
 use crate::script::{Located, read};
@@ -63,7 +63,7 @@ struct Written {
 /// The responses of a test case: a list.
 pub(super) fn responses(test_case: &str, json: &[u8]) -> Result<Vec<Response>, HarnessError> {
     let not_json = |why: String| HarnessError::NotJson { test_case: test_case.to_owned(), why };
-    let list: Value = exact(json).map_err(|error| not_json(error.to_string()))?;
+    let list = read_value(json).map_err(|error| not_json(error.to_string()))?;
     let Value::Array(list) = list else {
         return Err(not_json("expected a list of responses, such as [{\"text\": \"hello\"}]".to_owned()));
     };
@@ -109,7 +109,7 @@ fn response(value: Value) -> Result<Response, String> {
                 (None, Some(Value::Array(blocks))) => Value::Array(blocks.into_iter().map(block).collect()),
                 (None, _) => match &structured {
                     // Clients that know no structured content still see it.
-                    Some(structured) => json!([{"type": "text", "text": to_json(structured)}]),
+                    Some(structured) => json!([{"type": "text", "text": structured.to_string()}]),
                     None => json!([]),
                 },
             };

@@ -127,17 +127,17 @@ impl RecordedPlay {
         let state = json!({"exchange": exchange, "step": step, "heard": heard});
         let state = world.seal.close(&state, &self.key.to_string(), world.now_ms);
         let (recorded, revision) = (round.and_then(|round| self.rounds.get(round)), self.asked.terms.revision);
-        let Some((sent, mut again)) = recorded.and_then(|recorded| recorded.sends_away(revision, questions)) else {
+        let Some(mut again) = recorded.and_then(|recorded| recorded.sends_away(revision, questions)) else {
             let asks = Question::input_required(questions, Some(state), &self.asked, &self.info);
             return self.answer(Reply::Result(asks));
         };
         if again.get("requestState").is_none() {
-            let (key, result) = (self.key, sent.edited(&again));
+            let (key, result) = (self.key, RawJson::from_value(&again));
             let questions = questions.iter().map(|question| question.name.clone()).collect();
             self.away = Some(SentAway { key, exchange, step, questions, result });
         }
         again["requestState"] = state.into();
-        let result = sent.edited(&again);
+        let result = RawJson::from_value(&again);
         self.answer(Reply::Result(result))
     }
 }

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{Key, Node};
-use crate::json::long;
 
 /// From which length on something that stands more than once is written once and referred to.
 const WORTH_NAMING: usize = 160;
@@ -109,7 +108,6 @@ fn nodes(value: &Value) -> usize {
 /// What a value is known by, where it is worth a name.
 fn known_by(value: &Value) -> Option<String> {
     match value {
-        Value::String(_) if long(value).is_some() => None,
         Value::String(text) => (text.len() >= WORTH_NAMING).then(|| format!("\"{text}")),
         Value::Array(_) | Value::Object(_) => {
             let text = value.to_string();

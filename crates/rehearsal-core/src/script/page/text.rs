@@ -4,8 +4,6 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::json::long;
-
 /// Where a text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -19,7 +17,7 @@ pub(super) enum Place {
 pub(super) fn flow(value: &Value) -> String {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
-        Value::String(text) => long(value).map_or_else(|| scalar(text, Place::Line), str::to_owned),
+        Value::String(text) => scalar(text, Place::Line),
         Value::Array(elements) => format!("[{}]", elements.iter().map(flow).collect::<Vec<_>>().join(", ")),
         Value::Object(fields) if fields.is_empty() => "{}".to_owned(),
         Value::Object(fields) => {

@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::names::{Named, Names};
 use super::text::{Place, flow, is_short, key_text, literal_block, scalar};
-use crate::json::long;
 
 /// How long a line may be before what is in it gets lines of its own.
 const WIDTH: usize = 120;
@@ -177,7 +176,6 @@ impl Page {
             None => {}
         }
         match value {
-            Value::String(_) if long(value).is_some() => self.line(&flow(value)),
             Value::String(text) => match literal_block(text) {
                 Some((mark, lines)) => {
                     self.text.push_str(mark);

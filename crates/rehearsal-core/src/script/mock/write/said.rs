@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 
 use super::draft::Kind;
 use super::listed::annotations;
-use crate::json::to_json;
 use crate::protocol::meta;
 
 /// What a result says, as keys of an answer: `text`, `content`, `contents`, `messages` and the like, or `result` where
@@ -49,7 +48,7 @@ fn called(result: &Value) -> Option<Map<String, Value>> {
     for (key, value) in result.as_object()? {
         match key.as_str() {
             "content" => {
-                let as_text = structured.map(|it| json!([{"type": "text", "text": to_json(it)}]));
+                let as_text = structured.map(|it| json!([{"type": "text", "text": it.to_string()}]));
                 if as_text.as_ref() == Some(value) {
                     // A mock says it as text by itself.
                     continue;

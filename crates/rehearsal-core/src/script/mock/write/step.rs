@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::literal::{literal, literal_value};
-use crate::json::{Kind, rounded};
+use crate::json::Kind;
 use crate::script::mock::LogLevel;
 
 /// What happens before an answer, in the words of the wire.
@@ -75,11 +75,10 @@ fn notification(method: &str, params: &Value) -> Value {
     let known = |level: &&str| LogLevel::named(level).is_some();
     let own = match method {
         "notifications/progress" if params.get("progress").is_some_and(|it| Kind::Number.includes(it)) => {
-            // How far something is can be told by a float.
             let mut said = Map::new();
-            said.insert("progress".to_owned(), rounded(&params["progress"]).into_owned());
+            said.insert("progress".to_owned(), params["progress"].clone());
             if let Some(total) = params.get("total").filter(|total| Kind::Number.includes(total)) {
-                said.insert("total".to_owned(), rounded(total).into_owned());
+                said.insert("total".to_owned(), total.clone());
             }
             if let Some(message) = text("message") {
                 said.insert("message".to_owned(), literal(message).into());

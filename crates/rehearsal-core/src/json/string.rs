@@ -1,4 +1,4 @@
-//! The text of a JSON string, and where each of its bytes stands in the escaped form.
+//! JSON strings: the text behind the escapes with the place of each of its bytes, and a quick look for what ends them.
 
 /// The text behind the escapes of a JSON string.
 pub(crate) struct Unescaped {
@@ -63,6 +63,23 @@ fn unicode(text: &str) -> Option<(char, usize)> {
     let joined = pair.and_then(|second| char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00)));
     // Half a pair is no character; it keeps its place and nothing is read into it.
     Some(joined.map_or((char::REPLACEMENT_CHARACTER, 6), |character| (character, 12)))
+}
+
+/// The same byte eight times.
+pub(crate) const fn eight(byte: u8) -> u64 {
+    u64::from_ne_bytes([byte; 8])
+}
+
+/// The bytes of a word that mean something inside a string: a quote, a backslash, a control character. Each has its highest
+/// bit set. The lowest of them is right; those above it may be set by a borrow.
+#[inline(always)]
+pub(crate) const fn special(word: u64) -> u64 {
+    (zero(word ^ eight(b'"')) | zero(word ^ eight(b'\\')) | word.wrapping_sub(eight(b' ')) & !word) & eight(0x80)
+}
+
+#[inline(always)]
+const fn zero(bytes: u64) -> u64 {
+    bytes.wrapping_sub(eight(1)) & !bytes
 }
 
 #[cfg(test)]
