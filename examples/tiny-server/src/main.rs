@@ -1,113 +1,113 @@
-//! A small MCP server to try things on; `--help` says how.
+//! A small MCP server to try things on, on the official Rust SDK.
 
-mod command_line;
+mod input;
+mod server;
 
+use std::convert::Infallible;
 use std::error::Error;
-use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::fmt;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
-use command_line::{Command, HELP};
-use rehearsal_wire::http::server::{self, HttpServer};
-use rehearsal_wire::{MESSAGE_LIMIT, stdio};
-use tiny_server::{Options, Server};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::JoinSet;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use rmcp::ServiceExt;
+use rmcp::model::ProtocolVersion;
+use rmcp::service::ServerInitializeError;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use server::TinyServer;
+use tokio::net::TcpListener;
 
-/// How long a server that was told to end may say its last words.
-const FAREWELL: Duration = Duration::from_secs(3);
+const HELP: &str = "\
+tiny-server: a small MCP server to try things on; `rehearse list -- tiny-server` shows what it offers
+
+Usage: tiny-server [--http] [--only legacy|modern]
+
+  --http      Listens on a free port of 127.0.0.1 instead of stdin, and prints the URL on stderr.
+  --only ERA  Serves the versions with a handshake alone (legacy), or those since 2026-07-28 (modern).
+";
+
+/// How long a client whose stream broke is asked to wait.
+///
+/// The SDK's own 3 s would be longer than the calls take, and an answer that comes in the meantime is lost.
+const RETRY: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
-    match command_line::read(std::env::args().skip(1)) {
-        Ok(Command::Help) => print(HELP),
-        Ok(Command::Version) => print(concat!("tiny-server ", env!("CARGO_PKG_VERSION"), "\n")),
-        Ok(Command::Serve { http, page_size }) => match serve(http, Server::new(Options { page_size })) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("tiny-server: {}", with_causes(&*error));
-                ExitCode::FAILURE
+    let mut arguments = std::env::args().skip(1);
+    let all = ProtocolVersion::KNOWN_VERSIONS;
+    let modern = all.iter().position(|version| *version == ProtocolVersion::V_2026_07_28).unwrap_or(all.len());
+    let (mut is_http, mut versions) = (false, all);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--help" | "-h" => {
+                print!("{HELP}");
+                return ExitCode::SUCCESS;
             }
-        },
-        Err(misuse) => {
-            eprintln!("tiny-server: {misuse}\nhint: tiny-server --help");
-            ExitCode::from(2)
+            "--http" => is_http = true,
+            "--only" => match arguments.next().as_deref() {
+                Some("legacy") => versions = &all[..modern],
+                Some("modern") => versions = &all[modern..],
+                _ => return misuse(format_args!("--only must be legacy or modern")),
+            },
+            _ => return misuse(format_args!("unknown argument {argument:?}")),
+        }
+    }
+    match serve(is_http, versions) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tiny-server: {error}");
+            ExitCode::FAILURE
         }
     }
 }
 
-/// Prints to a stdout that may have been closed, such as that of `| head -1`.
-fn print(text: &str) -> ExitCode {
-    let _ = io::stdout().write_all(text.as_bytes());
-    ExitCode::SUCCESS
+fn misuse(misuse: fmt::Arguments<'_>) -> ExitCode {
+    eprintln!("tiny-server: {misuse}\nhint: tiny-server --help");
+    ExitCode::from(2)
 }
 
-/// `cannot listen on 127.0.0.1:80: Permission denied`
-fn with_causes(error: &(dyn Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |&error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
-}
-
-fn serve(http: Option<SocketAddr>, server: Server) -> Result<(), Box<dyn Error>> {
+fn serve(is_http: bool, versions: &'static [ProtocolVersion]) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let served = runtime.block_on(async {
-        match http {
-            None => serve_stdio(&server).await.map_err(Box::from),
-            Some(address) => serve_http(&server, address).await,
-        }
-    });
+    let served =
+        runtime.block_on(async { if is_http { serve_http(versions).await } else { serve_stdio(versions).await } });
     // A thread that reads from a terminal cannot be stopped, and must not be waited for.
     runtime.shutdown_background();
     served
 }
 
-async fn serve_stdio(server: &Server) -> io::Result<()> {
-    let connection = stdio::own(MESSAGE_LIMIT)?;
-    let serving = server.serve(connection);
-    tokio::pin!(serving);
-    tokio::select! {
-        _ = &mut serving => {}
-        () = told_to_end()? => {
-            server.stop();
-            // Whoever does not read the last words does not hold us up.
-            let _ = tokio::time::timeout(FAREWELL, serving).await;
+async fn serve_stdio(versions: &'static [ProtocolVersion]) -> Result<(), Box<dyn Error>> {
+    match TinyServer::new(versions).serve(rmcp::transport::stdio_pipes()).await {
+        Ok(running) => {
+            running.waiting().await?;
+            Ok(())
         }
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(error.into()),
     }
-    Ok(())
 }
 
-async fn serve_http(server: &Server, address: SocketAddr) -> Result<(), Box<dyn Error>> {
-    let mut listener = HttpServer::bind(server::Options { address, ..server::Options::default() }).await?;
-    let end = told_to_end()?;
-    tokio::pin!(end);
-    eprintln!("listening on {}", listener.url());
-    let mut conversations = JoinSet::new();
+async fn serve_http(versions: &'static [ProtocolVersion]) -> Result<(), Box<dyn Error>> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    eprintln!("listening on http://{}/mcp", listener.local_addr()?);
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.sse_retry = Some(RETRY);
+    let config = StreamableHttpServerConfig::default().with_sse_retry(Some(RETRY));
+    let service = StreamableHttpService::new(move || Ok(TinyServer::new(versions)), Arc::new(sessions), config);
     loop {
-        tokio::select! {
-            connection = listener.accept() => match connection {
-                Some(connection) => {
-                    let server = server.clone();
-                    conversations.spawn(async move { server.serve(connection).await });
-                }
-                None => return Ok(()),
-            },
-            Some(_) = conversations.join_next() => {}
-            () = &mut end => break,
-        }
+        let (stream, _) = listener.accept().await?;
+        // Without this an answer waits for the client to acknowledge its headers, for 40 ms.
+        stream.set_nodelay(true)?;
+        let service = service.clone();
+        let answer = service_fn(move |request| {
+            let service = service.clone();
+            async move { Ok::<_, Infallible>(service.handle(request).await) }
+        });
+        tokio::spawn(async move {
+            // A client that disconnects is no failure of the server.
+            let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
+        });
     }
-    server.stop();
-    // Whoever does not read the last words does not hold us up.
-    let _ = tokio::time::timeout(FAREWELL, listener.shutdown()).await;
-    Ok(())
-}
-
-/// Resolves at SIGTERM or SIGINT.
-fn told_to_end() -> io::Result<impl Future<Output = ()>> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    })
 }

@@ -139,7 +139,7 @@ fn moments(trace: &Path) -> Vec<String> {
 async fn servers_on_every_sdk_over_http() {
     let fastmcp = sdk_server(&python("python"), "fastmcp_server.py", "http").await;
     let typescript = sdk_server(&node(), "typescript_server.mjs", "http").await;
-    let rmcp = listening(Command::new(env!("CARGO_BIN_EXE_rmcp-server")).arg("http")).await;
+    let rmcp = listening(Command::new(env!("CARGO_BIN_EXE_tiny")).arg("--http")).await;
     for (name, server, unknown) in
         [("fastmcp", &fastmcp, "isError"), ("typescript", &typescript, "-32602"), ("rmcp", &rmcp, "-32602")]
     {

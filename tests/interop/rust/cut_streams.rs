@@ -11,9 +11,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 
-use crate::clients::{Era, everything, run_script, tiny_over_http};
+use crate::clients::{Era, everything, run_script};
 use crate::installed::{TIMEOUT, listening, node, python};
-use crate::{everything, rmcp_client};
+use crate::{everything, mocked, rmcp_client};
 
 /// What is looked for on its way to the client.
 const MARK: &[u8] = b"notifications/progress";
@@ -75,7 +75,7 @@ async fn hand_on(client: TcpStream, target: SocketAddr, cut: Arc<AtomicBool>) ->
 
 #[tokio::test]
 async fn other_clients_come_back_to_our_server() {
-    let server = tiny_over_http().await;
+    let server = mocked::over_http().await;
     let programs = [
         (python("python"), "python_client.py", "legacy"),
         (node(), "typescript_client.mjs", "legacy"),
@@ -95,12 +95,12 @@ async fn other_clients_come_back_to_our_server() {
 
 #[tokio::test]
 async fn our_client_comes_back_to_the_rust_sdk() {
-    let server = listening(Command::new(env!("CARGO_BIN_EXE_rmcp-server")).arg("http")).await;
+    let server = listening(Command::new(env!("CARGO_BIN_EXE_tiny")).arg("--http")).await;
     let scissors = Scissors::before(&server.url).await;
     let client = Client::url(&scissors.url).legacy(Revision::LATEST_LEGACY).timeout(TIMEOUT).connect().await.unwrap();
     // The SDK keeps the last 16 events, and none of a call that is over: the call must outlast the pause.
-    let slow = client.call("slow").arguments(json!({"steps": 100})).with_progress().await.unwrap();
-    assert_eq!(slow.content(), "100 steps");
+    let slow = client.call("slow").arguments(json!({"steps": 100, "delay_ms": 10})).with_progress().await.unwrap();
+    assert_eq!(slow.content(), "done in 100 steps");
     assert!(slow.progress().len() > 1, "{slow:?}");
     client.close().await;
     scissors.assert_used();
@@ -120,10 +120,10 @@ async fn our_client_comes_back_to_everything() {
 
 #[tokio::test]
 async fn since_2026_07_28_our_client_tells_that_the_rest_is_lost() {
-    let server = listening(Command::new(env!("CARGO_BIN_EXE_rmcp-server")).arg("http")).await;
+    let server = listening(Command::new(env!("CARGO_BIN_EXE_tiny")).arg("--http")).await;
     let scissors = Scissors::before(&server.url).await;
     let client = Client::url(&scissors.url).timeout(TIMEOUT).connect().await.unwrap();
-    let lost = client.call("slow").arguments(json!({"steps": 3})).with_progress().await.unwrap_err();
+    let lost = client.call("slow").arguments(json!({"steps": 3, "delay_ms": 10})).with_progress().await.unwrap_err();
     let lost = lost.to_string();
     assert!(lost.contains("tools/call") && lost.contains("the stream ended before the answer"), "{lost}");
     assert_eq!(client.call_tool("echo", json!({"message": "next"})).await.unwrap().content(), "next");

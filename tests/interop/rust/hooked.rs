@@ -1,6 +1,5 @@
 //! The hooks of a recorder see every request and every answer, on every transport, and may panic.
 
-use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
@@ -13,15 +12,11 @@ use rehearsal_wire::http::proxy::Options;
 use rehearsal_wire::stdio::{ClientStreams, ServerCommand};
 use rmcp::transport::TokioChildProcess;
 use tokio::net::unix::pipe;
-use tokio::process::Command;
 
-use crate::clients::{Era, everything, tiny_over_http};
+use crate::clients::{Era, everything};
 use crate::installed::TIMEOUT;
 use crate::recorded_http::read;
-use crate::{everything, rmcp_client};
-
-/// The program of `examples/tiny-server`.
-const TINY: &str = env!("CARGO_BIN_EXE_tiny");
+use crate::{everything, mocked, rmcp_client};
 
 /// A recorder with hooks, and what they have seen.
 struct Hooked {
@@ -90,7 +85,7 @@ impl Hooked {
 
 #[tokio::test]
 async fn over_streamable_http_in_both_eras() {
-    let server = tiny_over_http().await;
+    let server = mocked::over_http().await;
     for (era, asked) in [(Era::Legacy, 3), (Era::Modern, 0)] {
         let hooked = Hooked::new();
         let recording = hooked.before(&server.url).await;
@@ -127,8 +122,9 @@ async fn over_stdio_and_in_a_transport_of_the_rust_sdk() {
         let ((input, to_server), (from_server, output)) = (std::io::pipe().unwrap(), std::io::pipe().unwrap());
         let error = std::fs::File::create(hooked.folder.path().join("stderr")).unwrap();
         let streams = ClientStreams { input: input.into(), output: output.into(), error: error.into() };
-        let recording =
-            StdioRecording::start(&hooked.recorder, &ServerCommand::new(Path::new(TINY)), streams).await.unwrap();
+        let [program, arguments @ ..] = mocked::words();
+        let server = ServerCommand { arguments: arguments.map(Into::into).into(), ..ServerCommand::new(program) };
+        let recording = StdioRecording::start(&hooked.recorder, &server, streams).await.unwrap();
         let transport = (
             pipe::Receiver::from_owned_fd(from_server.into()).unwrap(),
             pipe::Sender::from_owned_fd(to_server.into()).unwrap(),
@@ -141,7 +137,7 @@ async fn over_stdio_and_in_a_transport_of_the_rust_sdk() {
         assert_eq!(hooked.assert_saw_all(&format!("stdio, {era:?}")), asked);
 
         let hooked = Hooked::new();
-        let mut command = Command::new(TINY);
+        let mut command = mocked::mock();
         command.stderr(Stdio::null());
         let transport = intercept(TokioChildProcess::new(command).unwrap(), &hooked.recorder);
         let client = rmcp_client::over(transport, era).await;

@@ -1,4 +1,4 @@
-//! Clients that nobody here wrote, on every transport and in both eras; the server is a mock of `examples/tiny-server`.
+//! Clients that nobody here wrote, on every transport and in both eras; the server is `tiny.mock.yaml`.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -27,9 +27,15 @@ pub(crate) fn rehearse() -> &'static Path {
     })
 }
 
-fn mock() -> Command {
-    let mut command = Command::new(rehearse());
-    command.arg("mock").arg(file());
+/// The command that serves the mock over stdio.
+pub(crate) fn words() -> [String; 3] {
+    [rehearse().display().to_string(), "mock".to_owned(), file().display().to_string()]
+}
+
+pub(crate) fn mock() -> Command {
+    let [program, verb, file] = words();
+    let mut command = Command::new(program);
+    command.args([verb, file]);
     command
 }
 
@@ -44,10 +50,9 @@ pub(crate) async fn over_http() -> HttpServer {
 /// What a client sees on each transport, in each era that it can be told.
 async fn tours_of(program: &Path, script: &str, eras: &[(&str, &str)], expected: impl Fn(&str) -> Value) {
     let server = over_http().await;
-    let (sse, file) = (server.url.replace("/mcp", "/sse"), file());
-    let (rehearse, file) = (rehearse().to_str().unwrap(), file.to_str().unwrap());
+    let (sse, [rehearse, verb, file]) = (server.url.replace("/mcp", "/sse"), words());
     let transports: [&[&str]; 3] =
-        [&["--stdio", rehearse, "mock", file], &["--url", &server.url], &["--transport", "sse", "--url", &sse]];
+        [&["--stdio", &rehearse, &verb, &file], &["--url", &server.url], &["--transport", "sse", "--url", &sse]];
     for transport in transports {
         for (era, version) in eras {
             let seen = run_script(program, script, era, transport).await;
@@ -140,4 +145,16 @@ async fn many_calls_of_the_rust_sdk_at_once_each_get_their_own_answer_from_a_moc
             client.close().await;
         }
     }
+}
+
+#[tokio::test]
+async fn the_rust_sdk_begins_a_new_session_with_a_mock_that_was_restarted() {
+    let first = over_http().await;
+    let address = first.url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+    let client = rmcp_client::over_http(&first.url, Era::Legacy, None).await;
+    assert_eq!(client.call("echo", json!({"message": "before"})).await, Ok("before".to_owned()));
+    first.stop().await;
+    let _second = listening(mock().args(["--listen", &address])).await;
+    assert_eq!(client.call("echo", json!({"message": "after"})).await, Ok("after".to_owned()));
+    client.close().await;
 }

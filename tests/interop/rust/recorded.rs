@@ -19,15 +19,12 @@ use rehearsal::core::trace::{Call, End, Part, Placed, TraceReader, What};
 use rehearsal::record::{Recorder, intercept};
 use rmcp::transport::TokioChildProcess;
 use serde_json::json;
-use tokio::process::Command;
 
 use crate::clients::{self, Era};
 use crate::installed::{TIMEOUT, folder, node, npm_server, python};
+use crate::mocked;
 pub(crate) use crate::mocked::rehearse;
 use crate::rmcp_client;
-
-/// The program of `examples/tiny-server`.
-const TINY: &str = env!("CARGO_BIN_EXE_tiny");
 
 /// Writes down what passes in both directions: `sh -c TEE sh NAME COMMAND…`.
 const TEE: &str = r#"name=$1; shift; tee "$name.in" | "$@" | tee "$name.out""#;
@@ -81,9 +78,9 @@ impl Recorded {
     }
 
     /// A script that starts a server, in a folder of its own each time.
-    fn start_script(&self, server: &str) -> PathBuf {
+    fn start_script(&self, server: impl IntoIterator<Item = impl Into<OsString>>) -> PathBuf {
         let quoted = |word: &OsString| format!("'{}' ", word.to_str().unwrap());
-        let words: String = watched(Path::new("trace.jsonl"), [server]).iter().map(quoted).collect();
+        let words: String = watched(Path::new("trace.jsonl"), server).iter().map(quoted).collect();
         let script = self.path("start");
         let folder = self.folder.path().display();
         // Everybody holds the lock until they end.
@@ -248,7 +245,7 @@ async fn the_python_and_typescript_sdks_see_no_difference_when_they_are_recorded
         (&node, "typescript_client.mjs", "auto", "2026-07-28", 2),
     ] {
         let recorded = Recorded::new();
-        let start = recorded.start_script(TINY);
+        let start = recorded.start_script(mocked::words());
         let seen = clients::run_script(program, script, era, &["--stdio", "sh", start.to_str().unwrap()]).await;
         assert_eq!(seen, clients::everything(version), "{script}, era {era}");
         let folders = recorded.starts().await;
@@ -257,7 +254,7 @@ async fn the_python_and_typescript_sdks_see_no_difference_when_they_are_recorded
         for folder in folders {
             let trace = Trace::read(&folder.join("trace.jsonl"));
             assert_same(&folder, &trace);
-            assert_eq!(trace.server.as_deref(), Some("tiny-server"), "{script}, era {era}");
+            assert_eq!(trace.server.as_deref(), Some("tiny-mock"), "{script}, era {era}");
             assert!(matches!(trace.end, Some(End::ClientClosed { .. })), "{script}, era {era}: {:?}", trace.end);
             methods.push((trace.calls.len(), trace.notifications(&Method::PROGRESS)));
         }
@@ -291,7 +288,7 @@ async fn an_application_on_the_rust_sdk_is_recorded_by_wrapping_its_transport() 
         .on_response(|_, _| panic!("a hook that panics does not break the conversation"))
         .on_notice(|_| {})
         .build();
-    let mut command = Command::new(TINY);
+    let mut command = mocked::mock();
     command.stderr(Stdio::null());
     let transport = intercept(TokioChildProcess::new(command).unwrap(), &recorder);
     let client = rmcp_client::over(transport, Era::Legacy).await;

@@ -20,11 +20,11 @@ use tokio::process::Command;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::clients::{ERAS, Era, everything, run_script, tiny_over_http};
+use crate::clients::{ERAS, Era, everything, run_script};
 use crate::cut_streams::Scissors;
 use crate::installed::{TIMEOUT, listening, node, python, sdk_server};
 use crate::servers::{in_both_eras, sdk_tour};
-use crate::{everything, rmcp_client};
+use crate::{everything, mocked, rmcp_client};
 
 /// A recorder in front of a server.
 struct Recorded {
@@ -208,7 +208,7 @@ async fn toured(
 async fn servers_on_every_sdk_in_both_eras() {
     let fastmcp = sdk_server(&python("python"), "fastmcp_server.py", "http").await;
     let typescript = sdk_server(&node(), "typescript_server.mjs", "http").await;
-    let rmcp = listening(Command::new(env!("CARGO_BIN_EXE_rmcp-server")).arg("http")).await;
+    let rmcp = listening(Command::new(env!("CARGO_BIN_EXE_tiny")).arg("--http")).await;
     for (server, unknown) in [(&fastmcp, "isError"), (&typescript, "-32602"), (&rmcp, "-32602")] {
         for (_, era) in in_both_eras(|| Client::url(&server.url)) {
             let change = |builder: ClientBuilder| match era {
@@ -225,7 +225,7 @@ async fn servers_on_every_sdk_in_both_eras() {
 
 #[tokio::test]
 async fn clients_on_every_sdk_see_what_they_see_without_a_recorder() {
-    let server = tiny_over_http().await;
+    let server = mocked::over_http().await;
     let recorded = Recorded::before(&server.url).await;
     let (url, sse) = (recorded.url(), recorded.url().replace("/mcp", "/sse"));
     let mut clients = 0;
@@ -255,7 +255,7 @@ async fn clients_on_every_sdk_see_what_they_see_without_a_recorder() {
 
 #[tokio::test]
 async fn clients_at_the_same_time_are_not_mixed() {
-    let server = tiny_over_http().await;
+    let server = mocked::over_http().await;
     let recorded = Recorded::before(&server.url).await;
     let tasks = (0..12).map(|number| {
         let url = recorded.url();
@@ -305,7 +305,7 @@ async fn clients_at_the_same_time_are_not_mixed() {
 
 #[tokio::test]
 async fn a_stream_that_broke_and_was_resumed_is_one_call() {
-    let server = tiny_over_http().await;
+    let server = mocked::over_http().await;
     let recorded = Recorded::before(&server.url).await;
     let scissors = Scissors::before(&recorded.url()).await;
     let client = Client::url(&scissors.url).legacy(Revision::LATEST_LEGACY).timeout(TIMEOUT).connect().await.unwrap();
@@ -329,7 +329,7 @@ async fn a_stream_that_broke_and_was_resumed_is_one_call() {
 
 #[tokio::test]
 async fn a_server_that_dies_is_told_and_recorded() {
-    let server = tiny_over_http().await;
+    let server = mocked::over_http().await;
     let recorded = Recorded::before(&server.url).await;
     let new_client = || Client::url(recorded.url()).legacy(Revision::LATEST_LEGACY).timeout(TIMEOUT).connect();
     let client = new_client().await.unwrap();

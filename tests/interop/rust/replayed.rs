@@ -12,11 +12,8 @@ use tokio::process::Command;
 
 use crate::clients::{Era, everything, run_script};
 use crate::installed::{HttpServer, TIMEOUT, folder, listening, node, npm_server, python};
-use crate::mocked::rehearse;
+use crate::mocked::{self, rehearse};
 use crate::rmcp_client::{self, Heard};
-
-/// The program of `examples/tiny-server`.
-const TINY: &str = env!("CARGO_BIN_EXE_tiny");
 
 /// A recording that is about to be made and replayed.
 pub(crate) struct Tape(tempfile::TempDir);
@@ -31,10 +28,10 @@ impl Tape {
     }
 
     /// The words that record a server.
-    pub(crate) fn recording<'a>(&self, server: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    pub(crate) fn recording(&self, server: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
         let trace = self.path().display().to_string();
         let words = [rehearse().to_str().unwrap(), "record", "-q", "-o", &trace, "--"];
-        words.into_iter().map(str::to_owned).chain(server.into_iter().map(str::to_owned)).collect()
+        words.into_iter().map(str::to_owned).chain(server.into_iter().map(Into::into)).collect()
     }
 
     fn replay(&self) -> Command {
@@ -87,7 +84,7 @@ async fn what_the_python_sdk_heard_in_2026_the_other_sdks_hear_in_both_eras() {
     let tape = Tape::new();
     // Its own command line would take `--` for itself.
     let start = tape.0.path().join("start.sh");
-    std::fs::write(&start, format!("exec {}\n", tape.recording([TINY]).join(" "))).unwrap();
+    std::fs::write(&start, format!("exec {}\n", tape.recording(mocked::words()).join(" "))).unwrap();
     let transport = ["--stdio", "sh", start.to_str().unwrap()];
     let seen = run_script(&python("python"), "python_client.py", "modern", &transport).await;
     assert_eq!(seen, everything("2026-07-28"));
@@ -164,7 +161,7 @@ pub(crate) fn answers() -> Answers {
 #[tokio::test]
 async fn what_the_rust_sdk_heard_with_a_handshake_it_hears_in_both_eras() {
     let tape = Tape::new();
-    let words = tape.recording([TINY]);
+    let words = tape.recording(mocked::words());
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
     let client = rmcp_client::over_stdio(command, Era::Legacy, None).await;
@@ -181,7 +178,7 @@ async fn what_the_rust_sdk_told_subscribers_of_one_era_those_of_the_other_hear()
     const RESOURCE: &str = "tiny://greeting";
     for protocol in [Protocol::Legacy(Revision::V2025_11_25), Protocol::Modern] {
         let tape = Tape::new();
-        let words = tape.recording([env!("CARGO_BIN_EXE_rmcp-server"), "stdio"]);
+        let words = tape.recording([env!("CARGO_BIN_EXE_tiny")]);
         let client = Client::command(&words[0]).arguments(&words[1..]).protocol(protocol).timeout(TIMEOUT);
         let client = client.connect().await.unwrap();
         client.subscribe(RESOURCE).await.unwrap();

@@ -10,7 +10,7 @@ use rehearsal::testing::{
 };
 use serde_json::json;
 
-use crate::tiny_server;
+use crate::mock_client;
 
 const GREETING: ContentMatcher = ContentMatcher::all(&["HELLO", "world"]);
 
@@ -22,7 +22,7 @@ fn said(assertion: impl FnOnce()) -> String {
 }
 
 async fn echo(text: &str) -> Response {
-    let client = tiny_server().connect().await.unwrap();
+    let client = mock_client().connect().await.unwrap();
     client.call_tool("echo", json!({"message": text})).await.unwrap()
 }
 
@@ -65,7 +65,7 @@ async fn a_failed_assertion_shows_expected_got_and_the_response() {
 
 #[tokio::test]
 async fn the_two_kinds_of_failure_are_told_apart() {
-    let client = tiny_server().connect().await.unwrap();
+    let client = mock_client().connect().await.unwrap();
     let failed = client.call_tool("fail", json!({"message": "no"})).await.unwrap();
     assert_failure(&failed);
     assert_failure_contains(&failed, "no");
@@ -84,7 +84,7 @@ async fn the_two_kinds_of_failure_are_told_apart() {
 
 #[tokio::test]
 async fn a_tool_that_is_missing_is_named_with_the_one_that_was_meant() {
-    let client = tiny_server().connect().await.unwrap();
+    let client = mock_client().connect().await.unwrap();
     let tools = client.list_tools().await.unwrap();
     assert_tool_exists(&tools, "echo");
     let told = said(|| assert_tool_exists(&tools, "ecoh"));

@@ -31,11 +31,14 @@ mod versions;
 
 use rehearsal::Client;
 use rehearsal::client::ClientBuilder;
+use rehearsal::mock::{Files, Server};
 use rehearsal::wire::memory;
 
-/// `tiny-server` in this process.
-fn tiny_server() -> ClientBuilder {
+/// A client of a mock that offers one of everything, in memory.
+fn mock_client() -> ClientBuilder {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/interop/tiny.mock.yaml");
+    let server = Server::new(Files::new([file]).load().unwrap());
     let (near, far) = memory::pair();
-    tokio::spawn(tiny_server::serve(far));
+    tokio::spawn(async move { server.serve(far).await });
     Client::connection(near)
 }

@@ -3,11 +3,11 @@
 use rehearsal::testing::Snapshot;
 use serde_json::json;
 
-use crate::tiny_server;
+use crate::mock_client;
 
 #[tokio::test]
 async fn a_snapshot_shows_the_answer_and_nothing_that_changes() {
-    let client = tiny_server().connect().await.unwrap();
+    let client = mock_client().connect().await.unwrap();
     let response = client.call_tool("add", json!({"a": 2, "b": 40})).await.unwrap();
     let snapshot = Snapshot::of(&response).redact("$.structuredContent.sum", "[sum]").replace(r"4(\d)", "[forty-$1]");
     insta::assert_snapshot!(snapshot, @r#"
@@ -28,7 +28,7 @@ async fn a_snapshot_shows_the_answer_and_nothing_that_changes() {
 
 #[tokio::test]
 async fn an_error_is_a_snapshot_too() {
-    let client = tiny_server().connect().await.unwrap();
+    let client = mock_client().connect().await.unwrap();
     let response = client.call_tool("no_such_tool", json!({})).await.unwrap();
     let snapshot = Snapshot::of(&response).redact("$.error.message", "[message]");
     assert_eq!(snapshot.value()["error"]["code"], -32602);
@@ -38,7 +38,7 @@ async fn an_error_is_a_snapshot_too() {
 #[tokio::test]
 #[should_panic(expected = "nothing to redact at $.structuredContent.time")]
 async fn a_redaction_that_redacts_nothing_is_a_mistake() {
-    let client = tiny_server().connect().await.unwrap();
+    let client = mock_client().connect().await.unwrap();
     let response = client.call_tool("add", json!({"a": 2, "b": 40})).await.unwrap();
     let _ = Snapshot::of(&response).redact("$.structuredContent.time", "[time]");
 }

@@ -74,7 +74,7 @@ fn a_question_without_an_answer_is_shown_with_a_way_to_answer_it() {
     rehearse!(Stage::new(), "rehearse call ask question=Who? -- tiny-server", @r#"
 exit: 1
 ----- stderr -----
-error: -32021: this needs the capability elicitation
+error: -32021: Missing required client capability
   data: {"requiredCapabilities":{"elicitation":{}}}
 hint: answer it: --answer elicitation/create='{"action":"accept","content":{}}'
 "#);

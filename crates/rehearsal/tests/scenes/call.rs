@@ -35,7 +35,7 @@ fn json_is_the_result_exactly_as_the_server_wrote_it() {
     rehearse!(Stage::new(), "rehearse call add a=1 b=2 --json --protocol legacy -- tiny-server", @r#"
 exit: 0
 ----- stdout -----
-{"content":[{"type":"text","text":"3"}],"structuredContent":{"sum":3}}
+{"content":[{"type":"text","text":"3"}],"structuredContent":{"sum":3},"isError":false}
 "#);
 }
 
@@ -206,10 +206,10 @@ fn verbose_shows_the_wire() {
     hi
     ----- stderr -----
     > {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"rehearsal","version":"[VERSION]"}}}
-    < {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true},"prompts":{},"logging":{},"completions":{}},"serverInfo":{"name":"tiny-server","version":"[VERSION]","title":"Tiny server"},"instructions":"Try the tool `echo` first; `ask`, `sample` and `roots` ask you something in return."}}
+    < {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"logging":{},"completions":{},"prompts":{},"resources":{"subscribe":true},"tools":{}},"serverInfo":{"name":"tiny-server","title":"Tiny server","version":"[VERSION]"},"instructions":"Try the tool `echo` first; `ask`, `sample` and `roots` ask you something in return."}}
     > {"jsonrpc":"2.0","method":"notifications/initialized"}
     > {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message": "hi"},"_meta":{"progressToken":2}}}
-    < {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"hi"}]}}
+    < {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"hi"}],"isError":false}}
     "#);
 }
 

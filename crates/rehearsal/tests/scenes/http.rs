@@ -16,7 +16,7 @@ exit: 0
 PROMPT  ARGUMENTS  DESCRIPTION
 greet   who        Says hello
 ----- stderr -----
-tiny-server [VERSION], protocol 2025-06-18
+tiny-mock 1.0, protocol 2025-06-18
 ");
     rehearse!(stage, "rehearse list --prompts --protocol legacy --transport sse --url http://$ADDRESS/sse", @r"
 exit: 0
@@ -24,7 +24,7 @@ exit: 0
 PROMPT  ARGUMENTS  DESCRIPTION
 greet   who        Says hello
 ----- stderr -----
-tiny-server [VERSION], protocol 2025-11-25
+tiny-mock 1.0, protocol 2025-11-25
 ");
 }
 

@@ -34,7 +34,7 @@ fn a_file_that_is_there_is_written_over_only_by_force() {
     ----- stdout -----
     # A mock of tiny-server, as it was when this was written.
     ----- stderr -----
-    wrote mine.mock.yaml: 10 tools, 2 resources, 1 resource template, 1 prompt
+    wrote mine.mock.yaml: 9 tools, 2 resources, 1 resource template, 1 prompt
     hint: `rehearse mock mine.mock.yaml` serves it
     ");
 }
@@ -57,39 +57,31 @@ fn a_mock_of_a_server_is_printed() {
     #
     # `steps` are progress, log messages and questions before an answer, `fault` is what goes wrong with it.
     # `rehearse check` says what is wrong with the file, `rehearse schema mock` is its schema for editors.
-    server: { name: tiny-server, version: "[VERSION]", title: Tiny server }
+    server: { name: tiny-server, title: Tiny server, version: "[VERSION]" }
     instructions: "Try the tool `echo` first; `ask`, `sample` and `roots` ask you something in return."
-    capabilities:
-      tools: { listChanged: true }
-      resources: { subscribe: true }
-      prompts: {}
-      logging: {}
-      completions: {}
+    capabilities: { logging: {}, completions: {}, prompts: {}, resources: { subscribe: true }, tools: {} }
     tools:
       - name: echo
-        title: Echo
         description: Says what you say
         input_schema:
           type: object
           properties: { message: { type: string, description: What to say } }
           required: [message]
-        annotations: { read_only_hint: true, open_world_hint: false }
+        annotations: { read_only_hint: true }
         answers:
           - text: "echo was called with {{ arguments | tojson }}"
       - name: add
-        title: Add
         description: Adds two numbers
         input_schema:
           type: object
           properties: { a: { type: number }, b: { type: number } }
           required: [a, b]
         output_schema: { type: object, properties: { sum: { type: number } }, required: [sum] }
-        annotations: { read_only_hint: true, open_world_hint: false }
+        annotations: { read_only_hint: true }
         answers:
           # Made up to fit the output schema
           - structured_content: { sum: 1 }
       - name: slow
-        title: Slow
         description: Takes its time and tells how far it is; can be cancelled
         input_schema:
           type: object
@@ -102,11 +94,10 @@ fn a_mock_of_a_server_is_printed() {
               default: 100
               description: How long a step takes
           required: [steps]
-        annotations: { read_only_hint: true, open_world_hint: false }
+        annotations: { read_only_hint: true }
         answers:
           - text: "slow was called with {{ arguments | tojson }}"
       - name: log
-        title: Log
         description: Sends you a log message, if you want to hear messages of that level
         input_schema:
           type: object
@@ -116,58 +107,42 @@ fn a_mock_of_a_server_is_printed() {
               enum: [debug, info, notice, warning, error, critical, alert, emergency]
             message: { type: string }
           required: [level, message]
-        annotations: { read_only_hint: true, open_world_hint: false }
+        annotations: { read_only_hint: true }
         answers:
           - text: "log was called with {{ arguments | tojson }}"
       - name: fail
-        title: Fail
         description: Fails, with your words
         input_schema:
           type: object
           properties: { message: { type: string, description: Why } }
           required: [message]
-        annotations: { read_only_hint: true, open_world_hint: false }
+        annotations: { read_only_hint: true }
         answers:
           - text: "fail was called with {{ arguments | tojson }}"
       - name: ask
-        title: Ask
         description: Asks the person at your end for a name (elicitation)
         input_schema: { type: object, properties: { question: { type: string } }, required: [question] }
-        annotations: { read_only_hint: true, open_world_hint: true }
+        annotations: { read_only_hint: true }
         answers:
           - text: "ask was called with {{ arguments | tojson }}"
       - name: sample
-        title: Sample
         description: Asks the model at your end (sampling)
         input_schema: { type: object, properties: { prompt: { type: string } }, required: [prompt] }
-        annotations: { read_only_hint: true, open_world_hint: true }
+        annotations: { read_only_hint: true }
         answers:
           - text: "sample was called with {{ arguments | tojson }}"
       - name: roots
-        title: Roots
         description: Asks which folders it may see (roots)
         input_schema: { type: object, properties: {} }
-        annotations: { read_only_hint: true, open_world_hint: true }
+        annotations: { read_only_hint: true }
         answers:
           - text: "roots was called with {{ arguments | tojson }}"
       - name: picture
-        title: Picture
         description: Shows a picture, links to it, and embeds a text
         input_schema: { type: object, properties: {} }
-        annotations: { read_only_hint: true, open_world_hint: false }
+        annotations: { read_only_hint: true }
         answers:
           - text: "picture was called with {{ arguments | tojson }}"
-      - name: touch
-        title: Touch
-        description: "Tells subscribers that tiny://greeting was updated and that the tools changed"
-        input_schema: { type: object, properties: {} }
-        annotations:
-          read_only_hint: false
-          destructive_hint: false
-          idempotent_hint: true
-          open_world_hint: false
-        answers:
-          - text: "touch was called with {{ arguments | tojson }}"
     resources:
       - uri: "tiny://greeting"
         name: greeting
@@ -206,7 +181,7 @@ fn what_is_printed_can_be_checked_and_lists_the_same() {
     exit: 0
     ----- stderr -----
     1 file checked, nothing wrong
-    wrote server.mock.yaml: 10 tools, 2 resources, 1 resource template, 1 prompt
+    wrote server.mock.yaml: 9 tools, 2 resources, 1 resource template, 1 prompt
     hint: `rehearse mock server.mock.yaml` serves it
     ");
 }

@@ -24,9 +24,6 @@ fn everything_that_a_server_declares_is_listed() {
                                                       (roots)
     picture                                           Shows a picture, links to it,
                                                       and embeds a text
-    touch                                             Tells subscribers that
-                                                      tiny://greeting was updated
-                                                      and that the tools changed
 
     RESOURCE         NAME      TYPE        DESCRIPTION
     tiny://greeting  greeting  text/plain  A line of text
@@ -56,7 +53,7 @@ tiny-server [VERSION], protocol 2025-06-18
 
 #[test]
 fn long_shows_whole_descriptions_and_what_each_argument_is_for() {
-    rehearse!(Stage::new(), "rehearse list --long --tools --prompts -- tiny-server | sed -n '/slow/,/fail/p; /greet/,$p'", @r"
+    rehearse!(Stage::new(), "rehearse list --long --tools --prompts -- tiny-server | sed -n '/slow/,/fail/p; /^prompt/,$p'", @r"
 exit: 0
 ----- stdout -----
 tool slow
@@ -72,8 +69,6 @@ tool log
   message=string
 
 tool fail
-  Tells subscribers that tiny://greeting was updated and that the tools changed
-
 prompt greet
   Says hello
 

@@ -69,14 +69,14 @@ fn a_method_that_is_misspelled_gets_a_suggestion() {
     rehearse!(Stage::new(), "rehearse request tool/list -- tiny-server", @r"
 exit: 1
 ----- stderr -----
-error: -32601: there is no method tool/list in 2026-07-28
+error: -32601: tool/list
 hint: did you mean `tools/list`?
 ");
     rehearse!(Stage::new(), "rehearse request acme/approve --json -- tiny-server", @r#"
 exit: 1
 ----- stdout -----
-{"code":-32601,"message":"there is no method acme/approve in 2026-07-28"}
+{"code":-32601,"message":"acme/approve"}
 ----- stderr -----
-error: -32601: there is no method acme/approve in 2026-07-28
+error: -32601: acme/approve
 "#);
 }

@@ -35,6 +35,9 @@ macro_rules! rehearse {
 }
 pub(crate) use rehearse;
 
+/// A mock with one tool of each kind.
+pub(crate) const MOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/interop/tiny.mock.yaml");
+
 /// What differs between machines and versions, and what is shown instead.
 const REDACTIONS: [(&str, &str); 1] = [(env!("CARGO_PKG_VERSION"), "[VERSION]")];
 
@@ -43,10 +46,10 @@ impl Stage {
         Stage { directory: tempfile::tempdir().unwrap(), served: None }
     }
 
-    /// A stage with a `tiny-server` that listens at `http://$ADDRESS/mcp`, and at `/sse` for the older transport.
+    /// A stage with a mock that listens at `http://$ADDRESS/mcp`, and at `/sse` for HTTP+SSE.
     pub(crate) fn with_http_server() -> Stage {
         let stage = Stage::new();
-        let mut server = stage.shell("exec tiny-server --http").spawn().unwrap();
+        let mut server = stage.shell(&format!("exec rehearse mock {MOCK} --listen 0")).spawn().unwrap();
         let first = BufReader::new(server.stderr.take().unwrap()).lines().next().unwrap().unwrap();
         let address = first.strip_prefix("listening on http://").and_then(|url| url.strip_suffix("/mcp"));
         let address = address.expect("the server says where it listens").to_owned();

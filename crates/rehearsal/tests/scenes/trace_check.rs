@@ -1,6 +1,6 @@
 //! `rehearse trace check`
 
-use crate::stage::{Stage, rehearse};
+use crate::stage::{MOCK, Stage, rehearse};
 
 /// Both eras, right and wrong.
 const MIXED: &str = concat!(
@@ -96,19 +96,21 @@ fn findings_are_json_for_programs() {
 }
 
 #[test]
-fn what_our_server_and_our_client_say_is_as_the_protocol_has_it() {
+fn messages_of_a_mock_and_of_the_client_conform_to_every_version() {
     let stage = Stage::new();
-    let line = "for version in 2024-11-05 2025-03-26 2025-06-18 2025-11-25 2026-07-28; do \
-                rehearse list --protocol $version -- rehearse record -q -o trace.jsonl -- tiny-server >/dev/null || exit 9; \
-                done; rehearse trace check --strict --notes";
-    rehearse!(stage, line, @"
+    let line = format!(
+        "for version in 2024-11-05 2025-03-26 2025-06-18 2025-11-25 2026-07-28; do \
+                rehearse list --protocol $version -- rehearse record -q -o trace.jsonl -- rehearse mock {MOCK} >/dev/null || exit 9; \
+                done; rehearse trace check --strict --notes"
+    );
+    rehearse!(stage, &line, @"
     exit: 0
     ----- stderr -----
-    tiny-server [VERSION], protocol 2024-11-05
-    tiny-server [VERSION], protocol 2025-03-26
-    tiny-server [VERSION], protocol 2025-06-18
-    tiny-server [VERSION], protocol 2025-11-25
-    tiny-server [VERSION], protocol 2026-07-28
+    tiny-mock 1.0, protocol 2024-11-05
+    tiny-mock 1.0, protocol 2025-03-26
+    tiny-mock 1.0, protocol 2025-06-18
+    tiny-mock 1.0, protocol 2025-11-25
+    tiny-mock 1.0, protocol 2026-07-28
     5 sessions, 54 messages: no errors, no warnings, no notes
     ");
 }

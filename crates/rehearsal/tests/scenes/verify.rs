@@ -1,6 +1,6 @@
 //! `rehearse verify`
 
-use crate::stage::{Stage, rehearse};
+use crate::stage::{MOCK, Stage, rehearse};
 
 const BEFORE: &str = r#"
 server: { name: weather, version: "1.0" }
@@ -257,7 +257,9 @@ fn programs_get_the_whole_report() {
 #[test]
 fn a_server_over_http_is_verified_like_one_over_stdio() {
     let stage = Stage::with_http_server();
-    stage.play("rehearse call echo message=hello -- rehearse record -q -o trace.jsonl -- tiny-server");
+    stage.play(&format!(
+        "rehearse call echo message=hello -- rehearse record -q -o trace.jsonl -- rehearse mock {MOCK}"
+    ));
     rehearse!(stage, "rehearse verify trace.jsonl --url http://$ADDRESS/mcp", @"
     exit: 0
     ----- stderr -----

@@ -40,20 +40,20 @@ hint: the command of a server comes after `--`: rehearse list -- npx -y some-ser
 
 #[test]
 fn a_server_can_be_looked_up_in_a_file() {
-    let config = r#"{"mcpServers": {"tiny": {"command": "tiny-server", "args": ["--page-size", "${PAGE:-1}"]}}}"#;
+    let config = r#"{"mcpServers": {"tiny": {"command": "tiny-server", "args": ["--only", "${ERA:-legacy}"]}}}"#;
     let stage = Stage::new().file(".mcp.json", config);
     rehearse!(stage, "rehearse call echo message=hello --config .mcp.json --server tiny", @r"
 exit: 0
 ----- stdout -----
 hello
 ");
-    rehearse!(stage, "PAGE=none rehearse call echo message=hello --config .mcp.json --server tiny", @r#"
+    rehearse!(stage, "ERA=none rehearse call echo message=hello --config .mcp.json --server tiny", @r#"
 exit: 3
 ----- stderr -----
 error: the server exited with status 2 before it answered initialize
   the server's process ended: exit status: 2
   last lines of its stderr:
-    tiny-server: --page-size must be a number from 1 on, not "none"
+    tiny-server: --only must be legacy or modern
     hint: tiny-server --help
 "#);
     rehearse!(stage, "rehearse list --config .mcp.json --server tny", @r#"

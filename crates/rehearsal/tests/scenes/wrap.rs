@@ -11,7 +11,7 @@ const CONFIG: &str = r#"{
     "tiny": {
       "command": "tiny-server",
       "args": [
-        "--page-size", "3"
+        "--only", "legacy"
       ],
       "env": { "TOKEN": "${TOKEN:-none}" },
     },
@@ -36,7 +36,7 @@ fn servers_are_wrapped_recorded_and_put_back_byte_by_byte() {
     ----- stdout -----
           "command": "[REHEARSE]",
           "args": ["record", "--quiet", "--output", "[DIR]/trace.jsonl", "--metadata", "server=tiny", "--", "tiny-server",
-            "--page-size", "3"
+            "--only", "legacy"
           ],
           "env": { "TOKEN": "${TOKEN:-none}" }
         },
