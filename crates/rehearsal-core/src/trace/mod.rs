@@ -7,13 +7,12 @@
 
 #[cfg(test)]
 pub(crate) mod arbitrary;
-mod asker;
+mod attribution;
 mod compare;
 mod detect;
 pub mod dialect;
 mod entry;
 mod error;
-mod evidence;
 mod fate;
 mod fields;
 mod fold;
@@ -29,13 +28,12 @@ mod part;
 mod pull;
 mod put;
 mod stats;
-mod tie;
 mod timeline;
 mod trace_reader;
 mod trace_writer;
-mod weave;
 mod write;
 
+pub use attribution::{Tie, Ties, Weave, Woven};
 pub use compare::{Compare, Pairs, Sketch};
 pub use detect::{DETECT_BYTES, Format, detect};
 pub use entry::{End, Entry, HttpHead, What};
@@ -49,9 +47,7 @@ pub use journal_parts::JournalParts;
 pub use likeness::{Closest, Likeness, RequestKey};
 pub use part::{Call, Part, Placed, Start};
 pub use stats::{Counts, Group, IsCall, Latency, Stats};
-pub use tie::{Tie, Ties};
 pub use timeline::{Inside, Moment, Timeline};
 pub use trace_reader::{Span, TraceReader};
 pub use trace_writer::TraceWriter;
-pub use weave::{Weave, Woven};
 pub use write::{InLog, write_entry, write_lines, write_start};

@@ -10,7 +10,7 @@ use std::iter::Peekable;
 
 use jiff::Timestamp;
 
-use super::{Call, End, Entry, Part, ReadError, Start, Tie, Ties, Weave, What, Woven};
+use super::{Call, End, Entry, Part, ReadError, Start, Tie, Weave, What, Woven};
 use crate::exchange::Side;
 
 /// One thing in a timeline.
@@ -26,7 +26,7 @@ pub enum Moment {
         /// it, in order.
         inside: Vec<Inside>,
     },
-    /// Something that belongs to no call, or nobody can say to which.
+    /// Something that belongs to no call.
     Entry(Entry),
     /// The session is over.
     Finish {
@@ -69,7 +69,6 @@ pub struct Timeline<C: Iterator, E: Iterator> {
     calls: Half<C>,
     entries: Half<E>,
     weave: Weave<Inside>,
-    ties: Ties,
     /// Whether a session is being read.
     open: bool,
     finish: Option<Moment>,
@@ -96,7 +95,6 @@ where
             calls: Half { parts: calls, done: false },
             entries: Half { parts: entries, done: false },
             weave: Weave::default(),
-            ties: Ties::default(),
             open: false,
             finish: None,
             told: 0,
@@ -139,8 +137,7 @@ where
         };
         match next {
             Some(Ok(Part::Call(call))) => {
-                let tie = self.ties.of_call(&call);
-                self.weave(tie, Inside::Call(call));
+                self.weave(Tie::of_call(&call), Inside::Call(call));
             }
             Some(Ok(Part::Entry(entry))) => self.weave(Tie::of_entry(&entry), Inside::Entry(entry)),
             Some(Ok(Part::Finish { ended_at, end })) => self.finish = Some(Moment::Finish { ended_at, end }),
@@ -181,12 +178,12 @@ where
             }
         }
         match self.weave.give() {
-            Some(Woven { thing: Inside::Call(call), inside, .. }) => return Some(Ok(Moment::Call { call, inside })),
+            Some(Woven { thing: Inside::Call(call), inside }) => return Some(Ok(Moment::Call { call, inside })),
             Some(Woven { thing: Inside::Entry(entry), .. }) => return Some(Ok(Moment::Entry(entry))),
             None => {}
         }
         self.open = false;
-        (self.weave, self.ties) = (Weave::default(), Ties::default());
+        self.weave = Weave::default();
         let finish = self.finish.take();
         Some(Ok(finish.unwrap_or(Moment::Finish { ended_at: None, end: None })))
     }
@@ -239,7 +236,7 @@ mod tests {
     use super::*;
     use crate::exchange::{Channel, Side};
     use crate::message::Message;
-    use crate::trace::weave::WINDOW;
+    use crate::trace::attribution::WINDOW;
     use crate::trace::{Fold, arbitrary};
     use proptest::prelude::*;
     use serde_json::Map;
@@ -327,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_belong_to_either_of_two_calls_is_inside_neither() {
+    fn what_may_belong_to_two_calls_belongs_to_the_latest_that_is_open() {
         let talk = [
             (Client, 0, CALL),
             (Client, 0, SECOND),
@@ -338,7 +335,7 @@ mod tests {
             (Server, 0, LOG),
             (Server, 0, RESULT),
         ];
-        assert_eq!(shape(&talk), "0[4 6] 1 2");
+        assert_eq!(shape(&talk), "0[4 6] 1[2]");
     }
 
     #[test]
@@ -386,62 +383,33 @@ mod tests {
     }
 
     #[test]
-    fn a_question_belongs_to_a_call_that_waited_for_its_answer() {
-        let talk = [
-            (Client, 0, CALL),
-            (Client, 0, SECOND),
-            (Server, 0, ASK),
-            (Server, 0, SECOND_RESULT),
-            (Client, 0, RESULT),
-            (Server, 0, RESULT),
+    fn a_server_request_belongs_to_the_latest_open_call() {
+        let ask = [(Server, 0, ASK), (Client, 0, RESULT)];
+        let both = [(Client, 0, CALL), (Client, 0, SECOND)];
+        let table = [
+            ([&both[..], &ask, &[(Server, 0, SECOND_RESULT), (Server, 0, RESULT)]].concat(), "0 1[2]"),
+            ([&both[..], &[(Server, 0, SECOND_RESULT)], &ask, &[(Server, 0, RESULT)]].concat(), "0[3] 1"),
+            ([&both[..1], &[(Server, 0, RESULT)], &ask, &both[1..], &[(Server, 0, SECOND_RESULT)]].concat(), "0 2 4"),
+            // It has no answer, so it may have ended before.
+            ([&both[..], &ask, &[(Server, 0, RESULT)]].concat(), "0[2] 1"),
         ];
-        assert_eq!(shape(&talk), "0[2] 1");
+        for (talk, expected) in table {
+            assert_eq!(shape(&talk), expected, "{talk:?}");
+        }
     }
 
     #[test]
-    fn a_question_belongs_to_the_call_that_has_its_words_however_short_they_are() {
-        let tool = r#""id":1,"method":"tools/call","params":{"name":"ask","arguments":{"question":"u0?"}}"#;
-        let other = r#""id":2,"method":"tools/call","params":{"name":"slow","arguments":{"n":3}}"#;
-        let ask = r#""id":9,"method":"elicitation/create","params":{"message":"u0?"}"#;
-        let answer = r#""id":9,"result":{"action":"accept","content":{"name":"Al"}}"#;
-        let about = [
-            (Client, 0, tool),
-            (Client, 0, other),
-            (Server, 0, ask),
-            (Client, 0, answer),
-            (Server, 0, RESULT),
-            (Server, 0, SECOND_RESULT),
-        ];
-        assert_eq!(shape(&about), "0[2] 1");
-        let result = r#""id":2,"result":{"content":[{"type":"text","text":"It is Al."}]}"#;
-        let answered = [
-            (Client, 0, CALL),
-            (Client, 0, other),
-            (Server, 0, r#""id":9,"method":"elicitation/create","params":{"message":"Who?"}"#),
-            (Client, 0, answer),
-            (Server, 0, RESULT),
-            (Server, 0, result),
-        ];
-        assert_eq!(shape(&answered), "0 1[2]");
+    fn a_server_request_that_names_its_task_belongs_to_the_call_about_it() {
+        let task = r#""id":1,"method":"tasks/result","params":{"taskId":"t"}"#;
+        let ask = r#""id":9,"method":"roots/list","params":{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}"#;
+        let answer = r#""id":9,"result":{"roots":[]}"#;
+        let rest = [(Server, 0, ask), (Client, 0, answer), (Server, 0, SECOND_RESULT), (Server, 0, RESULT)];
+        assert_eq!(shape(&[&[(Client, 0, task), (Client, 0, SECOND)][..], &rest].concat()), "0[2] 1");
+        assert_eq!(shape(&[&[(Client, 0, CALL), (Client, 0, SECOND)][..], &rest].concat()), "0 1 2");
     }
 
     #[test]
-    fn a_list_asks_nothing_while_a_tool_is_used() {
-        let list = r#""id":2,"method":"tools/list""#;
-        let listed = r#""id":2,"result":{"tools":[{"name":"sampling","description":"sampling createMessage"}]}"#;
-        let talk = [
-            (Client, 0, CALL),
-            (Client, 0, list),
-            (Server, 0, ASK),
-            (Client, 0, RESULT),
-            (Server, 0, RESULT),
-            (Server, 0, listed),
-        ];
-        assert_eq!(shape(&talk), "0[2] 1");
-    }
-
-    #[test]
-    fn a_question_on_the_standing_stream_belongs_to_a_call_in_flight() {
+    fn a_server_request_on_the_standing_stream_belongs_to_the_latest_open_call() {
         let roots = r#""id":2,"method":"tools/call","params":{"name":"roots"}"#;
         let ask = r#""id":9,"method":"roots/list""#;
         let answer = r#""id":9,"result":{"roots":[{"uri":"file:///a"}]}"#;
@@ -456,6 +424,7 @@ mod tests {
             (Server, 5, SECOND_RESULT),
         ];
         assert_eq!(shape(&talk), "0[2] 1[3]");
+        assert_eq!(shape(&[&talk[..2], &talk[6..], &talk[3..5]].concat()), "0 1 4");
     }
 
     #[test]
@@ -487,7 +456,7 @@ mod tests {
             (Server, 0, SECOND_RESULT),
             (Server, 0, RESULT),
         ];
-        assert_eq!(shape(&talk), "0 1 2");
+        assert_eq!(shape(&talk), "0 1[2]");
     }
 
     #[test]

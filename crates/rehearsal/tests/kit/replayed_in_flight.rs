@@ -8,22 +8,6 @@ use crate::replays::client;
 use crate::transcript::{META, Peer, replay, session};
 
 #[tokio::test]
-async fn what_was_said_beside_a_list_or_a_ping_is_heard_by_who_makes_neither() {
-    let call = r#"> {"id":"a","method":"tools/call","params":{"name":"a"}}"#;
-    let log = r#"< {"method":"notifications/message","params":{"level":"error","data":"x"}}"#;
-    let answer = r#"< {"id":"a","result":{"content":[]}}"#;
-    for (request, result) in [("tools/list", r#"{"tools":[]}"#), ("ping", "{}")] {
-        let beside = format!(r#"> {{"id":"b","method":"{request}"}}"#);
-        let answered = format!(r#"< {{"id":"b","result":{result}}}"#);
-        for first in [[&*beside, call], [call, &*beside]] {
-            let whole = [HANDSHAKE, &first.join("\n"), log, &answered, answer].join("\n");
-            let replay = replay(&[session("a", &whole)], Options::default());
-            Peer::of(&replay).play(&[HANDSHAKE, call, log, answer].join("\n")).await;
-        }
-    }
-}
-
-#[tokio::test]
 async fn what_was_said_after_a_client_gave_up_comes_after_that() {
     let whole = r#"
     > {"id":1,"method":"tools/call","params":{"name":"b"}}
@@ -138,39 +122,21 @@ async fn asked(replay: &Replay, name: &str, arguments: Value) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_question_comes_with_a_call_that_waited_for_its_answer() {
+async fn a_server_request_comes_with_the_latest_call_that_was_open() {
     let talk = r#"
-> {"id":1,"method":"tools/call","params":{"name":"ask","arguments":{"question":"u0?"}}}
-> {"id":2,"method":"tools/call","params":{"name":"other","arguments":{}}}
-> {"id":3,"method":"tools/call","params":{"name":"slow","arguments":{"n":3}}}
-< {"id":7,"method":"elicitation/create","params":{"message":"u0?","requestedSchema":{"type":"object","properties":{}}}}
-< {"id":2,"result":{"content":[]}}
-> {"id":7,"result":{"action":"accept","content":{"name":"A:u0?"}}}
-< {"id":1,"result":{"content":[{"type":"text","text":"accept: A:u0?"}]}}
+> {"id":1,"method":"tools/call","params":{"name":"slow","arguments":{"n":3}}}
+> {"id":2,"method":"tools/call","params":{"name":"ask","arguments":{"question":"u0?"}}}
+> {"id":3,"method":"tools/call","params":{"name":"other","arguments":{}}}
 < {"id":3,"result":{"content":[]}}
+< {"id":7,"method":"elicitation/create","params":{"message":"u0?","requestedSchema":{"type":"object","properties":{}}}}
+> {"id":7,"result":{"action":"accept","content":{"name":"A:u0?"}}}
+< {"id":1,"result":{"content":[]}}
+< {"id":2,"result":{"content":[{"type":"text","text":"accept: A:u0?"}]}}
 "#;
     let replay = replay(&[session("a", &[HANDSHAKE, talk].concat())], Options::default());
     assert_eq!(asked(&replay, "other", json!({})).await, [] as [&str; 0]);
     assert_eq!(asked(&replay, "slow", json!({"n": 3})).await, [] as [&str; 0]);
     assert_eq!(asked(&replay, "ask", json!({"question": "u0?"})).await, ["u0?"]);
-}
-
-#[tokio::test]
-async fn a_question_on_the_standing_stream_comes_with_the_call_that_it_is_about() {
-    let talk = r#"
-> {"channel":4,"id":1,"method":"tools/call","params":{"name":"count","arguments":{}}}
-> {"channel":5,"id":2,"method":"tools/call","params":{"name":"roots","arguments":{}}}
-> {"channel":6,"id":3,"method":"tools/call","params":{"name":"slow","arguments":{}}}
-< {"channel":3,"id":7,"method":"roots/list"}
-< {"channel":4,"id":1,"result":{"content":[{"type":"text","text":"8"}]}}
-> {"channel":7,"id":7,"result":{"roots":[{"uri":"file:///u1"}]}}
-< {"channel":6,"id":3,"result":{"content":[]}}
-< {"channel":5,"id":2,"result":{"content":[{"type":"text","text":"file:///u1"}]}}
-"#;
-    let replay = replay(&[session("a", &[HANDSHAKE, talk].concat())], Options::default());
-    assert_eq!(asked(&replay, "count", json!({})).await, [] as [&str; 0]);
-    assert_eq!(asked(&replay, "slow", json!({})).await, [] as [&str; 0]);
-    assert_eq!(asked(&replay, "roots", json!({})).await, ["roots/list"]);
 }
 
 #[tokio::test]

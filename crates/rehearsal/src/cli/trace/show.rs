@@ -42,8 +42,8 @@ pub(super) struct Show {
 const MORE: &str = "\
 → is from the client to the server and ← the other way. The first column counts seconds from the
 start of the session. What belongs to a call is indented under it: progress, log messages,
-questions of the server's; where that could be either of two calls it stands on its own. On a
-terminal lines are cut to fit.
+server requests. Where nothing names the call, it is the latest that was open. On a terminal lines
+are cut to fit.
 
 Examples:
   rehearse trace show

@@ -50,7 +50,7 @@ struct Session {
     /// The one that was answered last, and the place of the answer.
     settled: Option<(u32, u64)>,
     /// What belongs to nobody, by its place, until it is known who was in hand.
-    free: BTreeMap<(u64, u64), Left>,
+    free: BTreeMap<(u64, u64), ThingRecord>,
     /// What was said before anything was answered, until something is asked.
     early: Vec<ThingRecord>,
     /// Rounds that wait for the next.
@@ -58,16 +58,6 @@ struct Session {
     /// Of each exchange in hand, what else the server said.
     things: HashMap<u32, Vec<ThingRecord>>,
     taken: u64,
-}
-
-/// What belongs to nobody.
-#[derive(Clone, Copy, Debug)]
-struct Left {
-    record: ThingRecord,
-    /// The place of the call that likeliest asked it.
-    likely: Option<(u64, u32)>,
-    /// Whether it is a log message.
-    is_log: bool,
 }
 
 /// An exchange that was never answered.
@@ -83,13 +73,8 @@ struct Silent {
 #[derive(Clone, Copy, Debug)]
 struct InHand {
     number: u32,
-    place: (u64, u32),
     /// The place of its answer.
     end: u64,
-    /// Whether log messages may belong to it.
-    wants_logs: bool,
-    /// Whether not every client makes it.
-    is_protocol: bool,
 }
 
 impl Collection {
@@ -104,7 +89,7 @@ impl Collection {
 
     /// Learns from a call what is not in its digest.
     pub(super) fn digest(&mut self, call: &Call, span: Span, likeness: &Likeness) -> Option<Digest> {
-        let digest = Digest::of_call(call, span, likeness, &mut self.ties)?;
+        let digest = Digest::of_call(call, span, likeness)?;
         let request = &call.request.message;
         if let (Kept::Asked(asked), Some(method)) = (&digest.what, request.method()) {
             self.methods.entry(asked.about.0).or_insert_with(|| method_key(method.as_str()).0);
@@ -147,12 +132,12 @@ impl Collection {
     /// The session is over, and this is what was in it.
     pub(super) fn finish(&mut self, digests: Digests) {
         let mut session = Session::default();
-        for Woven { thing, inside, likely } in digests.in_order() {
+        for Woven { thing, inside } in digests.in_order() {
             match &thing.what {
                 Kept::Asked(asked) => session.exchange(self, &thing, asked, inside),
                 // What belongs to no exchange.
                 Kept::Said { .. } | Kept::Head { .. } | Kept::Refused | Kept::Retry(_) | Kept::Closed => {
-                    thing.said().into_iter().for_each(|record| session.leave(record, likely, thing.tie.is_log()));
+                    thing.said().into_iter().for_each(|record| session.leave(record));
                 }
             }
         }
@@ -227,13 +212,13 @@ impl Session {
             }
             match thing.closed_early(call, asked).filter(|_| has_stream).or_else(|| thing.said()) {
                 // What a subscriber is told belongs to whoever made it happen.
-                Some(record) if asked.listens => self.leave(record, None, false),
+                Some(record) if asked.listens => self.leave(record),
                 Some(record) => things.push(record),
                 None => {}
             }
         }
         let end = call.ended(asked).filter(|_| !is_refused_to_listen);
-        end.into_iter().for_each(|end| self.leave(end, None, false));
+        end.into_iter().for_each(|end| self.leave(end));
         self.things.entry(number).or_default().append(&mut things);
         let is_silent = asked.answered == Answered::Never;
         if asked.listens {
@@ -244,8 +229,7 @@ impl Session {
         } else if is_silent && asked.is_protocol {
             self.close(all, number);
         } else if !is_silent {
-            let (place, end, wants_logs) = (call.tie.place(), call.tie.settled(), call.tie.wants_logs());
-            self.open.push(InHand { number, place, end, wants_logs, is_protocol: flags.is_protocol() });
+            self.open.push(InHand { number, end: call.tie.settled() });
         }
         if is_silent && !asked.listens && !asked.is_protocol {
             self.silent.push_back(Silent { number, given_up, spoke: place });
@@ -260,7 +244,7 @@ impl Session {
     /// The session is over.
     fn finish(mut self, all: &mut Collection) {
         // Subscriptions end with their session, so those that ended last ended because it did.
-        self.free.retain(|_, left| !left.record.is_end);
+        self.free.retain(|_, record| !record.is_end);
         self.settle(all, u64::MAX);
         while let Some(InHand { number, .. }) = self.open.pop() {
             self.close(all, number);
@@ -275,9 +259,9 @@ impl Session {
         }
     }
 
-    fn leave(&mut self, record: ThingRecord, likely: Option<(u64, u32)>, is_log: bool) {
+    fn leave(&mut self, record: ThingRecord) {
         self.taken += 1;
-        self.free.insert((record.seq, self.taken), Left { record, likely, is_log });
+        self.free.insert((record.seq, self.taken), record);
     }
 
     /// Gives something that belongs to no call to one.
@@ -293,20 +277,14 @@ impl Session {
 
     /// Everything before this place has happened.
     fn settle(&mut self, all: &mut Collection, place: u64) {
-        while let Some(((seq, _), left)) = self.free.first_key_value().map(|(key, left)| (*key, *left)) {
+        while let Some(((seq, _), record)) = self.free.first_key_value().map(|(key, record)| (*key, *record)) {
             if seq >= place {
                 break;
             }
             self.free.pop_first();
             self.settle_open(all, seq);
-            let Left { record, likely, is_log } = left;
-            // Of several that may have said it, the first that was answered, unless a call was made before that every client makes.
-            let call = self.open.iter().filter(|other| !other.is_protocol).map(|other| other.number).min();
-            let may_be_missed = |other: &InHand| other.is_protocol && call.is_some_and(|call| call < other.number);
-            let rank = |other: &&InHand| {
-                (is_log && !other.wants_logs, likely != Some(other.place), may_be_missed(other), other.end)
-            };
-            match (self.open.iter().min_by_key(rank).copied(), self.silent(record), self.settled) {
+            let latest = self.open.iter().max_by_key(|other| other.number);
+            match (latest.copied(), self.silent(record), self.settled) {
                 (Some(next), _, _) => self.give(next.number, record),
                 (None, Some(silent), _) => self.give_silent(silent, record),
                 (None, None, Some((number, _))) => self.give(number, ThingRecord { is_late: true, ..record }),

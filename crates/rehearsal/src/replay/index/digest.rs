@@ -93,12 +93,12 @@ pub(super) struct Rounds {
 
 impl Digest {
     /// That of a call; `None` for one that nobody could ask again.
-    pub(super) fn of_call(call: &Call, span: Span, likeness: &Likeness, ties: &mut Ties) -> Option<Digest> {
+    pub(super) fn of_call(call: &Call, span: Span, likeness: &Likeness) -> Option<Digest> {
         let what = match call.asker {
             Side::Client => Kept::Asked(Asked::new(call, likeness)?),
             Side::Server => Kept::Said { is_call: true, changes: None },
         };
-        Some(Digest { tie: ties.of_call(call), span, what })
+        Some(Digest { tie: Tie::of_call(call), span, what })
     }
 
     /// That of anything else; `None` for what a replay has no use for.
@@ -303,7 +303,7 @@ impl Digests {
                     (call, _) => call.is_some(),
                 };
                 let Some(next) = (if is_call { calls.next() } else { entries.next() }) else { break };
-                let tie = next.tie.clone();
+                let tie = next.tie;
                 weave.take(next, tie, 0);
             }
             weave.give()
