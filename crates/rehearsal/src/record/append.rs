@@ -1,12 +1,11 @@
 //! Puts a session into a trace, whole or not at all.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::log::is_torn;
-use super::spool::Spool;
+use super::journal::{Spool, is_torn, private_file};
 
 /// How much of a line is looked at to find out whose it is.
 const HEAD: u64 = 4096;
@@ -53,7 +52,7 @@ pub(super) fn contains(trace: &Path, session_id: &str) -> io::Result<bool> {
 /// Opens a trace and waits until nobody else appends to it.
 fn locked(trace: &Path) -> io::Result<File> {
     loop {
-        let file = OpenOptions::new().read(true).append(true).create(true).open(trace)?;
+        let file = private_file().read(true).append(true).create(true).open(trace)?;
         file.lock()?;
         // It may have been replaced by another file while we waited.
         let (ours, theirs) = (file.metadata()?, std::fs::metadata(trace));

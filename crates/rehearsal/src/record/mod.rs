@@ -16,34 +16,27 @@
 mod across_lines;
 mod append;
 mod clock;
-mod fold;
 mod hooks;
 mod http;
 #[cfg(feature = "rmcp")]
 mod intercept;
+mod journal;
 mod lines;
-mod log;
 mod notice;
-mod orphans;
 mod recorder;
 mod recover;
-mod session_id;
-mod spool;
-mod stderr;
 mod stdio;
-mod summary;
 mod tape;
 mod unfinished;
-mod unrecovered;
 
 pub use hooks::{RequestHook, ResponseHook};
 pub use http::HttpRecording;
 #[cfg(feature = "rmcp")]
 pub use intercept::{Intercepted, intercept};
 pub use notice::Notice;
+pub use notice::Summary;
 pub use recorder::{Recorder, RecorderBuilder};
 pub use recover::{Fate, Recovered, journals, recover};
+pub use recover::{Unrecovered, unrecovered};
 pub use stdio::StdioRecording;
-pub use summary::Summary;
 pub use tape::Tape;
-pub use unrecovered::{Unrecovered, unrecovered};

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rehearsal_core::redact;
+
 /// Something that whoever records should know; the conversation goes on all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
@@ -93,4 +95,17 @@ pub(super) type Listener = Arc<dyn Fn(&Notice) + Send + Sync>;
 /// Says them on stderr.
 pub(super) fn on_stderr() -> Listener {
     Arc::new(|notice| eprintln!("rehearsal: {notice}"))
+}
+
+/// What a recorder has recorded so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// How many sessions were started.
+    pub sessions: u64,
+    /// How many messages were kept.
+    pub messages: u64,
+    /// What was taken out.
+    pub redacted: redact::Summary,
+    /// Whether something is missing: a file could not be written.
+    pub failed: bool,
 }

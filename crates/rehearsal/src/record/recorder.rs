@@ -10,9 +10,9 @@ use rehearsal_core::redact::Redaction;
 use serde_json::{Map, Value};
 
 use super::hooks::Hooks;
+use super::notice::Summary;
 use super::notice::{Listener, Notice, on_stderr};
-use super::orphans::Orphans;
-use super::summary::Summary;
+use super::recover::Orphans;
 use super::tape::Tape;
 
 /// Records sessions: where to, what is left out, and who looks on. Cheap to clone.

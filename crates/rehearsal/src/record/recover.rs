@@ -4,12 +4,14 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 use rehearsal_core::trace::End;
 
-use super::append::{contains, heal_trace};
-use super::fold::fold;
-use super::spool::{EXTENSION, Spool};
+use super::append::{contains, heal_trace, torn_at};
+use super::journal::{EXTENSION, Spool, fold};
+use super::notice::{Listener, Notice};
 
 /// A journal that was found beside a trace, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,4 +117,95 @@ pub(super) fn is_begun(journal: &mut File) -> io::Result<bool> {
     journal.seek(SeekFrom::Start(0))?;
     BufReader::new(&*journal).read_until(b'\n', &mut first)?;
     Ok(first.ends_with(b"\n"))
+}
+
+/// Puts what earlier recorders left into the trace, once, while we record.
+#[derive(Default)]
+pub(super) struct Orphans {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    Unseen,
+    Recovering(JoinHandle<()>),
+    Done,
+}
+
+impl Orphans {
+    /// Begins, if nobody has: a long journal takes a while, and the conversation must not wait for it.
+    pub(super) fn begin(&self, trace: &Path, listener: &Listener) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !matches!(*state, State::Unseen) {
+            return;
+        }
+        let none = journals(trace).is_ok_and(|journals| journals.is_empty());
+        *state = match none {
+            true => State::Done,
+            false => {
+                let (trace, listener) = (trace.to_owned(), listener.clone());
+                State::Recovering(std::thread::spawn(move || adopt(&trace, &listener)))
+            }
+        };
+    }
+
+    /// Waits until it is done. This blocks.
+    pub(super) fn wait(&self) {
+        let state = std::mem::replace(&mut *self.state.lock().unwrap_or_else(PoisonError::into_inner), State::Done);
+        if let State::Recovering(thread) = state {
+            // A panic there was shown where it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn adopt(trace: &Path, listener: &Listener) {
+    match recover(trace) {
+        Ok(found) => {
+            for one in found {
+                match one.fate {
+                    Fate::Folded { entries } => {
+                        listener(&Notice::Recovered { session_id: one.session_id, entries });
+                    }
+                    Fate::Failed { why } => listener(&Notice::NotRecovered { path: one.journal, why }),
+                    // Nothing is new, or somebody else's business.
+                    Fate::AlreadyThere | Fate::Empty | Fate::Running => {}
+                }
+            }
+        }
+        Err(error) => listener(&Notice::NotRecovered { path: trace.to_owned(), why: error.to_string() }),
+    }
+}
+
+/// What would be [recovered](super::recover) if the trace could be written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unrecovered {
+    /// Journals of recorders that were killed, whose sessions are not in the trace.
+    pub journals: Vec<PathBuf>,
+    /// Where the last line of the trace begins, if it is torn and its session is in one of the journals.
+    pub torn_at: Option<u64>,
+}
+
+/// Finds what stands beside a trace, and changes nothing. Sessions that still run are left out.
+pub fn unrecovered(trace: &Path) -> io::Result<Unrecovered> {
+    let mut found = Unrecovered::default();
+    for (session_id, path) in journals(trace)? {
+        let mut file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(std::fs::TryLockError::WouldBlock) => continue,
+            Err(std::fs::TryLockError::Error(error)) => return Err(error),
+        }
+        if is_begun(&mut file)? && !(trace.exists() && contains(trace, &session_id)?) {
+            found.journals.push(path);
+        }
+    }
+    found.journals.sort();
+    found.torn_at = torn_at(trace)?;
+    Ok(found)
 }

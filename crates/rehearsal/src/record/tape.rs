@@ -14,12 +14,12 @@ use serde_json::{Map, Value};
 
 use super::across_lines::AcrossLines;
 use super::clock::Clock;
+use super::clock::session_id;
 use super::hooks::Caller;
-use super::log::Log;
+use super::journal::{Log, private_file};
+use super::journal::Spool;
 use super::notice::Notice;
 use super::recorder::Recorder;
-use super::session_id::session_id;
-use super::spool::Spool;
 use super::unfinished::Pieces;
 
 /// One session that is recorded. Cheap to clone; everybody who takes part holds one.
@@ -327,7 +327,7 @@ fn redacted(redaction: &Redaction, what: What) -> (What, Vec<Hit>) {
 
 /// Whether sessions can be appended to a trace: better said before than after the conversation.
 fn check(trace: &Path) -> io::Result<()> {
-    let file = std::fs::OpenOptions::new().append(true).create(true).open(trace)?;
+    let file = private_file().append(true).create(true).open(trace)?;
     match file.metadata()?.is_file() {
         true => Ok(()),
         false => Err(io::Error::other("not a regular file")),

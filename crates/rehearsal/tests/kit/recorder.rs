@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::BufReader;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -23,6 +24,23 @@ fn call() -> [What; 2] {
 
 fn parts(trace: &Path) -> Vec<Part> {
     TraceReader::new(BufReader::new(File::open(trace).unwrap())).map(Result::unwrap).collect()
+}
+
+#[test]
+fn what_is_recorded_is_readable_by_its_owner_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let [trace, log] = ["trace.jsonl", "all.log"].map(|name| directory.path().join(name));
+    let recorder = Recorder::builder().trace(&trace).log(&log).build();
+    let tape = recorder.start(Map::new());
+    tape.put(call());
+    let modes = || -> Vec<u32> {
+        let files = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap());
+        files.map(|metadata| metadata.permissions().mode() & 0o777).collect()
+    };
+    // The trace, the log, and the journal of the session that is open.
+    assert_eq!(modes(), [0o600; 3]);
+    tape.end(End::Stopped);
+    assert_eq!(modes(), [0o600; 2]);
 }
 
 #[test]

@@ -16,11 +16,8 @@
 //! ends, or with the recorder; and not before everything else in it is over.
 
 mod body;
-mod brotli;
 mod encoding;
 mod exchange;
-mod recording;
 mod sessions;
-mod zstd;
 
-pub use recording::HttpRecording;
+pub use sessions::HttpRecording;

@@ -1,0 +1,184 @@
+//! The journals of a recorder: one for each running session, folded into the trace at its end, and the one of `--log FILE`.
+
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rehearsal_core::trace::{End, Fold, JournalLine, JournalReader, Part, ReadError, TraceWriter};
+
+use super::append::append;
+
+/// How the name of a journal beside its trace ends.
+pub(super) const EXTENSION: &str = ".journal";
+
+/// How every trace, journal and log is opened. A new one is for its owner only (mode 0600), because a recording may hold
+/// what no rule redacts.
+pub(super) fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600);
+    options
+}
+
+/// A journal beside its trace. It is locked for as long as its recorder lives, so whoever gets the lock knows that
+/// the recorder is dead.
+#[derive(Debug)]
+pub(super) struct Spool {
+    pub(super) path: PathBuf,
+    file: File,
+    /// How long the file is, up to the last entry that is whole.
+    length: u64,
+}
+
+impl Spool {
+    /// `trace.jsonl.SESSION.journal`
+    pub(super) fn path(trace: &Path, session_id: &str) -> PathBuf {
+        let mut path = OsString::from(trace);
+        path.push(".");
+        path.push(session_id);
+        path.push(EXTENSION);
+        PathBuf::from(path)
+    }
+
+    /// Begins a journal with its first line.
+    pub(super) fn create(trace: &Path, session_id: &str, first: &[u8]) -> io::Result<Spool> {
+        let path = Spool::path(trace, session_id);
+        loop {
+            let file = private_file().read(true).write(true).create_new(true).open(&path)?;
+            file.lock()?;
+            // Whoever recovers removes journals that are empty and not locked, such as this one a moment ago.
+            if file.metadata()?.nlink() > 0 {
+                let mut spool = Spool { path, file, length: 0 };
+                let begun = spool.append(first);
+                if begun.is_err() {
+                    let _ = std::fs::remove_file(&spool.path);
+                }
+                return begun.map(|()| spool);
+            }
+        }
+    }
+
+    /// Puts the session into the trace and removes the journal, which is left where that fails.
+    pub(super) fn fold(mut self, trace: &Path, otherwise: End) -> io::Result<()> {
+        fold(&mut self.file, trace, otherwise)?;
+        std::fs::remove_file(&self.path)
+    }
+
+    /// Appends whole lines: all of them, or as many as there is room for.
+    pub(super) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+        let mut rest = lines;
+        let failed = loop {
+            if rest.is_empty() {
+                self.length += lines.len() as u64;
+                return Ok(());
+            }
+            match self.file.write(rest) {
+                Ok(0) => break io::ErrorKind::WriteZero.into(),
+                Ok(count) => rest = &rest[count..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break error,
+            }
+        };
+        let written = &lines[..lines.len() - rest.len()];
+        self.length += memchr::memrchr(b'\n', written).map_or(0, |end| end + 1) as u64;
+        // A torn end is ignored by whoever reads it, so it does no harm where it cannot be cut off.
+        let _ = self.file.set_len(self.length).and_then(|()| self.file.seek(SeekFrom::Start(self.length)));
+        Err(failed)
+    }
+}
+
+/// What was in a journal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Folded {
+    /// How many entries.
+    pub(super) entries: u64,
+}
+
+/// Reads a journal and appends its session to a trace. Memory is bounded, whatever the length.
+///
+/// `otherwise` is how it ended where the journal does not say so.
+pub(super) fn fold(journal: &mut File, trace: &Path, otherwise: End) -> io::Result<Folded> {
+    let directory = match trace.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        Some(_) | None => Path::new("."),
+    };
+    // Without names, so that nothing of them is left whatever happens.
+    let (line, side) = (tempfile::tempfile_in(directory)?, tempfile::tempfile_in(directory)?);
+    journal.seek(SeekFrom::Start(0))?;
+    let mut writer = TraceWriter::new(BufWriter::new(line), side);
+    let mut parts = Vec::new();
+    let mut folded = Folded::default();
+    let mut fold = None;
+    for line in JournalReader::new(BufReader::with_capacity(64 * 1024, &mut *journal)).skip_bad(true) {
+        match line {
+            Ok(JournalLine::Start(start)) => fold = Some(Fold::new(start)),
+            Ok(JournalLine::Entry { entry, .. }) => {
+                folded.entries += 1;
+                if let Some(fold) = &mut fold {
+                    fold.entry(entry, &mut parts);
+                }
+            }
+            Err(ReadError::Io(error)) => return Err(error),
+            // Nobody but a recorder writes a journal, and never half a line; what somebody broke by hand is passed over.
+            Err(_) => {}
+        }
+        write(&mut writer, &mut parts)?;
+    }
+    let Some(fold) = fold else {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not say what it is of"));
+    };
+    fold.finish(Some(otherwise), &mut parts);
+    write(&mut writer, &mut parts)?;
+    let mut line = writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+    append(trace, &mut line)?;
+    Ok(folded)
+}
+
+fn write<S: io::Read + io::Write + Seek>(
+    writer: &mut TraceWriter<BufWriter<File>, S>,
+    parts: &mut Vec<Part>,
+) -> io::Result<()> {
+    parts.drain(..).try_for_each(|part| writer.part(&part))
+}
+
+/// A journal that any number of sessions append to, of one recorder or of many.
+#[derive(Debug)]
+pub(super) struct Log {
+    pub(super) path: PathBuf,
+    file: File,
+}
+
+impl Log {
+    /// Opens it, or makes it.
+    pub(super) fn open(path: &Path) -> io::Result<Log> {
+        let mut file = private_file().append(true).create(true).open(path)?;
+        if is_torn(path) {
+            // Somebody was killed, or the disk was full, in the middle of a line; it stays a line of its own.
+            file.write_all(b"\n")?;
+        }
+        Ok(Log { path: path.to_owned(), file })
+    }
+
+    /// Appends whole lines in one write, which the kernel does not mix with those of others.
+    pub(super) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+        self.file.write_all(lines)
+    }
+}
+
+/// Whether a file ends in the middle of a line.
+pub(super) fn is_torn(path: &Path) -> bool {
+    let last = || -> io::Result<u8> {
+        // Pipes and terminals have no end to look at.
+        let metadata = std::fs::metadata(path)?;
+        if !metadata.is_file() || metadata.len() == 0 {
+            return Ok(b'\n');
+        }
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::End(-1))?;
+        let mut last = [0];
+        file.read_exact(&mut last)?;
+        Ok(last[0])
+    };
+    last().is_ok_and(|last| last != b'\n')
+}
