@@ -14,9 +14,9 @@ use std::process::ExitStatus;
 
 use clap::Args;
 use nix::sys::signal::Signal;
-use rehearsal::client::ClientError;
+use rehearsal::client::{ClientError, Token};
 use rehearsal::core::redact::{Rule, shown_url};
-use rehearsal::oauth::{OAuth, Token};
+use rehearsal::oauth::OAuth;
 use rehearsal::record::{HttpRecording, Notice, Recorder, StdioRecording, Summary};
 use rehearsal::wire::http::client::ConnectError;
 use rehearsal::wire::http::proxy::{BindError, Options};

@@ -36,6 +36,8 @@ mod session;
 mod slot;
 mod subscription;
 mod target;
+#[cfg(feature = "oauth")]
+mod token;
 
 pub use answers::{Answer, Answers, Asked};
 pub use builder::ClientBuilder;
@@ -47,3 +49,5 @@ pub use response::{LogMessage, Progress, Response};
 pub use session::Client;
 pub use subscription::{Listen, Subscription};
 pub use target::{HttpTransport, Protocol};
+#[cfg(feature = "oauth")]
+pub use token::Token;

@@ -31,11 +31,9 @@ mod options;
 mod query;
 mod shelf;
 mod store;
-mod token;
 
 pub use assertion::Algorithm;
 pub(crate) use authority::Authority;
 pub use error::OAuthError;
 pub use options::OAuth;
 pub use store::{StoreError, TokenStore};
-pub use token::Token;

@@ -10,8 +10,7 @@ use rehearsal_core::redact::Redaction;
 use serde_json::{Map, Value};
 
 use super::hooks::Hooks;
-use super::notice::Summary;
-use super::notice::{Listener, Notice, on_stderr};
+use super::notice::{Listener, Notice, Summary, on_stderr};
 use super::recover::Orphans;
 use super::tape::Tape;
 

@@ -1,10 +1,9 @@
 //! One session on its way to the disk.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fmt, io};
 
 use rehearsal_core::exchange::{Channel, Side};
 use rehearsal_core::message::Message;
@@ -13,11 +12,9 @@ use rehearsal_core::trace::{End, Entry, InLog, Start, What, write_entry, write_l
 use serde_json::{Map, Value};
 
 use super::across_lines::AcrossLines;
-use super::clock::Clock;
-use super::clock::session_id;
+use super::clock::{Clock, session_id};
 use super::hooks::Caller;
-use super::journal::{Log, private_file};
-use super::journal::Spool;
+use super::journal::{Log, Spool, private_file};
 use super::notice::Notice;
 use super::recorder::Recorder;
 use super::unfinished::Pieces;

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use rehearsal::oauth::{Token, TokenStore};
+use rehearsal::client::Token;
+use rehearsal::oauth::TokenStore;
 
 use crate::clients::{call, connect, person};
 use crate::house::House;

@@ -1,4 +1,4 @@
-//! A token for somebody who makes requests of its own, such as a proxy.
+//! A token for a program that makes requests of its own, such as a proxy.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +8,8 @@ use rehearsal_wire::http::client::{Authorize, Options};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::authority::Authority;
-use super::options::OAuth;
-use crate::client::{Client, ClientError};
+use super::{Client, ClientError};
+use crate::oauth::{Authority, OAuth};
 
 /// How often is looked whether the token is still good. It is renewed half a minute before it ends.
 const PAUSE: Duration = Duration::from_secs(10);
