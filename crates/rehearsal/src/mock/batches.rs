@@ -1,56 +1,52 @@
-//! Answers to the requests of a batch, which go back together.
+//! Responses to the requests of a batch, which are sent together, in any order.
 //!
 //! ```text
 //! > [{"id":1,…},{"id":2,…}]
-//! < [{"id":1,…},{"id":2,…}]      when both are there
+//! < [{"id":2,…},{"id":1,…}]      when both are there
 //! ```
 //!
 //! Over Streamable HTTP the transport does the same for the requests of one POST; here they share a pipe with all others.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rehearsal_core::message::{Body, Message, RequestId};
+use rehearsal_core::message::{Message, RequestId};
 
 /// The batches of a conversation that are not answered yet.
 #[derive(Debug, Default)]
 pub(super) struct Batches(Mutex<Vec<Batch>>);
 
-/// The requests of a batch, with the answers that are there.
+/// A batch that waits for responses.
 #[derive(Debug)]
-struct Batch(Vec<(RequestId, Option<Message>)>);
+struct Batch {
+    /// The requests without a response.
+    pending: Vec<RequestId>,
+    /// The responses so far, in the order in which they came.
+    responses: Vec<Message>,
+}
 
 impl Batches {
     /// Takes note of the requests of a batch.
     pub(super) fn begin(&self, messages: &[Message]) {
         let requests = messages.iter().filter_map(Message::as_request);
-        let requests: Vec<_> = requests.map(|request| (request.id.clone(), None)).collect();
-        if !requests.is_empty() {
-            self.open().push(Batch(requests));
+        let pending: Vec<_> = requests.map(|request| request.id.clone()).collect();
+        if !pending.is_empty() {
+            self.open().push(Batch { pending, responses: Vec::new() });
         }
     }
 
-    /// What is to be said now that this is: itself where it belongs to no batch, the whole batch where it was the last of
-    /// it, and nothing where it has to wait for others.
+    /// Returns what to send now: a message that belongs to no batch, or the whole batch if this was its last response.
     pub(super) fn put(&self, message: Message) -> Option<Message> {
         let mut open = self.open();
-        if open.is_empty() {
-            return Some(message);
-        }
-        let Body::Response(response) = message.body() else { return Some(message) };
-        let Some(id) = response.id.clone() else { return Some(message) };
-        let waits = |batch: &mut Batch| batch.0.iter().position(|(other, answer)| *other == id && answer.is_none());
-        let Some((at, place)) = open.iter_mut().enumerate().find_map(|(at, batch)| Some((at, waits(batch)?))) else {
-            return Some(message);
-        };
-        open[at].0[place].1 = Some(message);
+        let id = message.as_response().and_then(|response| response.id.as_ref());
+        let Some(at) = id.and_then(|id| take_request(&mut open, id)) else { return Some(message) };
+        open[at].responses.push(message);
         whole(&mut open, at)
     }
 
-    /// The same where nothing is ever said about a request.
+    /// Returns what to send now that a request will never have a response.
     pub(super) fn forget(&self, id: &RequestId) -> Option<Message> {
         let mut open = self.open();
-        let at = open.iter().position(|batch| batch.0.iter().any(|(other, answer)| other == id && answer.is_none()))?;
-        open[at].0.retain(|(other, answer)| other != id || answer.is_some());
+        let at = take_request(&mut open, id)?;
         whole(&mut open, at)
     }
 
@@ -59,21 +55,22 @@ impl Batches {
     }
 }
 
-/// The answers of a batch as one message, where all are there and there are any.
+/// Removes a pending request; returns which batch it was in.
+fn take_request(open: &mut [Batch], id: &RequestId) -> Option<usize> {
+    let find = |batch: &Batch| batch.pending.iter().position(|other| other == id);
+    let (at, request) = open.iter().enumerate().find_map(|(at, batch)| Some((at, find(batch)?)))?;
+    open[at].pending.remove(request);
+    Some(at)
+}
+
+/// The responses of a batch as one message, if none is pending and there are any.
 fn whole(open: &mut Vec<Batch>, at: usize) -> Option<Message> {
-    if open[at].0.iter().any(|(_, answer)| answer.is_none()) {
+    if !open[at].pending.is_empty() {
         return None;
     }
-    let Batch(answers) = open.remove(at);
-    let mut text = Vec::new();
-    for (_, answer) in answers {
-        text.push(if text.is_empty() { b'[' } else { b',' });
-        text.extend_from_slice(answer?.raw());
-    }
-    (!text.is_empty()).then(|| {
-        text.push(b']');
-        Message::parse(text)
-    })
+    let responses = open.remove(at).responses;
+    let texts: Vec<&[u8]> = responses.iter().map(|response| &response.raw()[..]).collect();
+    (!texts.is_empty()).then(|| Message::parse([b"[", &*texts.join(&b","[..]), b"]"].concat()))
 }
 
 #[cfg(test)]
@@ -96,17 +93,17 @@ mod tests {
     }
 
     #[test]
-    fn answers_go_back_together_in_the_order_of_the_questions() {
+    fn responses_to_a_batch_are_sent_together() {
         let batches = begun(&[1, 2]);
         assert_eq!(batches.put(result(3)), Some(result(3)), "of no batch");
         assert_eq!(batches.put(result(2)), None);
-        let whole = format!("[{},{}]", result(1).text(), result(2).text());
+        let whole = format!("[{},{}]", result(2).text(), result(1).text());
         assert_eq!(batches.put(result(1)).unwrap().text(), whole);
         assert_eq!(batches.put(result(1)), Some(result(1)), "it is over");
     }
 
     #[test]
-    fn what_is_never_answered_holds_nobody_up() {
+    fn a_request_without_a_response_does_not_hold_up_its_batch() {
         let batches = begun(&[1, 2]);
         assert_eq!(batches.put(result(1)), None);
         assert_eq!(batches.forget(&2.into()).unwrap().text(), format!("[{}]", result(1).text()));
