@@ -61,7 +61,7 @@ pub use play::Play;
 pub use provenance::{Answer, Provenance};
 pub use question::Question;
 pub use recording::{
-    Opening, Pace, Place, Recorded, RecordedPlay, RecordedTask, SentAway, Silence, Thing, Tokens, Unmatched, adapted,
+    Opening, Pace, Place, Recorded, RecordedPlay, RecordedTask, Silence, Thing, Tokens, Unmatched, adapted,
     adapted_notification, ended_as, task_outcome, wanted_task,
 };
 pub use rise::Rise;

@@ -25,7 +25,7 @@ pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
         // What the server did not wait for when it was recorded.
         Some(_) => posed.into_values().for_each(|asked| session.forget(&asked.id)),
     }
-    let mut answer = match end {
+    let answer = match end {
         None => None,
         Some(End::Answered(answer)) => Some(answer),
         Some(End::Detached(terms)) => match play {
@@ -42,7 +42,7 @@ pub(super) async fn perform(call: Call, mut play: Performance, act: Act) {
             Performance::Recording(_) => None,
         },
     };
-    if let (Performance::Recording(play), Some(answer)) = (&play, &mut answer) {
+    if let (Performance::Recording(play), Some(answer)) = (&play, &answer) {
         server.source().answered(play, answer);
     }
     call.settle(answer).await;

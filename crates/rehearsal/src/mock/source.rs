@@ -39,7 +39,7 @@ pub(crate) trait Answers: Debug + Send + Sync {
     fn refused(&self, method: &Method, params: Option<&RawJson>, error: &ErrorReply);
 
     /// What was [played](Begun::Plays) from a recording is answered like this now.
-    fn answered(&self, play: &RecordedPlay, answer: &mut Answer);
+    fn answered(&self, play: &RecordedPlay, answer: &Answer);
 
     /// A conversation is over: what is remembered of it can be forgotten.
     fn ended(&self, conversation: u64);
@@ -177,7 +177,7 @@ impl Source {
     }
 
     /// What was played from a recording is answered like this now.
-    pub(super) fn answered(&self, play: &RecordedPlay, answer: &mut Answer) {
+    pub(super) fn answered(&self, play: &RecordedPlay, answer: &Answer) {
         match self {
             Source::Mock(_) => {}
             Source::Other(other) => other.answered(play, answer),

@@ -83,13 +83,8 @@ impl Answers for Shared {
         self.count_refused(method, params, error);
     }
 
-    fn answered(&self, play: &RecordedPlay, answer: &mut Answer) {
+    fn answered(&self, play: &RecordedPlay, answer: &Answer) {
         let asked = play.asked();
-        if let Some(sent) = play.sent_away()
-            && self.away.put(self.client(asked), sent)
-        {
-            answer.reply = Reply::Result(sent.result.clone());
-        }
         if answer.provenance == Provenance::Nobody {
             let mut ledger = self.ledger();
             if play.has_no_answer() {
@@ -216,9 +211,7 @@ impl Shared {
         }
         let view = self.options.likeness.view(&asked.method, Some(&asked.params));
         let key = RequestKey::of(&view);
-        let back = RecordedPlay::resumed(&asked, key, world)
-            .map(|back| back.or_else(|| self.away.take(self.client(&asked), key, &asked)));
-        match back {
+        match RecordedPlay::resumed(&asked, key, world) {
             Ok(None) => {}
             Ok(Some((number, step))) => {
                 // Whoever was elsewhere asks again, and hears what was recorded next.

@@ -9,7 +9,6 @@
 //! Of the trace nothing is in memory but what is being played.
 
 mod answers;
-mod away;
 mod beside;
 mod clients;
 mod converted;

@@ -13,7 +13,6 @@ use rehearsal_core::trace::subject;
 use rehearsal_wire::http::server::{Answers as HttpAnswers, Options as HttpOptions, Sessions as HttpSessions};
 use serde_json::Value;
 
-use super::away::Away;
 use super::clients::Clients;
 use super::early::{Early, early};
 use super::forward::Upstream;
@@ -54,8 +53,6 @@ pub(super) struct Shared {
     pub(super) has_tasks: bool,
     pub(super) progress: Mutex<Progress>,
     pub(super) ledger: Mutex<Ledger>,
-    /// Who comes back without state.
-    pub(super) away: Away,
     /// Why nothing can be answered any more, once that is known.
     pub(super) unreadable: OnceLock<String>,
     pub(super) upstream: Option<Arc<Upstream>>,
@@ -165,7 +162,6 @@ impl Replay {
             has_tasks,
             progress: Mutex::default(),
             ledger: Mutex::default(),
-            away: Away::default(),
             unreadable: OnceLock::new(),
             upstream: upstream.map(Arc::new),
         })))

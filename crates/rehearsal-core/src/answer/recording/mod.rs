@@ -22,7 +22,6 @@ pub use adapt::{adapted, adapted_notification};
 pub use opening::Opening;
 pub use play::{Pace, RecordedPlay};
 pub use recorded::{Place, Recorded, Thing};
-pub use rounds::SentAway;
 pub use task::{RecordedTask, ended_as, task_outcome, wanted_task};
 pub use tokens::Tokens;
 pub use unmatched::{Silence, Unmatched};

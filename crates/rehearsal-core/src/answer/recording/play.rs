@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 
 use super::adapt::{adapted, adapted_notification};
 use super::recorded::{Recorded, Thing};
-use super::rounds::SentAway;
 use super::score::{Step, missed, score};
 use super::task::wanted_task;
 use super::tokens::Tokens;
@@ -78,7 +77,6 @@ pub struct RecordedPlay {
     /// Whether the last thing that was said is a notification.
     pub(super) told: bool,
     pub(super) remarks: Vec<String>,
-    pub(super) away: Option<SentAway>,
     /// What is answered in place of what was recorded.
     instead: Option<Answer>,
 }
@@ -112,7 +110,6 @@ impl RecordedPlay {
             offered,
             told: false,
             remarks: Vec::new(),
-            away: None,
             instead: None,
         }
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::answer::{Change, EndOfListening, Question};
 use crate::exchange::Side;
+use crate::json::RawJson;
 use crate::message::{Message, Method, Notification, Reply};
 use crate::protocol::{Revision, code};
 use crate::trace::{Call, Entry, Fate, Inside, What};
@@ -113,14 +114,16 @@ impl Recorded {
         Fate::of(&self.call) == Fate::InputRequired
     }
 
-    /// What sent the client away, with those of its questions that are asked again; `None` where it was in another version.
-    pub(super) fn sends_away(&self, revision: Revision, questions: &[Question]) -> Option<Value> {
+    /// The recorded `input_required` result with these of its input requests and another state; `None` if it was recorded in
+    /// another version.
+    pub(super) fn input_required(&self, revision: Revision, questions: &[Question], state: &str) -> Option<RawJson> {
         let Reply::Result(result) = self.reply().filter(|_| self.revision == Some(revision))? else { return None };
         let mut again = result.exact().ok().filter(Value::is_object)?;
         if let Some(requests) = again.get_mut("inputRequests").and_then(Value::as_object_mut) {
             requests.retain(|name, _| questions.iter().any(|question| question.name == *name));
         }
-        Some(again)
+        again["requestState"] = state.into();
+        Some(RawJson::from_value(&again))
     }
 
     /// Where the client has to go before it asks again, where that is the answer; since 2026-07-28 that is a question.

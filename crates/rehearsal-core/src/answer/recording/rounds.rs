@@ -5,25 +5,9 @@ use serde_json::{Value, json};
 use super::play::RecordedPlay;
 use super::score::Step;
 use crate::answer::{Act, Answer, Asked, Question, World};
-use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code};
 use crate::trace::RequestKey;
-
-/// A client that was sent away by something that had no state when it was recorded.
-#[derive(Clone, Debug)]
-pub struct SentAway {
-    /// What it asked.
-    pub key: RequestKey,
-    /// Which exchange it comes back to.
-    pub exchange: u32,
-    /// Which step of that.
-    pub step: usize,
-    /// The questions that it comes back with answers to.
-    pub questions: Vec<String>,
-    /// What sends it away, without state.
-    pub result: RawJson,
-}
 
 impl RecordedPlay {
     /// The exchange and the step that a client comes back to, where it comes back.
@@ -33,11 +17,6 @@ impl RecordedPlay {
         let number = |key: &str| state[key].as_u64().unwrap_or_default();
         let exchange = u32::try_from(number("exchange")).unwrap_or(u32::MAX);
         Ok(Some((exchange, usize::try_from(number("step")).unwrap_or(usize::MAX))))
-    }
-
-    /// What sent the client away without state when it was recorded. What is said now has some, unless somebody remembers this.
-    pub fn sent_away(&self) -> Option<&SentAway> {
-        self.away.as_ref()
     }
 
     pub(super) fn askable(&mut self, questions: Vec<Question>) -> Vec<Question> {
@@ -127,17 +106,9 @@ impl RecordedPlay {
         let state = json!({"exchange": exchange, "step": step, "heard": heard});
         let state = world.seal.close(&state, &self.key.to_string(), world.now_ms);
         let (recorded, revision) = (round.and_then(|round| self.rounds.get(round)), self.asked.terms.revision);
-        let Some(mut again) = recorded.and_then(|recorded| recorded.sends_away(revision, questions)) else {
-            let asks = Question::input_required(questions, Some(state), &self.asked, &self.info);
-            return self.answer(Reply::Result(asks));
-        };
-        if again.get("requestState").is_none() {
-            let (key, result) = (self.key, RawJson::from_value(&again));
-            let questions = questions.iter().map(|question| question.name.clone()).collect();
-            self.away = Some(SentAway { key, exchange, step, questions, result });
-        }
-        again["requestState"] = state.into();
-        let result = RawJson::from_value(&again);
+        let result = recorded.and_then(|recorded| recorded.input_required(revision, questions, &state));
+        let result =
+            result.unwrap_or_else(|| Question::input_required(questions, Some(state), &self.asked, &self.info));
         self.answer(Reply::Result(result))
     }
 }
