@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::Provenance;
 use crate::json::RawJson;
-use crate::matcher::{Matcher, Mismatch};
+use crate::matcher::{Matcher, Mismatch, first_mismatches};
 use crate::message::Method;
 use crate::script::mock::FaultKind;
 
@@ -301,8 +301,8 @@ impl fmt::Display for UnmetCall {
         write!(f, "expected {}, and it came {} times", self.expected, self.count)?;
         if let Some((number, mismatches)) = &self.closest {
             write!(f, "\n  closest was call {number}")?;
-            for mismatch in mismatches {
-                write!(f, "\n    {mismatch}")?;
+            for line in first_mismatches(mismatches) {
+                write!(f, "\n    {line}")?;
             }
         }
         Ok(())

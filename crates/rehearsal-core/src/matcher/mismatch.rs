@@ -32,6 +32,18 @@ impl fmt::Display for Mismatch {
     }
 }
 
+/// The most mismatches of one comparison that are printed or sent: two values can differ in as many places as they have members.
+pub(crate) const MAX_MISMATCHES: usize = 100;
+
+/// The first mismatches as text, and how many others there are: `and 50 more places`.
+pub fn first_mismatches(mismatches: &[impl fmt::Display]) -> Vec<String> {
+    let mut lines: Vec<String> = mismatches.iter().take(MAX_MISMATCHES).map(ToString::to_string).collect();
+    if let Some(more) = mismatches.len().checked_sub(MAX_MISMATCHES).filter(|more| *more > 0) {
+        lines.push(format!("and {more} more places"));
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

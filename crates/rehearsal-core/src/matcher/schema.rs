@@ -7,7 +7,7 @@ use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 use super::error::{MatcherError, Problem};
-use super::mismatch::Mismatch;
+use super::mismatch::{Mismatch, first_mismatches};
 use crate::json::{DEFAULT_EXCERPT, Path, excerpt};
 
 /// Steps that one `pattern` may take back before it is given up; ECMAScript patterns are not linear.
@@ -68,9 +68,9 @@ impl Schema {
         self.validator.is_valid(actual)
     }
 
-    /// What is wrong with a value, a line each; quick where nothing is.
+    /// The [first](first_mismatches) places where a value is not valid; quick if it is.
     pub fn objections(&self, actual: &Value) -> Vec<String> {
-        if self.is_valid(actual) { Vec::new() } else { self.check(actual).iter().map(ToString::to_string).collect() }
+        if self.is_valid(actual) { Vec::new() } else { first_mismatches(&self.check(actual)) }
     }
 
     /// Every way in which the schema does not accept a value.

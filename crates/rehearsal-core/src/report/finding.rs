@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::place::Place;
 use crate::json::{Path, RawJson};
-use crate::matcher::{Drift, Mismatch};
+use crate::matcher::{Drift, Mismatch, first_mismatches};
 
 /// One thing that the user should know, with a place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -117,9 +117,6 @@ impl Finding {
     }
 }
 
-/// How many places people are shown of one finding; programs get all of them.
-const SHOWN: usize = 100;
-
 /// ```text
 /// error: unexpected reply to get_forecast (message 17)
 ///   $.name: expected "weather", got "wether"
@@ -131,11 +128,9 @@ impl fmt::Display for Finding {
         if let Some(place) = &self.place {
             write!(f, " ({place})")?;
         }
-        for mismatch in self.mismatches.iter().take(SHOWN) {
-            write!(f, "\n  {mismatch}")?;
-        }
-        if let Some(more) = self.mismatches.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-            write!(f, "\n  and {more} more places")?;
+        // People are shown the first of them; programs get all.
+        for line in first_mismatches(&self.mismatches) {
+            write!(f, "\n  {line}")?;
         }
         match &self.hint {
             Some(hint) => write!(f, "\n  hint: {hint}"),

@@ -1,5 +1,7 @@
 //! Requests that are refused for other reasons than that they were not recorded: they count too.
 
+use std::sync::{Arc, Mutex};
+
 use rehearsal::replay::{Ledger, LedgerLine, Options, Replay};
 use rehearsal::store::Input;
 use serde_json::json;
@@ -61,6 +63,28 @@ async fn the_closest_is_found_among_many() {
         assert_eq!(paths.collect::<Vec<_>>(), differs, "{heard}");
         assert_eq!(closest["recording"], "session a, call 152");
     }
+}
+
+#[tokio::test]
+async fn a_refusal_names_the_first_of_very_many_places() {
+    let call = CALL.replace(r#""dig""#, r#""dig","arguments":{"key":1}"#);
+    let replay = replay(&[session("a", &[HANDSHAKE, &call].concat())], Options::default());
+    let remarks = Arc::new(Mutex::new(Vec::new()));
+    let reported = Arc::clone(&remarks);
+    let mut peer =
+        Peer::with(&replay.server(move |_, answer| reported.lock().unwrap().extend(answer.remarks.iter().cloned())));
+    peer.play(HANDSHAKE).await;
+    let many: serde_json::Map<_, _> = (0..5_000).map(|key| (format!("key-{key}"), json!(key))).collect();
+    let params = json!({"name": "dig", "arguments": many});
+    peer.say(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})).await;
+    let refusal = peer.hear().await;
+    assert!(refusal.raw().len() < 30_000, "{}", refusal.raw().len());
+    let refusal: serde_json::Value = serde_json::from_slice(refusal.raw()).unwrap();
+    let closest = &refusal["error"]["data"]["closest"];
+    let shown = closest["mismatches"].as_array().unwrap().len();
+    assert_eq!((shown, &closest["more"]), (100, &json!(4_901)));
+    let remarks = remarks.lock().unwrap();
+    assert!(remarks.len() == 1 && remarks[0].len() < 15_000, "{remarks:?}");
 }
 
 #[tokio::test]

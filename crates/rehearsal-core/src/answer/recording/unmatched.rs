@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::answer::refusal::with_mismatches;
 use crate::answer::{Answer, Provenance};
-use crate::matcher::Mismatch;
+use crate::matcher::{Mismatch, first_mismatches};
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::code;
 
@@ -66,17 +67,16 @@ impl Unmatched {
         let (message, data) = match self {
             Unmatched::Nothing => (format!("no recording of {what}, nor of anything like it"), json!({})),
             Unmatched::Closest { place, mismatches } => {
-                let shown: Vec<_> = mismatches.iter().map(ToString::to_string).collect();
-                let message = format!("no recording of {what}; closest is {place}: {}", shown.join("; "));
-                (message, json!({"closest": {"recording": place, "mismatches": mismatches}}))
+                let shown = first_mismatches(mismatches).join("; ");
+                let message = format!("no recording of {what}; closest is {place}: {shown}");
+                (message, json!({"closest": with_mismatches(json!({"recording": place}), mismatches)}))
             }
             Unmatched::Unfit { place, mismatches } => {
-                let shown: Vec<_> = mismatches.iter().map(ToString::to_string).collect();
                 let data = match place {
-                    Some(place) => json!({"closest": {"recording": place, "mismatches": mismatches}}),
-                    None => json!({"mismatches": mismatches}),
+                    Some(place) => json!({"closest": with_mismatches(json!({"recording": place}), mismatches)}),
+                    None => with_mismatches(json!({}), mismatches),
                 };
-                (format!("{what} is not matched: {}", shown.join("; ")), data)
+                (format!("{what} is not matched: {}", first_mismatches(mismatches).join("; ")), data)
             }
             Unmatched::UsedUp { answers } => {
                 let message = format!("all {answers} recorded answers of {what} were given");

@@ -70,6 +70,23 @@ fn what_nothing_answers_is_refused_with_the_closest_miss() {
 }
 
 #[test]
+fn a_refusal_names_the_first_of_very_many_places() {
+    let text = r#"
+tools:
+  - name: echo
+    answers: [{ when: { exact: {} }, text: empty }]
+  - name: count
+    input_schema: { type: object, additionalProperties: { type: integer } }
+"#;
+    let mut stage = Stage::new(text);
+    let many: serde_json::Map<_, _> = (0..5_000).map(|key| (format!("key-{key}"), json!("text"))).collect();
+    for tool in ["echo", "count"] {
+        let refused = stage.call(tool, many.clone().into());
+        assert!(refused.ends_with("and 4900 more places") && refused.len() < 8_000, "{refused}");
+    }
+}
+
+#[test]
 fn bad_arguments_get_what_a_good_server_says() {
     let mut stage = Stage::new(WEATHER);
     let lines = stage.ask("tools/call", json!({"name": "get_forecast", "arguments": {"city": 5}}), &json!({}));
