@@ -1,8 +1,8 @@
-//! Calls that were answered by a task, replayed to clients of both eras and to those that know no tasks.
+//! Calls that were answered by a task, replayed to clients of the same era; other clients are refused.
 
 use rehearsal::Client;
 use rehearsal::client::ClientBuilder;
-use rehearsal::core::protocol::Revision;
+use rehearsal::core::protocol::{Era, Revision};
 use serde_json::{Value, json};
 
 use crate::installed::{TIMEOUT, node, npm_server};
@@ -73,51 +73,41 @@ async fn in_2026(builder: ClientBuilder, params: &Value) -> String {
     }
 }
 
-/// What a client gets that knows no tasks.
-async fn without(builder: ClientBuilder, params: &Value) -> String {
-    let client = builder.timeout(TIMEOUT).connect().await.unwrap();
-    let result = client.request("tools/call", params.clone()).await.unwrap().into_result().unwrap();
-    client.close().await;
-    text(&result)
-}
-
-/// That every client gets what was recorded, and makes use of all of it.
-async fn replayed(tape: &Tape, params: &Value, expected: &str) {
+/// That a client of the recorded era gets what was recorded and uses all of it, and that a client without tasks is refused.
+async fn replayed(tape: &Tape, era: Era, params: &Value, expected: &str) {
     let ledger = tape.path().with_file_name("ledger.json");
     let replay = || {
         let builder = Client::command(rehearse()).arguments(["replay", "-q"]).arguments([tape.path()]);
         builder.arguments(["--ledger"]).arguments([&ledger])
     };
-    let settle = || {
-        let settled: Value = serde_json::from_slice(&std::fs::read(&ledger).unwrap()).unwrap();
-        std::fs::remove_file(&ledger).unwrap();
-        assert_eq!((&settled["unmatched"], &settled["unused"]), (&json!(0), &json!(0)), "{settled}");
+    let text = match era {
+        Era::Legacy => in_2025(replay(), params).await,
+        Era::Modern => in_2026(replay(), params).await,
     };
-    assert_eq!(in_2025(replay(), params).await, expected);
-    settle();
-    assert_eq!(in_2026(replay(), params).await, expected);
-    settle();
+    assert_eq!(text, expected);
+    let settled: Value = serde_json::from_slice(&std::fs::read(&ledger).unwrap()).unwrap();
+    assert_eq!((&settled["unmatched"], &settled["unused"]), (&json!(0), &json!(0)), "{settled}");
     for builder in [replay().modern(), replay().legacy(Revision::V2025_11_25), replay().legacy(Revision::V2025_06_18)] {
-        assert_eq!(without(builder, params).await, expected);
-        settle();
+        let client = builder.timeout(TIMEOUT).connect().await.unwrap();
+        let refused = client.request("tools/call", params.clone()).await.unwrap();
+        assert!(refused.error().unwrap().message.contains("was recorded as a task"), "{refused:?}");
+        client.close().await;
     }
-    let server = tape.over_http().await;
-    assert_eq!(in_2026(Client::url(server.url.as_str()), params).await, expected);
 }
 
 #[tokio::test]
-async fn a_task_of_the_reference_server_is_a_task_in_the_other_era_and_an_answer_without() {
+async fn a_task_of_the_reference_server_is_a_task_again() {
     let tape = Tape::new();
     let (node, script) = (node(), npm_server("server-everything"));
     let words = tape.recording([node.to_str().unwrap(), script.to_str().unwrap(), "stdio"]);
     let params = json!({"name": "simulate-research-query", "arguments": {"topic": "rain"}});
     let expected = in_2025(Client::command(&words[0]).arguments(&words[1..]), &params).await;
     tape.written().await;
-    replayed(&tape, &params, &expected).await;
+    replayed(&tape, Era::Legacy, &params, &expected).await;
 }
 
 #[tokio::test]
-async fn a_task_of_2026_is_a_task_of_2025_and_an_answer_without() {
+async fn a_task_of_2026_is_a_task_again() {
     let tape = Tape::new();
     let file = tape.path().with_file_name("slow.mock.yaml");
     std::fs::write(&file, MOCK).unwrap();
@@ -126,5 +116,5 @@ async fn a_task_of_2026_is_a_task_of_2025_and_an_answer_without() {
     let expected = in_2026(Client::command(&words[0]).arguments(&words[1..]), &params).await;
     assert_eq!(expected, "found gold");
     tape.written().await;
-    replayed(&tape, &params, &expected).await;
+    replayed(&tape, Era::Modern, &params, &expected).await;
 }

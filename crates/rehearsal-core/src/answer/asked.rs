@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Terms;
 use crate::message::{ErrorReply, Method};
-use crate::protocol::code;
+use crate::protocol::{Era, Revision, code};
 
 /// One request, and everything that its answer may depend on.
 #[derive(Clone, Debug)]
@@ -31,6 +31,15 @@ impl Asked {
     pub fn no_method(&self) -> ErrorReply {
         let message = format!("there is no method {} in {}", self.method, self.terms.revision);
         ErrorReply::new(code::METHOD_NOT_FOUND, message)
+    }
+
+    /// The era in which this client takes a task in place of an answer, where it does.
+    pub fn task_era(&self) -> Option<Era> {
+        let wants = self.params.get("task").is_some_and(Value::is_object);
+        match self.terms.era() {
+            Era::Modern => self.terms.has_tasks_extension().then_some(Era::Modern),
+            Era::Legacy => (wants && self.terms.revision == Revision::V2025_11_25).then_some(Era::Legacy),
+        }
     }
 
     /// `_meta` of the request.

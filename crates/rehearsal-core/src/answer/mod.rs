@@ -61,8 +61,7 @@ pub use play::Play;
 pub use provenance::{Answer, Provenance};
 pub use question::Question;
 pub use recording::{
-    Opening, Pace, Place, Recorded, RecordedPlay, RecordedTask, Silence, Thing, Tokens, Unmatched, adapted,
-    adapted_notification, ended_as, task_outcome, wanted_task,
+    Opening, Pace, Place, Recorded, RecordedPlay, Silence, Thing, Unmatched, adapted, adapted_notification,
 };
 pub use rise::Rise;
 pub use scene::TaskTerms;

@@ -5,8 +5,7 @@ use std::io;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use rehearsal_core::answer::{
-    Act, Answer, Asked, Begun, Memory, Opening, Performance, Place, Provenance, Recorded, RecordedPlay, Terms,
-    Unmatched, World,
+    Act, Answer, Asked, Begun, Memory, Opening, Performance, Place, Provenance, RecordedPlay, Terms, Unmatched, World,
 };
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
@@ -91,8 +90,6 @@ impl Answers for Shared {
                 ledger.take_back();
             }
             ledger.unmatched(asked.method.as_str(), name(asked).map(str::to_owned));
-        } else if let Some((number, session)) = play.exchange() {
-            self.see(asked, session, Some(number), &answer.reply);
         }
     }
 
@@ -231,18 +228,7 @@ impl Shared {
         if let Some(unfit) = self.unfit(&asked, &view, key)? {
             return self.unknown(asked, &unfit, world);
         }
-        let known_end = self.known_end(&asked).filter(|_| asked.method == Method::TASKS_GET);
-        if known_end.is_none()
-            && let Some(answer) = self.still_asks(&asked, key)?
-        {
-            self.ledger().repeated += 1;
-            return self.tell_of_task(answer, asked, key, world);
-        }
-        let mut taken = match known_end {
-            Some(known) => self.take_end(&known, key, &asked, repeat)?,
-            None if is_list => self.take_list(key, &asked)?,
-            None => self.take_look(key, &asked, repeat)?,
-        };
+        let mut taken = if is_list { self.take_list(key, &asked)? } else { self.take(key, &asked, repeat)? };
         let mut clean = None;
         if taken.is_none() {
             clean = self.redacted(&asked);
@@ -258,12 +244,11 @@ impl Shared {
         if taken.is_none() {
             taken = self.take(refused_key(key), &asked, repeat)?;
         }
-        if let Some(answer) = self.about_task(&asked, taken)? {
-            self.ledger().repeated += u64::from(matches!(taken, Some(Taken::Again(_))));
-            return self.tell_of_task(answer, asked, key, world);
-        }
         match taken {
             Some(Taken::Fresh(number) | Taken::Again(number)) => {
+                if let Some(task) = self.unknown_task(number, &asked)? {
+                    return self.unknown(asked, &task, world);
+                }
                 let begun = self.play(number, asked, key, world, 0)?;
                 let mut ledger = self.ledger();
                 ledger.matched += 1;
@@ -307,29 +292,27 @@ impl Shared {
         Ok(Some(taken))
     }
 
-    /// The recording under a key that this client would be given next, where it was given one before.
-    pub(super) fn upcoming(&self, key: RequestKey, asked: &Asked) -> io::Result<Option<u32>> {
-        let Some(group) = self.tape.index.group(key)? else { return Ok(None) };
-        let (progress, conversation) = (self.progress(), asked.conversation);
-        let upcoming = |client: Option<&str>| {
-            let scope = Scope { conversation, client: client.map(str::to_owned) };
-            progress.upcoming(&Recordings { shared: self, group, client }, scope)
-        };
-        match upcoming(self.client(asked))? {
-            Some(number) => Ok(Some(number)),
-            None => upcoming(None),
+    /// The key of the same `tools/call` recorded with `task` in its params, or without it.
+    fn task_key(&self, asked: &Asked) -> Option<RequestKey> {
+        if asked.method != Method::TOOLS_CALL {
+            return None;
         }
+        let mut params = asked.params.clone();
+        let fields = params.as_object_mut()?;
+        if fields.shift_remove("task").is_none() {
+            fields.insert("task".to_owned(), json!({}));
+        }
+        Some(self.options.likeness.key(&asked.method, Some(&params)))
     }
 
-    /// The last recording under a key that this client was given.
-    pub(super) fn last(&self, key: RequestKey, asked: &Asked) -> io::Result<Option<u32>> {
-        let Some(group) = self.tape.index.group(key)? else { return Ok(None) };
-        let (progress, conversation) = (self.progress(), asked.conversation);
-        let last = |client: Option<&str>| {
-            let scope = Scope { conversation, client: client.map(str::to_owned) };
-            progress.last(&Recordings { shared: self, group, client }, scope)
-        };
-        Ok(last(self.client(asked))?.or(last(None)?))
+    /// The refusal of a call that was recorded as a task, for a client that cannot have this task.
+    fn unknown_task(&self, number: u32, asked: &Asked) -> io::Result<Option<Unmatched>> {
+        if asked.method != Method::TOOLS_CALL {
+            return Ok(None);
+        }
+        let recorded = self.tape.recorded(number)?;
+        let is_unknown = recorded.begins_task().is_some_and(|era| asked.task_era() != Some(era));
+        Ok(is_unknown.then(|| Unmatched::Task { place: recorded.place.to_string() }))
     }
 
     /// The name of a client, where that counts.
@@ -381,15 +364,9 @@ impl Shared {
     ) -> io::Result<Begun> {
         let mut rounds = self.tape.rounds(number)?;
         if let [recorded] = rounds.as_mut_slice() {
-            if self.has_tasks && [Method::TOOLS_CALL, Method::TASKS_RESULT].contains(&asked.method) {
-                *recorded = self.carried_out(recorded, &asked)?;
-            }
             self.leave_out_told(recorded, &asked)?;
         }
-        if asked.method == Method::TOOLS_CALL {
-            rounds = rounds.into_iter().map(Recorded::for_call).collect();
-        }
-        let mut missed = match rounds.first() {
+        let missed = match rounds.first() {
             Some(first) if step == 0 => self.missed(first, &asked)?,
             Some(_) | None => Vec::new(),
         };
@@ -399,7 +376,6 @@ impl Shared {
             self.progress().reach(self.scope(&asked), round.session, round.number);
         }
         let session = rounds.first().map_or(0, |round| round.session);
-        self.leave_out_ended(&mut rounds, &mut missed, &asked);
         let subscribed = match asked.terms.era() {
             Era::Legacy => self.subscribed_to(&rounds)?,
             Era::Modern => BTreeSet::new(),
@@ -410,11 +386,9 @@ impl Shared {
             && missed.is_empty()
             && let Some(answer) = RecordedPlay::at_once(recorded, &asked, info, self.options.pace)
         {
-            self.see(&asked, session, Some(number), &answer.reply);
             return Ok(Begun::Answered(answer));
         }
-        let tokens = self.progress().tokens(asked.conversation);
-        let play = RecordedPlay::new(rounds, asked, key, Arc::clone(info), self.options.pace).telling_of(tokens);
+        let play = RecordedPlay::new(rounds, asked, key, Arc::clone(info), self.options.pace);
         let mut play = Box::new(play.from_step(step).having_missed(&missed).having_subscribed(subscribed));
         let act = play.next(world);
         Ok(Begun::Plays(Performance::Recording(play), act))

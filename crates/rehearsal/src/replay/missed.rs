@@ -23,7 +23,6 @@ use super::index::about_key;
 use super::options::Repeat;
 use super::progress::Taken;
 use super::replay::Shared;
-use super::tape::request;
 
 /// How many exchanges before another are looked at.
 const LOOKED_AT: u32 = 64;
@@ -43,8 +42,7 @@ impl Shared {
         if recorded.things.is_empty() {
             return Ok(());
         }
-        let is_look = asked.method == Method::TASKS_GET;
-        if !is_look && !self.tape.index.exchange(recorded.number)?.flags.is_protocol() {
+        if !self.tape.index.exchange(recorded.number)?.flags.is_protocol() {
             return Ok(());
         }
         let mut left = Recorded::clone(recorded);
@@ -60,22 +58,15 @@ impl Shared {
 
     /// What was said before an exchange, after others that this client did not make.
     pub(super) fn missed(&self, recorded: &Recorded, asked: &Asked) -> io::Result<Vec<Thing>> {
-        let mut before = self.looks_before(recorded, asked)?;
-        if recorded.hears {
-            before.extend(self.protocol_before(recorded)?);
-        }
         let mut missed = Vec::new();
-        if before.is_empty() {
+        if !recorded.hears {
             return Ok(missed);
         }
         let answered = recorded.call.response.as_ref().map_or(u64::MAX, |answer| answer.seq);
-        for number in before {
+        for number in self.protocol_before(recorded)? {
             let before = self.tape.recorded(number)?;
-            let is_look = request(&before).method() == Some(&Method::TASKS_GET);
-            // What was said at a look while this was in hand already is part of it.
-            let end = if is_look { recorded.call.request.seq } else { answered };
             let is_told = |thing: &Thing| thing.told().is_some() || thing.end_of_listening().is_some();
-            missed.extend(before.things.iter().filter(|thing| is_told(thing) && thing.seq() < end).cloned());
+            missed.extend(before.things.iter().filter(|thing| is_told(thing) && thing.seq() < answered).cloned());
         }
         missed.sort_by_key(Thing::seq);
         let mut progress = self.progress();

@@ -13,7 +13,6 @@ mod beside;
 mod clients;
 mod converted;
 mod early;
-mod ends;
 mod forward;
 mod index;
 mod ledger;
@@ -21,7 +20,6 @@ mod line;
 mod listed;
 mod listening;
 mod lists;
-mod looks;
 mod missed;
 mod openings;
 mod options;
@@ -30,7 +28,6 @@ mod progress;
 #[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
 mod replay;
 mod tape;
-mod tasks;
 mod unmatched;
 
 pub use beside::Beside;

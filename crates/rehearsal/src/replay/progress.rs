@@ -4,9 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-use rehearsal_core::answer::{Recorded, Tokens};
 use rehearsal_core::message::Method;
-use serde_json::Value;
 
 use super::index::Group;
 use super::options::Repeat;
@@ -34,31 +32,12 @@ struct Conversation {
     only: HashMap<Option<String>, Bits>,
     /// What was told of exchanges that not every client makes, by session and place.
     told: HashSet<(u32, u64)>,
-    /// The questions of tasks that need not be asked any more: session, task, name.
-    answered: HashSet<(u32, String, String)>,
-    /// The tasks that have ended, as far as the client knows.
-    ended: HashMap<String, Ended>,
-    /// The calls that became tasks, by the names of those.
-    begun: HashMap<String, u32>,
-    /// What this client gave for the recorded tokens of such calls, each in its session.
-    tokens: Tokens,
     /// The last exchange of each session that a client of a name, or any, was given.
     reached: HashMap<(Option<String>, u32), u32>,
     /// The last page of each kind of list that it was given.
     pages: HashMap<(Option<String>, Method), u32>,
     /// The pages of lists that were given.
     listed: HashSet<u32>,
-}
-
-/// How a task has ended, as far as a client knows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Ended {
-    /// In the words of the protocol: `completed`, `failed` or `cancelled`.
-    pub(super) status: String,
-    /// The session of the task.
-    pub(super) session: u32,
-    /// The last recorded look that showed it.
-    pub(super) look: Option<u32>,
 }
 
 /// To whom answers are given in order.
@@ -164,33 +143,6 @@ impl Progress {
         })
     }
 
-    /// The one that would be given next of those that are alike, where one was given before and not all were.
-    pub(super) fn upcoming(&self, alike: &impl Alike, scope: Scope) -> io::Result<Option<u32>> {
-        let group = alike.group();
-        let conversation = self.conversations.get(&scope.conversation);
-        let Some(cursor) = conversation.and_then(|it| it.cursors.get(&(group.first, scope.client))) else {
-            return Ok(None);
-        };
-        for seen in cursor.seen..group.count {
-            let number = alike.member(cursor.start.wrapping_add(seen) % group.count)?;
-            if alike.suits(number)? {
-                return Ok(Some(number));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The last that was given of those that are alike.
-    pub(super) fn last(&self, alike: &impl Alike, scope: Scope) -> io::Result<Option<u32>> {
-        let group = alike.group();
-        let Some(conversation) = self.conversations.get(&scope.conversation) else { return Ok(None) };
-        if group.count == 1 {
-            let is_given = conversation.only.get(&scope.client).is_some_and(|given| given.has(group.first));
-            return is_given.then(|| alike.member(0)).transpose();
-        }
-        Ok(conversation.cursors.get(&(group.first, scope.client)).and_then(|cursor| cursor.last))
-    }
-
     /// The session whose recordings of those that are alike a conversation is given: its own, or the next that has some.
     pub(super) fn session_with(&mut self, alike: &impl Alike, conversation: u64) -> io::Result<Option<u32>> {
         let conversation = self.conversations.entry(conversation).or_default();
@@ -237,69 +189,6 @@ impl Progress {
     /// Whether what was said at a place of a session was told in a conversation.
     pub(super) fn is_told(&self, conversation: u64, session: u32, place: u64) -> bool {
         self.conversations.get(&conversation).is_some_and(|it| it.told.contains(&(session, place)))
-    }
-
-    /// A question of a task was answered in a conversation, or is not worth asking any more.
-    pub(super) fn answer(&mut self, conversation: u64, session: u32, task: &str, name: &str) {
-        let answered = &mut self.conversations.entry(conversation).or_default().answered;
-        answered.insert((session, task.to_owned(), name.to_owned()));
-    }
-
-    /// A question of a task is asked again in a conversation, though it was answered.
-    pub(super) fn ask_again(&mut self, conversation: u64, session: u32, task: &str, name: &str) {
-        if let Some(conversation) = self.conversations.get_mut(&conversation) {
-            conversation.answered.remove(&(session, task.to_owned(), name.to_owned()));
-        }
-    }
-
-    /// Whether a question of a task is still to be asked in a conversation.
-    pub(super) fn is_open(&self, conversation: u64, session: u32, task: &str, name: &str) -> bool {
-        let known = self.conversations.get(&conversation);
-        let key = (session, task.to_owned(), name.to_owned());
-        known.is_none_or(|conversation| !conversation.answered.contains(&key))
-    }
-
-    /// A client was told that a task has ended. It cannot end in another way, but be looked at again.
-    pub(super) fn end_task(&mut self, conversation: u64, task: &str, ended: Ended) {
-        let known = &mut self.conversations.entry(conversation).or_default().ended;
-        match known.get_mut(task) {
-            Some(known) => known.look = ended.look.or(known.look),
-            None => drop(known.insert(task.to_owned(), ended)),
-        }
-    }
-
-    /// A client was told that a task of this name has begun.
-    pub(super) fn begin_task(&mut self, conversation: u64, task: &str) {
-        if let Some(conversation) = self.conversations.get_mut(&conversation) {
-            conversation.ended.remove(task);
-        }
-    }
-
-    /// A recorded call became a task of this name; progress of it has the token that the client gave, or that of whatever is
-    /// answered meanwhile.
-    pub(super) fn follow(&mut self, conversation: u64, task: &str, call: &Recorded, given: Option<Option<&Value>>) {
-        let conversation = self.conversations.entry(conversation).or_default();
-        conversation.begun.insert(task.to_owned(), call.number);
-        match (call.token(), given) {
-            (Some(token), Some(given)) => conversation.tokens.put(call.session, token, given.cloned()),
-            (Some(token), None) => conversation.tokens.forget(call.session, token),
-            (None, _) => {}
-        }
-    }
-
-    /// The call that became a task.
-    pub(super) fn call_of(&self, conversation: u64, task: &str) -> Option<u32> {
-        self.conversations.get(&conversation)?.begun.get(task).copied()
-    }
-
-    /// The tokens of calls that became tasks, with what the client gave.
-    pub(super) fn tokens(&mut self, conversation: u64) -> Tokens {
-        self.conversations.entry(conversation).or_default().tokens.clone()
-    }
-
-    /// How a task has ended, as far as a client knows.
-    pub(super) fn ended_task(&self, conversation: u64, task: &str) -> Option<&Ended> {
-        self.conversations.get(&conversation)?.ended.get(task)
     }
 
     /// The recorded session that a conversation began with.
@@ -411,11 +300,9 @@ mod tests {
             let mut progress = Progress::default();
             let once = Recordings(&[3]);
             let scope = |conversation| Scope { conversation, client: None };
-            assert_eq!(progress.last(&once, scope(0)).unwrap(), None);
             for expected in [Taken::Fresh(10), again, again] {
                 assert_eq!(progress.take(&once, scope(0), repeat).unwrap(), expected);
             }
-            assert_eq!(progress.last(&once, scope(0)).unwrap(), Some(10));
             assert_eq!((progress.session(0), progress.is_used(10)), (Some(3), true));
             assert_eq!(progress.take(&once, scope(1), repeat).unwrap(), Taken::Fresh(10));
         }

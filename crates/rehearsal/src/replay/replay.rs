@@ -49,8 +49,6 @@ pub(super) struct Shared {
     pub(super) openings: Openings,
     /// Whose names were recorded.
     pub(super) clients: Clients,
-    /// Whether tasks were recorded.
-    pub(super) has_tasks: bool,
     pub(super) progress: Mutex<Progress>,
     pub(super) ledger: Mutex<Ledger>,
     /// Why nothing can be answered any more, once that is known.
@@ -136,13 +134,9 @@ impl Replay {
             let selected = selected(&tape, &options)?;
             let pooled = pooled(&tape, selected.as_deref())?;
             let early = early(&tape, selected.as_deref(), recording.format(), &options.likeness)?;
-            let mut has_tasks = false;
-            for method in ["tasks/get", "tasks/result"] {
-                has_tasks |= tape.index.group(method_key(method))?.is_some();
-            }
-            Ok((tape, selected, pooled, early, has_tasks))
+            Ok((tape, selected, pooled, early))
         };
-        let (tape, selected, Pooled { opening, refused }, early, has_tasks) = match open(Existing::Use) {
+        let (tape, selected, Pooled { opening, refused }, early) = match open(Existing::Use) {
             Err(IndexError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => open(Existing::Replace),
             opened => opened,
         }?;
@@ -159,7 +153,6 @@ impl Replay {
             early,
             openings: Openings::default(),
             clients: Clients::default(),
-            has_tasks,
             progress: Mutex::default(),
             ledger: Mutex::default(),
             unreadable: OnceLock::new(),

@@ -51,6 +51,7 @@ impl Shared {
             Unmatched::Nothing
             | Unmatched::Unfit { .. }
             | Unmatched::UsedUp { .. }
+            | Unmatched::Task { .. }
             | Unmatched::Ended { .. }
             | Unmatched::Unanswered { .. } => None,
         };

@@ -12,16 +12,12 @@ mod play;
 mod recorded;
 mod rounds;
 mod score;
-mod task;
 #[cfg(test)]
 mod tests;
-mod tokens;
 mod unmatched;
 
 pub use adapt::{adapted, adapted_notification};
 pub use opening::Opening;
 pub use play::{Pace, RecordedPlay};
 pub use recorded::{Place, Recorded, Thing};
-pub use task::{RecordedTask, ended_as, task_outcome, wanted_task};
-pub use tokens::Tokens;
 pub use unmatched::{Silence, Unmatched};

@@ -57,12 +57,11 @@ impl Opening {
         if said.get("_meta").and_then(Value::as_object).is_some_and(Map::is_empty) {
             said.shift_remove("_meta");
         }
-        let mut capabilities = match capabilities {
+        let capabilities = match capabilities {
             Some(Value::Object(capabilities)) => capabilities,
             Some(_) | None => Map::new(),
         };
         let said_in = revision.map(|revision| (revision, capabilities.clone()));
-        declare_tasks(&mut capabilities);
         let wanted = call.request.message.params().and_then(|params| params.field("protocolVersion")?.text());
         let info = info.unwrap_or_else(unnamed).into();
         Some(Opening { info, capabilities, more: said, discovered, said_in, wanted })
@@ -118,7 +117,6 @@ impl Opening {
                 &mut self.capabilities,
                 &Map::from_iter([("extensions".to_owned(), json!({meta::TASKS_EXTENSION: {}}))]),
             );
-            declare_tasks(&mut self.capabilities);
         }
     }
 
@@ -202,20 +200,6 @@ fn add(to: &mut Map<String, Value>, from: &Map<String, Value>) {
             (Some(to), Value::Bool(true)) if to.is_boolean() => *to = Value::Bool(true),
             (Some(_), _) => {}
         }
-    }
-}
-
-/// Who has tasks in one shape has them in the other.
-fn declare_tasks(capabilities: &mut Map<String, Value>) {
-    let calls = capabilities.get("tasks").and_then(|tasks| tasks.pointer("/requests/tools/call")).is_some();
-    let extension = capabilities.get("extensions").and_then(|all| all.get(meta::TASKS_EXTENSION)).is_some();
-    if calls && !extension {
-        let extensions = capabilities.entry("extensions").or_insert_with(|| json!({}));
-        if let Some(extensions) = extensions.as_object_mut() {
-            extensions.insert(meta::TASKS_EXTENSION.to_owned(), json!({}));
-        }
-    } else if extension && !calls {
-        capabilities.insert("tasks".to_owned(), json!({"requests": {"tools": {"call": {}}}}));
     }
 }
 

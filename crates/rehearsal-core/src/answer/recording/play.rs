@@ -11,8 +11,6 @@ use serde_json::{Map, Value};
 use super::adapt::{adapted, adapted_notification};
 use super::recorded::{Recorded, Thing};
 use super::score::{Step, missed, score};
-use super::task::wanted_task;
-use super::tokens::Tokens;
 use super::unmatched::{Silence, Unmatched};
 use crate::answer::{Act, Answer, Asked, Change, EndOfListening, Provenance, Question, World};
 use crate::message::{ErrorReply, Method, Reply};
@@ -69,8 +67,6 @@ pub struct RecordedPlay {
     pub(super) missed: std::vec::IntoIter<Step>,
     /// The resources that the recorded client had subscribed to.
     pub(super) subscribed: BTreeSet<String>,
-    /// Under which tokens it hears of calls that were answered before.
-    pub(super) tokens: Tokens,
     pub(super) next: usize,
     /// Answers that came with the request or since.
     pub(super) offered: Map<String, Value>,
@@ -105,7 +101,6 @@ impl RecordedPlay {
             over,
             missed: Vec::new().into_iter(),
             subscribed: BTreeSet::new(),
-            tokens: Tokens::default(),
             next: 0,
             offered,
             told: false,
@@ -131,8 +126,7 @@ impl RecordedPlay {
     /// The same play, after what was said before it and was not heard.
     #[must_use]
     pub fn having_missed(mut self, things: &[Thing]) -> RecordedPlay {
-        let session = self.rounds.first().map_or(u32::MAX, |round| round.session);
-        self.missed = missed(things, session, &self.tokens).into_iter();
+        self.missed = missed(things).into_iter();
         self
     }
 
@@ -150,11 +144,6 @@ impl RecordedPlay {
         let reply = adapted(reply, &asked.method, recorded.revision, asked.terms.revision, info);
         let provenance = Provenance::Recording { place: Arc::clone(&recorded.place) };
         Some(Answer { provenance, ..Answer::protocol(reply) })
-    }
-
-    /// Which exchange it is of, and of which session; of several rounds the first.
-    pub fn exchange(&self) -> Option<(u32, u32)> {
-        self.rounds.first().map(|round| (round.number, round.session))
     }
 
     /// Whether nobody had answered it when it was recorded, or not so that it could be understood.
@@ -338,15 +327,16 @@ impl RecordedPlay {
             if !terms.logs.include(LogLevel::of(&params)) {
                 return None;
             }
-        } else if method == Method::TASK_STATUS
-            && self.asked.method == Method::TOOLS_CALL
-            && wanted_task(&self.asked).is_none()
-        {
-            // Of a task that the client knows nothing about.
-            return None;
         }
         self.told = true;
         Some(Act::Notify { method, params })
+    }
+
+    /// The token under which this client gets progress that was recorded under another; `None` for progress of another call.
+    fn token(&self, recorded: Option<&Value>) -> Option<Value> {
+        let own: Vec<Value> = self.rounds.iter().filter_map(|round| round.token()).collect();
+        let is_own = own.is_empty() || recorded.is_none_or(|recorded| own.contains(recorded));
+        self.asked.meta().get(meta::PROGRESS_TOKEN).filter(|_| is_own).cloned()
     }
 
     /// Of several questions those that this client can be asked.

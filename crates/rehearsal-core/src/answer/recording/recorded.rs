@@ -8,7 +8,7 @@ use crate::answer::{Change, EndOfListening, Question};
 use crate::exchange::Side;
 use crate::json::RawJson;
 use crate::message::{Message, Method, Notification, Reply};
-use crate::protocol::{Revision, code};
+use crate::protocol::{Era, Revision, code, meta};
 use crate::trace::{Call, Entry, Fate, Inside, What};
 
 /// An exchange as it was recorded.
@@ -70,28 +70,6 @@ impl Thing {
         }
     }
 
-    /// What it asks, where it is a question of the server's.
-    fn asks(&self) -> Option<&Call> {
-        match &self.what {
-            Inside::Call(call) => Some(&**call).filter(|call| call.asker == Side::Server),
-            Inside::Entry(_) => None,
-        }
-    }
-
-    /// Whether it is no question without an answer.
-    pub(super) fn is_settled(&self) -> bool {
-        self.asks().is_none_or(|call| call.response.is_some())
-    }
-
-    /// Whether both ask the same.
-    pub(super) fn asks_like(&self, other: &Thing) -> bool {
-        let asked = |thing: &Thing| {
-            let message = &thing.asks()?.request.message;
-            Some((message.method().cloned(), message.params().and_then(|params| params.exact().ok())))
-        };
-        asked(self).is_some_and(|this| asked(other) == Some(this))
-    }
-
     /// The end of a subscription, where it is one.
     pub fn end_of_listening(&self) -> Option<EndOfListening> {
         match &self.what {
@@ -144,6 +122,24 @@ impl Recorded {
     /// Whether the client has to go somewhere before it asks again.
     pub fn sends_elsewhere(&self) -> bool {
         self.visits().is_some()
+    }
+
+    /// The progress token that its client gave.
+    pub(super) fn token(&self) -> Option<Value> {
+        let params = self.call.request.message.params()?;
+        params.at(&["_meta", meta::PROGRESS_TOKEN])?.exact().ok()
+    }
+
+    /// The era of the task that the answer begins, where it begins one.
+    pub fn begins_task(&self) -> Option<Era> {
+        let Some(Reply::Result(result)) = self.reply() else { return None };
+        // Most results are none and may be long, so the bytes are searched before the JSON is read.
+        memchr::memmem::find(result.bytes(), b"\"taskId\"")?;
+        let is_modern = || result.field("resultType").and_then(|kind| kind.text()).is_some_and(|kind| kind == "task");
+        match result.field("task") {
+            Some(task) => task.field("taskId").map(|_| Era::Legacy),
+            None => is_modern().then_some(Era::Modern),
+        }
     }
 
     /// What was answered, if that was understood.

@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::recorded::{Place, Recorded, Thing};
-use super::tokens::Tokens;
 use super::unmatched::Silence;
 use crate::answer::{Change, EndOfListening, Question, Rise};
 use crate::exchange::Side;
@@ -95,16 +94,11 @@ pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Vec<S
 }
 
 /// What was said before an exchange, to a client that may not have asked for it.
-pub(super) fn missed(things: &[Thing], session: u32, tokens: &Tokens) -> Vec<Step> {
+pub(super) fn missed(things: &[Thing]) -> Vec<Step> {
     let step = |thing: &Thing| match (thing.change(), thing.told()) {
         (Some(change @ Change::Resource(_)), _) => Some(Step::Tell(change)),
         // Of a request that this client did not make.
-        (_, Some(told))
-            if told.method == Method::PROGRESS
-                && thing.progress_token().is_none_or(|token| tokens.get(session, &token).is_none()) =>
-        {
-            None
-        }
+        (_, Some(told)) if told.method == Method::PROGRESS => None,
         (_, None) => thing.end_of_listening().map(|end| Step::EndListening(Box::new(end))),
         (_, Some(told)) => {
             let params = told.params.as_ref().and_then(|params| params.exact().ok()).unwrap_or_default();

@@ -32,6 +32,11 @@ pub enum Unmatched {
         /// How many there were.
         answers: usize,
     },
+    /// It was recorded as a task, which this client cannot have.
+    Task {
+        /// Where it is, for people.
+        place: String,
+    },
     /// It goes on with what was recorded, and the client that was recorded did not.
     Ended {
         /// The last that is known, for people.
@@ -81,6 +86,10 @@ impl Unmatched {
             Unmatched::UsedUp { answers } => {
                 let message = format!("all {answers} recorded answers of {what} were given");
                 (message, json!({"recorded": answers}))
+            }
+            Unmatched::Task { place } => {
+                let message = format!("{what} was recorded as a task, which this client cannot have: {place}");
+                (message, json!({"recording": place}))
             }
             Unmatched::Ended { place } => {
                 let message = format!("the recording of {what} ends with a question, which nobody answered: {place}");
