@@ -61,7 +61,7 @@ pub use play::Play;
 pub use provenance::{Answer, Provenance};
 pub use question::Question;
 pub use recording::{
-    Opening, Pace, Place, Recorded, RecordedPlay, Silence, Thing, Unmatched, adapted, adapted_notification,
+    Opening, Pace, Place, Recorded, RecordedPlay, Thing, Unmatched, adapted, adapted_notification,
 };
 pub use rise::Rise;
 pub use scene::TaskTerms;

@@ -184,11 +184,6 @@ impl Tie {
         self.end.unwrap_or(self.place).0
     }
 
-    /// Whether the client cancelled a request by it.
-    pub fn gives_up(&self) -> bool {
-        matches!(self.kind, Kind::Cancelled { .. })
-    }
-
     fn is_request(&self) -> bool {
         matches!(self.kind, Kind::Request { .. })
     }

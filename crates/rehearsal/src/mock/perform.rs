@@ -63,20 +63,18 @@ enum End {
 /// Carries out a play until its answer; `None` where nobody wants one any more.
 async fn until_answer(call: &Call, play: &mut Performance, mut act: Act, posed: &mut Posed) -> Option<End> {
     let server = &call.session.server;
-    let mut is_given_up = false;
     loop {
         match act {
             Act::Wait(delay) => {
                 let stop = tokio::select! {
                     biased;
-                    stop = stopped(call, is_given_up) => Some(stop),
+                    stop = call.stopped() => Some(stop),
                     () = tokio::time::sleep(within(delay)) => None,
                 };
                 match stop {
                     None => {}
                     // What was recorded is known already: whoever asked and then closed its end is still told.
                     Some(Stop::Closing) if matches!(play, Performance::Recording(_)) => {}
-                    Some(Stop::Cancelled) if speaks_on(play) => is_given_up = true,
                     Some(Stop::Closing | Stop::Cancelled) => return None,
                 }
             }
@@ -107,31 +105,9 @@ async fn until_answer(call: &Call, play: &mut Performance, mut act: Act, posed: 
             }
             Act::CloseStream { retry } => call.session.close_stream(call.channel, retry.map(within)),
             Act::Detach(terms) => return Some(End::Detached(terms)),
-            Act::Reply(_) if is_given_up && has_no_answer(play) => return None,
             Act::Reply(answer) => return Some(End::Answered(answer)),
         }
         act = play.next(&mut server.state(), &server.world());
-    }
-}
-
-/// Whether something is said to a client that has given up.
-fn speaks_on(play: &Performance) -> bool {
-    matches!(play, Performance::Recording(recorded) if recorded.speaks_on())
-}
-
-/// Whether what its client would be told instead of an answer is nothing that the recorded one heard.
-fn has_no_answer(play: &Performance) -> bool {
-    matches!(play, Performance::Recording(recorded) if recorded.has_no_answer())
-}
-
-/// Returns once there is no point in waiting, for a client that may have given up.
-async fn stopped(call: &Call, is_given_up: bool) -> Stop {
-    match is_given_up {
-        true => {
-            call.session.closing().await;
-            Stop::Closing
-        }
-        false => call.stopped().await,
     }
 }
 

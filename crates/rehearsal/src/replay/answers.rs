@@ -246,8 +246,8 @@ impl Shared {
         }
         match taken {
             Some(Taken::Fresh(number) | Taken::Again(number)) => {
-                if let Some(task) = self.unknown_task(number, &asked)? {
-                    return self.unknown(asked, &task, world);
+                if let Some(why) = self.unusable(number, &asked)? {
+                    return self.unknown(asked, &why, world);
                 }
                 let begun = self.play(number, asked, key, world, 0)?;
                 let mut ledger = self.ledger();
@@ -305,14 +305,16 @@ impl Shared {
         Some(self.options.likeness.key(&asked.method, Some(&params)))
     }
 
-    /// The refusal of a call that was recorded as a task, for a client that cannot have this task.
-    fn unknown_task(&self, number: u32, asked: &Asked) -> io::Result<Option<Unmatched>> {
-        if asked.method != Method::TOOLS_CALL {
-            return Ok(None);
-        }
+    /// Why a recording cannot answer this client: it has no answer, or it is of a task that the client cannot have.
+    fn unusable(&self, number: u32, asked: &Asked) -> io::Result<Option<Unmatched>> {
         let recorded = self.tape.recorded(number)?;
-        let is_unknown = recorded.begins_task().is_some_and(|era| asked.task_era() != Some(era));
-        Ok(is_unknown.then(|| Unmatched::Task { place: recorded.place.to_string() }))
+        let place = || recorded.place.to_string();
+        if !recorded.is_answered() {
+            return Ok(Some(Unmatched::Unanswered { place: place() }));
+        }
+        let task = recorded.begins_task().filter(|_| asked.method == Method::TOOLS_CALL);
+        let is_unknown = task.is_some_and(|era| asked.task_era() != Some(era));
+        Ok(is_unknown.then(|| Unmatched::Task { place: place() }))
     }
 
     /// The name of a client, where that counts.

@@ -8,22 +8,6 @@ use crate::replays::client;
 use crate::transcript::{META, Peer, replay, session};
 
 #[tokio::test]
-async fn what_was_said_after_a_client_gave_up_comes_after_that() {
-    let whole = r#"
-    > {"id":1,"method":"tools/call","params":{"name":"b"}}
-    < {"id":1,"result":{"content":[]}}
-    > {"id":2,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":2}}}
-    < {"method":"notifications/progress","params":{"progressToken":2,"progress":1}}
-    > {"method":"notifications/cancelled","params":{"requestId":2}}
-    < {"method":"notifications/tools/list_changed"}
-    > {"id":3,"method":"tools/call","params":{"name":"c"}}
-    < {"id":3,"result":{"content":[]}}
-    "#;
-    let whole = [&HANDSHAKE.replace(r#""tools":{}"#, r#""tools":{"listChanged":true}"#), whole].concat();
-    Peer::of(&replay(&[session("a", &whole)], Options::default())).play(&whole).await;
-}
-
-#[tokio::test]
 async fn a_question_that_names_its_task_is_of_that_task() {
     let recorded = r#"
     > {"id":1,"method":"tools/call","params":{"name":"a"}}

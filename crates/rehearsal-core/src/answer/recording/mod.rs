@@ -20,4 +20,4 @@ pub use adapt::{adapted, adapted_notification};
 pub use opening::Opening;
 pub use play::{Pace, RecordedPlay};
 pub use recorded::{Place, Recorded, Thing};
-pub use unmatched::{Silence, Unmatched};
+pub use unmatched::Unmatched;

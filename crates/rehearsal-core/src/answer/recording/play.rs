@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::adapt::{adapted, adapted_notification};
 use super::recorded::{Recorded, Thing};
 use super::score::{Step, missed, score};
-use super::unmatched::{Silence, Unmatched};
+use super::unmatched::Unmatched;
 use crate::answer::{Act, Answer, Asked, Change, EndOfListening, Provenance, Question, World};
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code, meta};
@@ -44,11 +44,6 @@ impl FromStr for Pace {
 /// How long is paused between a notification and an answer, however fast things are to be: some clients hear the answer
 /// first where both come at once, and the notification never. Clients on busy machines read late.
 const BREATH: Duration = Duration::from_millis(50);
-
-/// How much later than the recorded client another may give up.
-const LATE: Duration = Duration::from_secs(1);
-/// The most that is waited for a client to give up: longer than most of them wait for an answer.
-const GIVEN_UP: Duration = Duration::from_secs(120);
 
 /// One request on its way to an answer that was recorded.
 #[derive(Debug)]
@@ -146,16 +141,9 @@ impl RecordedPlay {
         Some(Answer { provenance, ..Answer::protocol(reply) })
     }
 
-    /// Whether nobody had answered it when it was recorded, or not so that it could be understood.
+    /// Whether it ends without an answer in the recording, or with one that cannot be understood.
     pub fn has_no_answer(&self) -> bool {
         self.rounds.last().is_some_and(|round| round.reply().is_none() && round.meant().is_none())
-    }
-
-    /// Whether something is said to a client that has given up, as it was when it was recorded.
-    pub fn speaks_on(&self) -> bool {
-        let is_said = |step: &Step| matches!(step, Step::Notify { .. } | Step::Tell(_) | Step::Reply(_));
-        let given_up = self.steps.iter().position(|step| matches!(step, Step::GivenUp { .. } | Step::WentOn));
-        given_up.is_some_and(|at| self.steps.iter().skip(at.max(self.next)).any(is_said))
     }
 
     /// What is played for.
@@ -186,10 +174,7 @@ impl RecordedPlay {
                 | Step::Withdraw(..)
                 | Step::Reply(_)
                 | Step::Visit(..)
-                | Step::Ends
-                | Step::GivenUp { .. }
-                | Step::WentOn
-                | Step::Unanswered(_) => None,
+                | Step::Ends => None,
             };
             if let Some(act) = act {
                 return act;
@@ -219,7 +204,7 @@ impl RecordedPlay {
                 Step::SendAway(round, questions) => self.ask(at, Some(round), questions, world),
                 Step::Hear(name) if self.asked.terms.era() == Era::Legacy => Some(Act::Hear(name)),
                 Step::Withdraw(name, said) if self.asked.terms.era() == Era::Legacy => Some(Act::Withdraw(name, said)),
-                Step::Hear(_) | Step::Withdraw(..) | Step::WentOn => None,
+                Step::Hear(_) | Step::Withdraw(..) => None,
                 Step::Reply(round) => {
                     if self.asked.terms.era() == Era::Modern {
                         self.over = round..round + 1;
@@ -229,8 +214,6 @@ impl RecordedPlay {
                 }
                 Step::Visit(round, questions) => Some(Act::Reply(self.visit(at, round, questions, world))),
                 Step::Ends => Some(Act::Reply(self.ended())),
-                Step::GivenUp { asked, last } => Some(self.until_given_up(asked, last)),
-                Step::Unanswered(silence) => Some(Act::Reply(self.unanswered(silence))),
             };
             if let Some(act) = act {
                 return act;
@@ -259,10 +242,7 @@ impl RecordedPlay {
                 | Step::Withdraw(..)
                 | Step::Reply(_)
                 | Step::Visit(..)
-                | Step::Ends
-                | Step::GivenUp { .. }
-                | Step::WentOn
-                | Step::Unanswered(_) => None,
+                | Step::Ends => None,
             };
             if act.is_some() {
                 return act;
@@ -280,17 +260,6 @@ impl RecordedPlay {
             Pace::None => return None,
         };
         Some(Act::Wait(Delay { from: time, to: time }))
-    }
-
-    /// Waits for this client to give up like the recorded one did, and a little longer: machines are busy. Where no time is kept,
-    /// as long as it once took from the question on, because a client takes its own time.
-    fn until_given_up(&self, asked: Duration, last: Duration) -> Act {
-        let time = match self.pace {
-            Pace::None => asked,
-            Pace::Times(factor) => Duration::try_from_secs_f64(last.as_secs_f64() * factor).unwrap_or(GIVEN_UP),
-        };
-        let time = time.saturating_add(LATE).min(GIVEN_UP);
-        Act::Wait(Delay { from: time, to: time })
     }
 
     /// The version that it was recorded in, where that is known.
@@ -372,19 +341,13 @@ impl RecordedPlay {
         Answer { remarks, provenance: Provenance::Nobody, ..Answer::protocol(reply) }
     }
 
-    /// Nobody knows what the server would have said.
+    /// The refusal of a request that continues the recording beyond its end: the recorded client sent no input responses, or the
+    /// recorded server no answer to them.
     pub(super) fn ended(&self) -> Answer {
-        self.refused(&|place| Unmatched::Ended { place })
-    }
-
-    /// Nobody knows what the server would have said to a client that waits.
-    fn unanswered(&self, silence: Silence) -> Answer {
-        self.refused(&|place| Unmatched::Unanswered { place, silence })
-    }
-
-    fn refused(&self, why: &dyn Fn(String) -> Unmatched) -> Answer {
-        let place = self.rounds.last().map_or_else(|| self.place(), |round| Arc::clone(&round.place));
-        let refusal = why(place.to_string()).refusal(&self.asked.method, &self.asked.params);
+        let Some(round) = self.rounds.last() else { return self.error("the recording ends here") };
+        let place = round.place.to_string();
+        let why = if round.is_answered() { Unmatched::Ended { place } } else { Unmatched::Unanswered { place } };
+        let refusal = why.refusal(&self.asked.method, &self.asked.params);
         Answer { remarks: self.remarks.iter().cloned().chain(refusal.remarks).collect(), ..refusal }
     }
 

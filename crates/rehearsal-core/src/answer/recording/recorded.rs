@@ -142,6 +142,11 @@ impl Recorded {
         }
     }
 
+    /// Whether the recording has an answer, understood or not.
+    pub fn is_answered(&self) -> bool {
+        self.call.response.is_some()
+    }
+
     /// What was answered, if that was understood.
     pub fn reply(&self) -> Option<&Reply> {
         Some(&self.call.response.as_ref()?.message.as_response()?.reply)
@@ -151,17 +156,6 @@ impl Recorded {
     pub(super) fn meant(&self) -> Option<(&Message, Reply)> {
         let message = &self.call.response.as_ref()?.message;
         Some((message, message.meant()?))
-    }
-
-    /// Whether its client gave it up, and nobody had answered.
-    pub(super) fn is_given_up(&self) -> bool {
-        let gives_up = |thing: &Thing| match &thing.what {
-            Inside::Entry(Entry { what: What::Message { from: Side::Client, message, .. }, .. }) => {
-                message.method() == Some(&Method::CANCELLED)
-            }
-            Inside::Entry(_) | Inside::Call(_) => false,
-        };
-        self.call.response.is_none() && self.things.iter().any(gives_up)
     }
 
     /// Whether there is nothing to do but answer.

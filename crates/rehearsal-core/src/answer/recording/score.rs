@@ -6,7 +6,6 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::recorded::{Place, Recorded, Thing};
-use super::unmatched::Silence;
 use crate::answer::{Change, EndOfListening, Question, Rise};
 use crate::exchange::Side;
 use crate::message::{Message, Method};
@@ -38,32 +37,22 @@ pub(super) enum Step {
     Reply(usize),
     /// The server refused until the client has been elsewhere, as 2025-11-25 does; which round, and where.
     Visit(usize, Vec<Question>),
-    /// The client never came back with what the server wanted to know.
+    /// The client never sent its input responses, or the server never answered them.
     Ends,
-    /// The client gave up, so long after it had asked, and so long after the last that happened.
-    GivenUp { asked: Duration, last: Duration },
-    /// The client gave up, and the server answered all the same.
-    WentOn,
-    /// The server never answered.
-    Unanswered(Silence),
 }
 
 impl Step {
     /// Whether the client may hear an answer now, or be sent away with a question.
     pub(super) fn ends(&self) -> bool {
         match self {
-            Step::Ask(_) | Step::SendAway(..) | Step::Reply(_) | Step::Visit(..) | Step::Ends | Step::Unanswered(_) => {
-                true
-            }
+            Step::Ask(_) | Step::SendAway(..) | Step::Reply(_) | Step::Visit(..) | Step::Ends => true,
             Step::Wait(_)
             | Step::Notify { .. }
             | Step::Tell(_)
             | Step::EndListening(_)
             | Step::CloseStream
             | Step::Hear(_)
-            | Step::Withdraw(..)
-            | Step::GivenUp { .. }
-            | Step::WentOn => false,
+            | Step::Withdraw(..) => false,
         }
     }
 }
@@ -72,20 +61,18 @@ impl Step {
 pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Vec<Step>>) {
     // Since 2026-07-28 each round is a request of its own.
     let rise = (era == Era::Legacy && rounds.len() > 1).then(Rise::default);
-    let (steps, open, unheard, named) = Default::default();
-    let (last, unanswered, in_rounds) = (Duration::ZERO, None, era == Era::Modern);
-    let mut writing = Writing { steps, asked: 0, open, unheard, named, last, unanswered, round: 0, rise, in_rounds };
+    let (steps, open, named) = Default::default();
+    let (last, in_rounds) = (Duration::ZERO, era == Era::Modern);
+    let mut writing = Writing { steps, asked: 0, open, named, last, round: 0, rise, in_rounds };
     let mut after = Vec::new();
     for (number, round) in rounds.iter().enumerate() {
         let request = &round.call.request;
         writing.round = number;
         writing.last = request.at;
-        writing.unanswered = round.call.response.is_none().then_some(request.at);
         writing.things(&round.things, Place::Before);
         writing.answer(round, number, number + 1 < rounds.len());
         // What the server did not wait for before it answered needs no answer.
         writing.open.clear();
-        writing.unheard.clear();
         let steps = std::mem::take(&mut writing.steps);
         writing.things(&round.things, Place::After);
         after.push(std::mem::replace(&mut writing.steps, steps));
@@ -114,14 +101,10 @@ struct Writing {
     asked: usize,
     /// Questions whose answers are still to come, each with the place and the time of the answer.
     open: Vec<(u64, Duration, String)>,
-    /// Questions that nobody answered; their names.
-    unheard: Vec<String>,
     /// The names of all questions by their ids.
     named: Vec<(String, String)>,
     /// When the last thing happened.
     last: Duration,
-    /// When it was asked, where nobody answered it.
-    unanswered: Option<Duration>,
     /// Which round is written.
     round: usize,
     /// How far all the rounds are, where they are one call.
@@ -180,13 +163,10 @@ impl Writing {
         }
         let What::Message { from, message, .. } = &entry.what else { return };
         let Some(notification) = message.as_notification() else { return };
-        let cancels = notification.method == Method::CANCELLED;
-        match from {
-            Side::Client if cancels => return self.give_up(entry.at),
-            Side::Client => return,
-            Side::Server => {}
+        if *from == Side::Client {
+            return;
         }
-        if cancels {
+        if notification.method == Method::CANCELLED {
             let id = notification.param(&["requestId"]).map(|id| id.to_string());
             let named = self.named.iter().find(|(other, _)| Some(other) == id.as_ref());
             // Another call may have asked it.
@@ -195,7 +175,6 @@ impl Writing {
             let said = notification.params.as_ref().and_then(|params| params.exact().ok());
             let mut said = said.and_then(|said| said.as_object().cloned()).unwrap_or_default();
             said.shift_remove("requestId");
-            self.unheard.retain(|other| *other != name);
             return self.steps.push(Step::Withdraw(name, said));
         }
         self.wait(entry.at);
@@ -212,7 +191,7 @@ impl Writing {
     }
 
     fn answer(&mut self, round: &Recorded, number: usize, goes_on: bool) {
-        let Some(response) = &round.call.response else { return self.silence(round) };
+        let Some(response) = &round.call.response else { return self.steps.push(Step::Ends) };
         self.hear_before(response.seq);
         self.wait(response.at);
         match asked_for(&response.message).filter(|_| round.is_round()) {
@@ -228,30 +207,6 @@ impl Writing {
                     self.steps.push(Step::Ends);
                 }
             }
-        }
-    }
-
-    /// Nobody knows what follows, but what was asked on the way is asked again, and the client may answer.
-    fn silence(&mut self, round: &Recorded) {
-        self.hear_before(u64::MAX);
-        if !self.unheard.is_empty() {
-            self.steps.extend(self.unheard.drain(..).map(Step::Hear));
-            return self.steps.push(Step::Ends);
-        }
-        let silence = if round.is_given_up() { Silence::GivenUp } else { Silence::Lasted };
-        self.steps.push(Step::Unanswered(silence));
-    }
-
-    /// The client gave it up; the server may go on telling, as it did.
-    fn give_up(&mut self, at: Duration) {
-        match self.unanswered {
-            Some(asked) if self.unheard.is_empty() => {
-                let (asked, last) = (at.saturating_sub(asked), at.saturating_sub(self.last));
-                self.steps.push(Step::GivenUp { asked, last });
-                self.last = self.last.max(at);
-            }
-            Some(_) => {}
-            None => self.steps.push(Step::WentOn),
         }
     }
 
@@ -271,9 +226,6 @@ impl Writing {
         let name = format!("question-{}", self.asked);
         if let Some(request) = call.request.message.as_request() {
             self.named.push((request.id.to_string(), name.clone()));
-        }
-        if call.response.is_none() && method != Method::PING {
-            self.unheard.push(name.clone());
         }
         self.open.extend(call.response.iter().map(|answer| (answer.seq, answer.at, name.clone())));
         Question { name, method, params }

@@ -42,22 +42,11 @@ pub enum Unmatched {
         /// The last that is known, for people.
         place: String,
     },
-    /// It was recorded, and nobody had answered it.
+    /// It was recorded without an answer.
     Unanswered {
         /// Where it is, for people.
         place: String,
-        /// Why not.
-        silence: Silence,
     },
-}
-
-/// Why nobody had answered a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Silence {
-    /// Its client gave it up first.
-    GivenUp,
-    /// It lasted until the recording was over.
-    Lasted,
 }
 
 impl Unmatched {
@@ -95,12 +84,8 @@ impl Unmatched {
                 let message = format!("the recording of {what} ends with a question, which nobody answered: {place}");
                 (message, json!({"recording": place}))
             }
-            Unmatched::Unanswered { place, silence } => {
-                let why = match silence {
-                    Silence::GivenUp => "its client cancelled it before it was answered",
-                    Silence::Lasted => "it was never answered",
-                };
-                (format!("the recording of {what} has no answer, because {why}: {place}"), json!({"recording": place}))
+            Unmatched::Unanswered { place } => {
+                (format!("the recording of {what} has no answer: {place}"), json!({"recording": place}))
             }
         };
         let error = ErrorReply::new(code::INTERNAL_ERROR, message.clone()).with_data(&data);

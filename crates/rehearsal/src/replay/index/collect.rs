@@ -1,6 +1,6 @@
 //! One session on its way into an index.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use rehearsal_core::exchange::Side;
@@ -19,9 +19,6 @@ const ALIKE: usize = 1_000;
 
 /// How many tools, prompts or resources are kept under a method.
 const SUBJECTS: usize = 10_000;
-
-/// How many requests without an answer are looked at for who asked something.
-const SILENT: usize = 64;
 
 /// Everything that goes into an index.
 #[derive(Debug, Default)]
@@ -45,8 +42,8 @@ struct Session {
     revision: Option<Revision>,
     /// Those in hand.
     open: Vec<InHand>,
-    /// The last of those that were never answered, each with its place and that where its client gave it up.
-    silent: VecDeque<Silent>,
+    /// The place of the last request that was never answered.
+    unanswered: Option<u64>,
     /// The one that was answered last, and the place of the answer.
     settled: Option<(u32, u64)>,
     /// What belongs to nobody, by its place, until it is known who was in hand.
@@ -58,15 +55,6 @@ struct Session {
     /// Of each exchange in hand, what else the server said.
     things: HashMap<u32, Vec<ThingRecord>>,
     taken: u64,
-}
-
-/// An exchange that was never answered.
-#[derive(Clone, Copy, Debug)]
-struct Silent {
-    number: u32,
-    given_up: u64,
-    /// Where it was heard of last.
-    spoke: u64,
 }
 
 /// An exchange that was not answered yet.
@@ -200,16 +188,22 @@ impl Session {
         if let Some(thread) = asked.rounds.as_ref().and_then(|rounds| rounds.to) {
             self.chains.wait(asked.key, thread, number, call.tie.settled());
         }
-        // It was said to a client that had not asked for anything, and is said as soon as another may hear it: after the
-        // handshake, or with the first answer.
-        let mut things: Vec<ThingRecord> = std::mem::take(&mut self.early);
-        things.iter_mut().for_each(|thing| thing.is_late = asked.is_protocol);
-        let given_up = inside.iter().find(|thing| thing.tie.gives_up()).map_or(u64::MAX, |thing| thing.tie.seq());
-        let has_stream = inside.iter().any(|thing| thing.opens_stream(call));
-        for thing in inside {
+        for thing in &inside {
             if let Some(facts) = all.sessions.last_mut() {
                 transport(facts, &thing.what);
             }
+        }
+        if asked.answered == Answered::Never && !asked.listens {
+            // It is refused, so what the server sent for it is never sent again.
+            self.unanswered = Some(place);
+            return;
+        }
+        // What the server sent before the first request is sent as soon as a client may receive it: after the handshake, or with
+        // the first answer.
+        let mut things: Vec<ThingRecord> = std::mem::take(&mut self.early);
+        things.iter_mut().for_each(|thing| thing.is_late = asked.is_protocol);
+        let has_stream = inside.iter().any(|thing| thing.opens_stream(call));
+        for thing in inside {
             match thing.closed_early(call, asked).filter(|_| has_stream).or_else(|| thing.said()) {
                 // What a subscriber is told belongs to whoever made it happen.
                 Some(record) if asked.listens => self.leave(record),
@@ -220,24 +214,13 @@ impl Session {
         let end = call.ended(asked).filter(|_| !is_refused_to_listen);
         end.into_iter().for_each(|end| self.leave(end));
         self.things.entry(number).or_default().append(&mut things);
-        let is_silent = asked.answered == Answered::Never;
         if asked.listens {
             // What is told next is told because somebody listens.
             if let Some((before, _)) = self.settled.replace((number, place)) {
                 self.close(all, before);
             }
-        } else if is_silent && asked.is_protocol {
-            self.close(all, number);
-        } else if !is_silent {
+        } else {
             self.open.push(InHand { number, end: call.tie.settled() });
-        }
-        if is_silent && !asked.listens && !asked.is_protocol {
-            self.silent.push_back(Silent { number, given_up, spoke: place });
-            if self.silent.len() > SILENT
-                && let Some(Silent { number, .. }) = self.silent.pop_front()
-            {
-                self.close(all, number);
-            }
         }
     }
 
@@ -269,12 +252,6 @@ impl Session {
         self.things.entry(number).or_default().push(record);
     }
 
-    /// Gives something that belongs to no call to one that was never answered.
-    fn give_silent(&mut self, to: Silent, record: ThingRecord) {
-        self.silent.iter_mut().filter(|it| it.number == to.number).for_each(|it| it.spoke = record.seq);
-        self.give(to.number, record);
-    }
-
     /// Everything before this place has happened.
     fn settle(&mut self, all: &mut Collection, place: u64) {
         while let Some(((seq, _), record)) = self.free.first_key_value().map(|(key, record)| (*key, *record)) {
@@ -284,25 +261,16 @@ impl Session {
             self.free.pop_first();
             self.settle_open(all, seq);
             let latest = self.open.iter().max_by_key(|other| other.number);
-            match (latest.copied(), self.silent(record), self.settled) {
-                (Some(next), _, _) => self.give(next.number, record),
-                (None, Some(silent), _) => self.give_silent(silent, record),
-                (None, None, Some((number, _))) => self.give(number, ThingRecord { is_late: true, ..record }),
-                (None, None, None) => self.early.push(record),
+            // A request of the server's that comes while only a call without an answer is open can be of no other.
+            let is_of_unanswered = record.is_call && self.unanswered > self.settled.map(|(_, place)| place);
+            match (latest.copied(), self.settled) {
+                (Some(next), _) => self.give(next.number, record),
+                (None, _) if is_of_unanswered => {}
+                (None, Some((number, _))) => self.give(number, ThingRecord { is_late: true, ..record }),
+                (None, None) => self.early.push(record),
             }
         }
         self.settle_open(all, place);
-    }
-
-    /// Who was never answered and may have said something, where nobody else was in hand: whoever asked last. What is no question
-    /// may as well have come after an answer, unless it was heard of since.
-    fn silent(&self, record: ThingRecord) -> Option<Silent> {
-        let answered = self.settled.filter(|_| !record.is_call).map_or(0, |(_, place)| place);
-        let last = self.settled.map_or(0, |(_, place)| place);
-        // What comes after a client gave up comes after nothing else.
-        let is_after = |it: &Silent| !record.is_call && last < it.given_up && it.given_up < record.seq;
-        let may_have = |it: &&Silent| it.spoke >= answered && record.seq < it.given_up || is_after(it);
-        self.silent.iter().rfind(may_have).copied()
     }
 
     fn settle_open(&mut self, all: &mut Collection, place: u64) {

@@ -3,7 +3,7 @@
 use std::iter;
 
 use rehearsal_core::exchange::Side;
-use rehearsal_core::message::{Message, Method, Reply};
+use rehearsal_core::message::{Message, Method, Notification, Reply};
 use rehearsal_core::protocol::{Era, Revision, code, meta};
 use rehearsal_core::trace::{Call, Entry, Fate, Likeness, RequestKey, Span, Tie, Ties, Weave, What, Woven, subject};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ pub(super) struct Digest {
 pub(super) enum Kept {
     /// A request of the client's.
     Asked(Asked),
-    /// What is said again: what the server said or asked, and that the client gave up.
+    /// What the server sends beside its answers: a notification or a request.
     Said { is_call: bool, changes: Option<List> },
     /// The head of an answer over HTTP.
     Head { is_stream: bool },
@@ -271,12 +271,9 @@ fn is_protocol(method: &Method) -> bool {
 }
 
 fn is_said(from: Side, message: &Message) -> bool {
-    let Some(notification) = message.as_notification() else { return false };
-    match from {
-        Side::Client => notification.method == Method::CANCELLED,
-        // Made anew for each client.
-        Side::Server => notification.method != Method::SUBSCRIPTION_ACKNOWLEDGED,
-    }
+    // A subscription is acknowledged to each client with what it named.
+    let is_sent = |notification: &Notification| notification.method != Method::SUBSCRIPTION_ACKNOWLEDGED;
+    from == Side::Server && message.as_notification().is_some_and(is_sent)
 }
 
 /// The digests of one session.
