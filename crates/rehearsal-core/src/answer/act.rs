@@ -6,7 +6,6 @@ use super::provenance::Answer;
 use super::question::Question;
 use super::scene::TaskTerms;
 use super::seal::Seal;
-use super::wanted::EndOfListening;
 use crate::message::Method;
 use crate::script::mock::Delay;
 
@@ -33,8 +32,6 @@ pub enum Act {
     },
     /// Tell everybody who wants to know.
     Tell(Change),
-    /// End the subscriptions that ended here, since 2026-07-28.
-    EndListening(Box<EndOfListening>),
     /// Ask the client, and come back with [`Play::answered`](super::Play::answered) for each.
     Ask(Vec<Question>),
     /// Ask the client, and go on.

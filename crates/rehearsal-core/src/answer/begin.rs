@@ -377,7 +377,6 @@ pub(super) fn entered(mut play: Play, state: &mut State, world: &World<'_>) -> B
         act @ (Act::Wait(_)
         | Act::Notify { .. }
         | Act::Tell(_)
-        | Act::EndListening(_)
         | Act::Ask(_)
         | Act::Pose(_)
         | Act::Hear(_)

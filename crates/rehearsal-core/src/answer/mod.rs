@@ -70,4 +70,4 @@ pub use state::State;
 pub use task::{Status, Task, acknowledged, related_task};
 pub use terms::{Handshake, Logs, Memory, Terms, supported, unknown_level};
 pub use uri_template::UriTemplate;
-pub use wanted::{EndOfListening, Wanted, end_of_subscription, on_subscription};
+pub use wanted::{Wanted, end_of_subscription, on_subscription};

@@ -7,10 +7,9 @@ use super::begin::invalid;
 use super::shape::{ResultType, envelope};
 use super::{Asked, Mock};
 use crate::json::RawJson;
-use crate::message::{ErrorReply, Method, Reply, RequestId};
+use crate::message::{ErrorReply, Method, RequestId};
 use crate::protocol::{Revision, meta};
 use crate::shape::may_be_said;
-use crate::trace::Call;
 
 /// The part of what `subscriptions/listen` asked for that can ever happen here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,47 +104,6 @@ impl Wanted {
     /// Whether it wants to hear about a task.
     pub fn includes_task(&self, id: &str) -> bool {
         self.tasks.iter().flatten().any(|wanted| wanted == id)
-    }
-}
-
-/// The end of a subscription, as a server once said it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EndOfListening {
-    /// What its client had asked for.
-    asked: Value,
-    reply: Reply,
-}
-
-impl EndOfListening {
-    /// The end of a recorded `subscriptions/listen` that was let in.
-    pub fn of(call: &Call) -> Option<EndOfListening> {
-        let request = call.request.message.as_request().filter(|it| it.method == Method::SUBSCRIPTIONS_LISTEN)?;
-        let reply = call.response.as_ref()?.message.as_response()?.reply.clone();
-        let asked = request.params.as_ref().and_then(|params| params.field("notifications")?.exact().ok());
-        Some(EndOfListening { asked: asked.unwrap_or_default(), reply })
-    }
-
-    /// Whether it is the end of a subscription to this, too: all of it was part of the one that ended.
-    pub fn ends(&self, wanted: &Wanted) -> bool {
-        let has = |key: &str| self.asked.get(key).is_some_and(|asked| *asked == true);
-        let lists = |key: &str, text: &String| {
-            let asked = self.asked.get(key).and_then(Value::as_array);
-            asked.is_some_and(|asked| asked.iter().any(|asked| asked == text))
-        };
-        (!wanted.tools || has("toolsListChanged"))
-            && (!wanted.prompts || has("promptsListChanged"))
-            && (!wanted.resource_list || has("resourcesListChanged"))
-            && wanted.resources.iter().flatten().all(|uri| lists("resourceSubscriptions", uri))
-            && wanted.tasks.iter().flatten().all(|id| lists("taskIds", id))
-    }
-
-    /// The same for the subscription of this request.
-    pub fn reply(&self, id: &RequestId) -> Reply {
-        let Reply::Result(result) = &self.reply else { return self.reply.clone() };
-        let named = result.exact().ok().filter(|result| {
-            result.is_object() && result.get("_meta").is_none_or(|meta| meta.is_object() || meta.is_null())
-        });
-        Reply::Result(named.map_or(result.clone(), |result| RawJson::from_value(&on_subscription(result, id))))
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use rehearsal_core::answer::{Change, EndOfListening};
+use rehearsal_core::answer::Change;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
@@ -27,8 +27,6 @@ pub(super) enum News {
     Changed(Change),
     /// A task is further than it was.
     Task(String),
-    /// Subscriptions ended.
-    Ended(Box<EndOfListening>),
 }
 
 /// What is told: news, or the number of what was told until here.

@@ -86,7 +86,6 @@ async fn until_answer(call: &Call, play: &mut Performance, mut act: Act, posed: 
                 }
                 Performance::Script(_) => server.news.tell_in_order(News::Changed(change)).await,
             },
-            Act::EndListening(end) => server.news.tell_in_order(News::Ended(end)).await,
             Act::Ask(questions) => {
                 for (name, answer) in call.ask(&questions, None).await.ok()? {
                     play.answered(&name, answer);
@@ -122,7 +121,6 @@ pub(super) async fn afterwards(session: &Arc<Session>, mut play: RecordedPlay) {
             }
             Act::Notify { method, params } => session.notify(Channel::MAIN, method, &params).await,
             Act::Tell(change) => tell(session, Channel::MAIN, play.asked().terms.era(), change).await,
-            Act::EndListening(end) => session.server.news.tell_in_order(News::Ended(end)).await,
             Act::Pose(questions) => ask(session, &questions).await,
             Act::Ask(_)
             | Act::Hear(_)

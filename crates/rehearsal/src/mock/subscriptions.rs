@@ -62,9 +62,7 @@ pub(super) async fn listen(
             Act::Tell(change) if wanted.includes(&change) => {
                 call.notify(change.method(), &on_subscription(change.params(), &call.id)).await;
             }
-            Act::EndListening(end) if end.ends(wanted) => return Some(end.reply(&call.id)),
             Act::Tell(_)
-            | Act::EndListening(_)
             | Act::Notify { .. }
             | Act::Ask(_)
             | Act::CloseStream { .. }
@@ -92,8 +90,7 @@ pub(super) async fn listen(
                 let params = running.task().told();
                 call.notify(Method::TASKS_NOTIFICATION, &on_subscription(params, &call.id)).await;
             }
-            News::Ended(end) if end.ends(wanted) => return Some(end.reply(&call.id)),
-            News::Changed(_) | News::Task(_) | News::Ended(_) => {}
+            News::Changed(_) | News::Task(_) => {}
         }
     }
 }

@@ -168,7 +168,6 @@ async fn work(server: &Arc<Shared>, running: &Running, mut play: Box<Play>, hear
                     session.notify(Channel::MAIN, method, &params).await;
                 }
             }
-            Act::EndListening(end) => server.news.tell_in_order(News::Ended(end)).await,
             Act::Tell(changed) => server.news.tell_in_order(News::Changed(changed)).await,
             Act::Ask(questions) => {
                 change(Status::InputRequired(questions));

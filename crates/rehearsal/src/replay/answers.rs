@@ -1,11 +1,11 @@
 //! A request comes in: what was recorded for it.
 
-use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use rehearsal_core::answer::{
-    Act, Answer, Asked, Begun, Memory, Opening, Performance, Place, Provenance, RecordedPlay, Terms, Unmatched, World,
+    Act, Answer, Asked, Begun, Memory, Opening, Performance, Place, Provenance, Recorded, RecordedPlay, Terms,
+    Unmatched, World,
 };
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 
 use super::index::{Group, refused_key};
 use super::ledger::Ledger;
-use super::missed::subscribes_to;
 use super::options::Repeat;
 use super::progress::{Alike, Progress, Scope, Taken};
 use super::replay::{Shared, is_selected};
@@ -119,10 +118,7 @@ impl Shared {
         let protocol = |reply: Reply| Ok(Begun::Answered(Answer::protocol(reply)));
         let empty = || Reply::Result(RawJson::from_value(&json!({})));
         match (asked.terms.era(), asked.method.as_str()) {
-            (Era::Legacy, "ping") => match self.pinged(&asked)? {
-                Some((number, key)) => self.play(number, asked, key, world, 0),
-                None => protocol(empty()),
-            },
+            (Era::Legacy, "ping") => protocol(empty()),
             (Era::Legacy, "initialize") | (Era::Modern, "server/discover") => self.open(asked, memory, world),
             (Era::Legacy, "server/discover") => protocol(Reply::Error(asked.no_method())),
             (Era::Modern, method) if !may_be_asked(method, asked.terms.revision) => {
@@ -136,18 +132,9 @@ impl Shared {
             }
             (Era::Legacy, "resources/subscribe" | "resources/unsubscribe") => {
                 let uri = asked.params.get("uri").and_then(Value::as_str).unwrap_or_default();
-                let subscribes = asked.method == Method::RESOURCES_SUBSCRIBE;
-                match subscribes {
+                match asked.method == Method::RESOURCES_SUBSCRIBE {
                     true => drop(memory.subscriptions.insert(uri.to_owned())),
                     false => drop(memory.subscriptions.remove(uri)),
-                }
-                let key = self.options.likeness.key(&asked.method, Some(&asked.params));
-                if subscribes
-                    && self.suiting(key, self.client(&asked), 1)?.is_empty()
-                    && let Some(play) = self.subscribed(&asked, &subscribes_to(&asked), key)?
-                {
-                    let answer = Answer::protocol(empty());
-                    return Ok(Begun::Plays(Performance::Recording(Box::new(play)), Act::Reply(answer)));
                 }
                 self.find(asked, world, Some(empty))
             }
@@ -166,9 +153,6 @@ impl Shared {
             return self.play(number.unwrap_or(refused), asked, key, world, 0);
         }
         let recorded = number.map(|number| self.tape.recorded(number)).transpose()?;
-        if let Some(recorded) = &recorded {
-            self.progress().reach(self.scope(&asked), recorded.session, recorded.number);
-        }
         let found = recorded.as_ref().and_then(|recorded| Opening::recorded(&recorded.call));
         let pooled = self.opening_for(&asked)?;
         let opening = match found {
@@ -185,8 +169,7 @@ impl Shared {
         let answer = Answer::protocol(reply);
         match recorded.filter(|recorded| !recorded.things.is_empty() && asked.terms.era() == Era::Legacy) {
             None => Ok(Begun::Answered(answer)),
-            Some(mut recorded) => {
-                self.leave_out_told(&mut recorded, &asked)?;
+            Some(recorded) => {
                 // What is said after the handshake is said in the version that it settled.
                 let terms = memory.terms().unwrap_or(asked.terms.clone());
                 let info = Arc::clone(&opening.info);
@@ -249,10 +232,16 @@ impl Shared {
                 if let Some(why) = self.unusable(number, &asked)? {
                     return self.unknown(asked, &why, world);
                 }
-                let begun = self.play(number, asked, key, world, 0)?;
+                let is_again = matches!(taken, Some(Taken::Again(_)));
+                let mut rounds = self.tape.rounds(number)?;
+                if is_list && is_again {
+                    // A client that lists whenever a list has changed would never stop.
+                    rounds.iter_mut().for_each(|round| Arc::make_mut(round).things.clear());
+                }
+                let begun = self.play_rounds(rounds, asked, key, world, 0)?;
                 let mut ledger = self.ledger();
                 ledger.matched += 1;
-                ledger.repeated += u64::from(matches!(taken, Some(Taken::Again(_))));
+                ledger.repeated += u64::from(is_again);
                 Ok(begun)
             }
             Some(Taken::UsedUp(answers)) => {
@@ -356,6 +345,7 @@ impl Shared {
         Some(self.options.likeness.view(&asked.method, Some(&params)))
     }
 
+    /// Plays an exchange with its later rounds, from a step on.
     pub(super) fn play(
         &self,
         number: u32,
@@ -364,34 +354,27 @@ impl Shared {
         world: &World<'_>,
         step: usize,
     ) -> io::Result<Begun> {
-        let mut rounds = self.tape.rounds(number)?;
-        if let [recorded] = rounds.as_mut_slice() {
-            self.leave_out_told(recorded, &asked)?;
-        }
-        let missed = match rounds.first() {
-            Some(first) if step == 0 => self.missed(first, &asked)?,
-            Some(_) | None => Vec::new(),
-        };
-        // Whoever is sent away between rounds is not at the last of them yet.
-        let is_one = asked.terms.era() == Era::Legacy || step > 0;
-        if let Some(round) = if is_one { rounds.last() } else { rounds.first() } {
-            self.progress().reach(self.scope(&asked), round.session, round.number);
-        }
+        self.play_rounds(self.tape.rounds(number)?, asked, key, world, step)
+    }
+
+    fn play_rounds(
+        &self,
+        rounds: Vec<Arc<Recorded>>,
+        asked: Asked,
+        key: RequestKey,
+        world: &World<'_>,
+        step: usize,
+    ) -> io::Result<Begun> {
         let session = rounds.first().map_or(0, |round| round.session);
-        let subscribed = match asked.terms.era() {
-            Era::Legacy => self.subscribed_to(&rounds)?,
-            Era::Modern => BTreeSet::new(),
-        };
         let info = &self.info_of(session, asked.terms.era())?;
         if let [recorded] = rounds.as_slice()
             && step == 0
-            && missed.is_empty()
             && let Some(answer) = RecordedPlay::at_once(recorded, &asked, info, self.options.pace)
         {
             return Ok(Begun::Answered(answer));
         }
         let play = RecordedPlay::new(rounds, asked, key, Arc::clone(info), self.options.pace);
-        let mut play = Box::new(play.from_step(step).having_missed(&missed).having_subscribed(subscribed));
+        let mut play = Box::new(play.from_step(step));
         let act = play.next(world);
         Ok(Begun::Plays(Performance::Recording(play), act))
     }

@@ -2,12 +2,13 @@
 
 use std::io;
 
-use rehearsal_core::answer::{Answer, Asked, Begun};
+use rehearsal_core::answer::{Answer, Asked, Begun, RecordedPlay};
 use rehearsal_core::trace::RequestKey;
 use serde_json::Value;
 
 use super::index::about_key;
-use super::missed::subscribes_to;
+use super::options::Repeat;
+use super::progress::Taken;
 use super::replay::{CANDIDATES, Shared};
 use super::tape::request;
 
@@ -32,8 +33,15 @@ impl Shared {
             }
             None => wanted,
         };
-        let first = self.subscribed(&asked, &subscribes_to(&asked), key)?;
-        Ok(Begun::Listens(wanted, opening.info.clone(), first.map(Box::new)))
+        // Clients word what they listen to in different ways, so the nth subscription gets what followed the nth recorded one.
+        let first = match self.take(about_key(&asked.method, None), &asked, Repeat::Error)? {
+            Some(Taken::Fresh(number)) => {
+                let (recorded, info) = (self.tape.recorded(number)?, opening.info.clone());
+                Some(Box::new(RecordedPlay::new(vec![recorded], asked, key, info, self.options.pace)))
+            }
+            Some(Taken::Again(_) | Taken::UsedUp(_) | Taken::None) | None => None,
+        };
+        Ok(Begun::Listens(wanted, opening.info.clone(), first))
     }
 
     /// The refusal where nobody who asked for the same was let in, and nobody at all where nobody asked for the same.

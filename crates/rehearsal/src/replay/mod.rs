@@ -20,7 +20,6 @@ mod line;
 mod listed;
 mod listening;
 mod lists;
-mod missed;
 mod openings;
 mod options;
 mod parked;

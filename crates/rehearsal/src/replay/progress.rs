@@ -30,12 +30,8 @@ struct Conversation {
     cursors: HashMap<(u64, Option<String>), Cursor>,
     /// The groups of one that each client was given. Nearly all are of one, and a cursor would be as large as the recording.
     only: HashMap<Option<String>, Bits>,
-    /// What was told of exchanges that not every client makes, by session and place.
-    told: HashSet<(u32, u64)>,
-    /// The last exchange of each session that a client of a name, or any, was given.
-    reached: HashMap<(Option<String>, u32), u32>,
-    /// The last page of each kind of list that it was given.
-    pages: HashMap<(Option<String>, Method), u32>,
+    /// The first page of the last list of each kind that it was given.
+    first_pages: HashMap<Method, u32>,
     /// The pages of lists that were given.
     listed: HashSet<u32>,
 }
@@ -143,57 +139,21 @@ impl Progress {
         })
     }
 
-    /// The session whose recordings of those that are alike a conversation is given: its own, or the next that has some.
-    pub(super) fn session_with(&mut self, alike: &impl Alike, conversation: u64) -> io::Result<Option<u32>> {
-        let conversation = self.conversations.entry(conversation).or_default();
-        let (start, count) = (start(&mut conversation.session, &mut self.begun, alike)?, alike.group().count);
-        for seen in 0..count {
-            let number = alike.member(start.wrapping_add(seen) % count)?;
-            if alike.suits(number)? {
-                return alike.session(number).map(Some);
-            }
-        }
-        Ok(None)
+    /// A conversation was given the first page of a list.
+    pub(super) fn begin_list(&mut self, conversation: u64, method: &Method, number: u32) {
+        self.conversations.entry(conversation).or_default().first_pages.insert(method.clone(), number);
     }
 
-    /// A client was given an exchange of a session.
-    pub(super) fn reach(&mut self, scope: Scope, session: u32, number: u32) {
-        let reached = &mut self.conversations.entry(scope.conversation).or_default().reached;
-        let reached = reached.entry((scope.client, session)).or_insert(number);
-        *reached = number.max(*reached);
+    /// The last first page of a kind of list that a conversation was given.
+    pub(super) fn first_page(&self, conversation: u64, method: &Method) -> Option<u32> {
+        self.conversations.get(&conversation)?.first_pages.get(method).copied()
     }
 
-    /// The last exchange of a session that a client was given.
-    pub(super) fn reached(&self, scope: Scope, session: u32) -> Option<u32> {
-        self.conversations.get(&scope.conversation)?.reached.get(&(scope.client, session)).copied()
-    }
-
-    /// Gives a page of a list to a client.
-    pub(super) fn list(&mut self, scope: Scope, method: &Method, number: u32) -> Taken {
-        let conversation = self.conversations.entry(scope.conversation).or_default();
-        conversation.pages.insert((scope.client, method.clone()), number);
+    /// Gives a conversation a page of a list.
+    pub(super) fn list(&mut self, conversation: u64, number: u32) -> Taken {
         self.used.add(u64::from(number));
-        if conversation.listed.insert(number) { Taken::Fresh(number) } else { Taken::Again(number) }
-    }
-
-    /// The last page of a kind of list that a client was given.
-    pub(super) fn page(&self, scope: Scope, method: &Method) -> Option<u32> {
-        self.conversations.get(&scope.conversation)?.pages.get(&(scope.client, method.clone())).copied()
-    }
-
-    /// Whether what was said at a place of a session is still to be told in a conversation; from now on it is not.
-    pub(super) fn tell(&mut self, conversation: u64, session: u32, place: u64) -> bool {
-        self.conversations.entry(conversation).or_default().told.insert((session, place))
-    }
-
-    /// Whether what was said at a place of a session was told in a conversation.
-    pub(super) fn is_told(&self, conversation: u64, session: u32, place: u64) -> bool {
-        self.conversations.get(&conversation).is_some_and(|it| it.told.contains(&(session, place)))
-    }
-
-    /// The recorded session that a conversation began with.
-    pub(super) fn session(&self, conversation: u64) -> Option<u32> {
-        self.conversations.get(&conversation)?.session
+        let listed = &mut self.conversations.entry(conversation).or_default().listed;
+        if listed.insert(number) { Taken::Fresh(number) } else { Taken::Again(number) }
     }
 
     /// A conversation is over.
@@ -303,7 +263,7 @@ mod tests {
             for expected in [Taken::Fresh(10), again, again] {
                 assert_eq!(progress.take(&once, scope(0), repeat).unwrap(), expected);
             }
-            assert_eq!((progress.session(0), progress.is_used(10)), (Some(3), true));
+            assert!(progress.is_used(10));
             assert_eq!(progress.take(&once, scope(1), repeat).unwrap(), Taken::Fresh(10));
         }
     }

@@ -73,7 +73,7 @@ impl Tape {
         let call = self.call(exchange.span)?;
         let things = self.index.things(&exchange)?.into_iter().map(|thing| {
             let text = self.text(thing.span)?;
-            let what = match thing.is_call || thing.is_end {
+            let what = match thing.is_call {
                 true => thing.span.call(text).map(|call| Inside::Call(Box::new(call))),
                 false => thing.span.entry(text).map(Inside::Entry),
             };
@@ -90,7 +90,6 @@ impl Tape {
             call,
             things,
             revision: exchange.revision(),
-            hears: exchange.flags.hears(),
         });
         if exchange.span.length <= KEPT_LENGTH {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);

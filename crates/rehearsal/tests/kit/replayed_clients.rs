@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::replays::client;
 use crate::transcript::{Peer, replay, session};
 
-/// The same call twice, after something that was said while the client pinged.
+/// The same call twice, after a notification that came while the client pinged.
 const TWICE: &str = r#"
 > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
 < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
@@ -92,17 +92,18 @@ async fn what_http_refused_for_its_session_answers_nobody() {
 }
 
 #[tokio::test]
-async fn what_was_said_during_a_ping_is_told_to_each_client() {
+async fn what_was_sent_during_a_ping_follows_the_handshake_before_it() {
     let replay = replay(&[session("a", TWICE)], Options::default());
-    for _ in 0..2 {
+    for pings in [false, true] {
         let mut peer = Peer::of(&replay);
-        let hello =
-            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
-        peer.say(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})).await;
-        assert_eq!(peer.hear().await.method(), None);
-        peer.say(json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "count"}})).await;
-        assert_eq!(peer.hear().await.method().unwrap(), "notifications/tools/list_changed");
-        assert_eq!(peer.hear().await.method(), None);
+        let transcript = TWICE.lines().take(3).collect::<Vec<_>>().join("\n");
+        peer.play(&transcript).await;
+        peer.play(r#"> {"method":"notifications/initialized"}"#).await;
+        peer.play(r#"< {"method":"notifications/tools/list_changed"}"#).await;
+        if pings {
+            peer.play("> {\"id\":1,\"method\":\"ping\"}\n< {\"id\":1,\"result\":{}}").await;
+        }
+        peer.play(&TWICE.lines().skip(6).collect::<Vec<_>>().join("\n")).await;
     }
 }
 

@@ -8,6 +8,19 @@ use crate::replays::client;
 use crate::transcript::{META, Peer, replay, session};
 
 #[tokio::test]
+async fn what_was_sent_while_a_call_and_a_ping_were_open_belongs_to_the_call() {
+    let call = r#"> {"id":"a","method":"tools/call","params":{"name":"a"}}"#;
+    let log = r#"< {"method":"notifications/message","params":{"level":"error","data":"x"}}"#;
+    let answer = r#"< {"id":"a","result":{"content":[]}}"#;
+    let (ping, pong) = (r#"> {"id":"b","method":"ping"}"#, r#"< {"id":"b","result":{}}"#);
+    for first in [[ping, call], [call, ping]] {
+        let whole = [HANDSHAKE, &first.join("\n"), log, pong, answer].join("\n");
+        let replay = replay(&[session("a", &whole)], Options::default());
+        Peer::of(&replay).play(&[HANDSHAKE, call, log, answer].join("\n")).await;
+    }
+}
+
+#[tokio::test]
 async fn a_question_that_names_its_task_is_of_that_task() {
     let recorded = r#"
     > {"id":1,"method":"tools/call","params":{"name":"a"}}
@@ -20,8 +33,16 @@ async fn a_question_that_names_its_task_is_of_that_task() {
     < {"id":3,"result":{"content":[],"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
     "#;
     let handshake = HANDSHAKE.replace("2025-06-18", "2025-11-25");
-    let whole = handshake + &recorded.replace(r#""id":9"#, r#""id":1"#);
-    Peer::of(&replay(&[session("a", &whole)], Options::default())).play(&whole).await;
+    let replayed = r#"
+    > {"id":1,"method":"tools/call","params":{"name":"a"}}
+    < {"id":1,"result":{"content":[]}}
+    > {"id":2,"method":"tools/call","params":{"name":"dig","task":{}}}
+    < {"id":2,"result":{"task":{"taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttl":null}}}
+    > {"id":3,"method":"tasks/result","params":{"taskId":"t"}}
+    < {"id":1,"method":"roots/list","params":{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}}
+    "#;
+    let replay = replay(&[session("a", &[&handshake, recorded].concat())], Options::default());
+    Peer::of(&replay).play(&[&handshake, replayed].concat()).await;
 }
 
 /// Over a pipe nothing says which call a log message is of, but who asked for none has none.

@@ -1,4 +1,4 @@
-//! What subscribers were told in one era, told to those of the other.
+//! What subscribers were sent.
 
 use rehearsal::replay::Options;
 use serde_json::{Value, json};
@@ -55,128 +55,42 @@ async fn hears(recorded: &str, transcript: &str) {
 }
 
 #[tokio::test]
-async fn who_subscribes_hears_what_a_listener_heard() {
-    let transcript = r#"
+async fn a_client_that_subscribes_as_recorded_gets_what_was_sent() {
+    hears(LISTENED, LISTENED).await;
+    hears(SUBSCRIBED, SUBSCRIBED).await;
+}
+
+#[tokio::test]
+async fn what_followed_a_call_reaches_subscribers_of_the_other_era() {
+    let subscribes = r#"
     HANDSHAKE
-    > {"id":1,"method":"resources/subscribe","params":{"uri":"a:1"}}
-    < {"id":1,"result":{}}
-    < {"method":"notifications/resources/updated","params":{"uri":"a:1"}}
-    < {"method":"notifications/tools/list_changed","params":{}}
     > {"id":2,"method":"resources/subscribe","params":{"uri":"a:2"}}
     < {"id":2,"result":{}}
-    < {"method":"notifications/resources/updated","params":{"uri":"a:2"}}
     > {"id":3,"method":"tools/call","params":{"name":"one"}}
     < {"id":3,"result":{"content":[]}}
     < {"method":"notifications/resources/updated","params":{"uri":"a:2"}}
-    > {"id":4,"method":"tools/call","params":{"name":"two"}}
-    < {"id":4,"result":{"content":[]}}
     "#;
-    hears(LISTENED, transcript).await;
-}
-
-#[tokio::test]
-async fn who_subscribes_to_nothing_hears_of_lists_alone() {
-    let transcript = r#"
-    HANDSHAKE
-    > {"id":3,"method":"tools/call","params":{"name":"one"}}
-    < {"method":"notifications/tools/list_changed","params":{}}
-    < {"id":3,"result":{"content":[]}}
-    > {"id":4,"method":"tools/call","params":{"name":"two"}}
-    < {"id":4,"result":{"content":[]}}
-    "#;
-    hears(LISTENED, transcript).await;
-    // As it was recorded, where the version is the same.
-    hears(SUBSCRIBED, &transcript.replace(r#","params":{}}"#, "}")).await;
-}
-
-#[tokio::test]
-async fn who_listens_hears_what_a_subscriber_heard() {
-    let transcript = r#"
-    > {"id":7,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:1","a:2"]},META}}
-    < {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:1","a:2"]},"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}
-    < {"method":"notifications/resources/updated","params":{"uri":"a:1","_meta":{"io.modelcontextprotocol/subscriptionId":7}}}
-    < {"method":"notifications/resources/updated","params":{"uri":"a:2","_meta":{"io.modelcontextprotocol/subscriptionId":7}}}
-    < {"method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}
+    hears(LISTENED, subscribes).await;
+    let listens = r#"
+    > {"id":7,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["a:2"]},META}}
+    < {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":["a:2"]},"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}
     > {"id":8,"method":"tools/call","params":{"name":"one",META}}
     < {"id":8,"result":{"content":[],"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}
     < {"method":"notifications/resources/updated","params":{"uri":"a:2","_meta":{"io.modelcontextprotocol/subscriptionId":7}}}
-    > {"id":9,"method":"tools/call","params":{"name":"two",META}}
-    < {"id":9,"result":{"content":[],"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}
     "#;
-    hears(SUBSCRIBED, transcript).await;
-    // As it was recorded, where the version is the same.
-    let named = r#","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}"#;
-    hears(LISTENED, &transcript.replace(named, "}}")).await;
+    hears(SUBSCRIBED, listens).await;
 }
 
 #[tokio::test]
-async fn who_listens_to_one_resource_hears_of_no_other() {
+async fn a_client_that_subscribes_to_nothing_gets_the_calls_alone() {
     let transcript = r#"
-    > {"id":7,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["a:2"]},META}}
-    < {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":["a:2"]},"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}
-    < {"method":"notifications/resources/updated","params":{"uri":"a:2","_meta":{"io.modelcontextprotocol/subscriptionId":7}}}
-    > {"id":9,"method":"tools/call","params":{"name":"two",META}}
-    < {"id":9,"result":{"content":[],"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}
+    HANDSHAKE
+    > {"id":3,"method":"tools/call","params":{"name":"one"}}
+    < {"id":3,"result":{"content":[]}}
+    > {"id":4,"method":"tools/call","params":{"name":"two"}}
+    < {"id":4,"result":{"content":[]}}
     "#;
-    hears(SUBSCRIBED, transcript).await;
-}
-
-/// The server ends a subscription that its client begins anew, once after a call and once before any.
-const ENDED: &str = r#"
-> {"id":"a","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["a:1"]},META}}
-< {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":["a:1"]},"_meta":{"io.modelcontextprotocol/subscriptionId":"a"}}}
-< {"id":"a","result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":"a"}}}
-> {"id":"b","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["a:1"]},META}}
-< {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":["a:1"]},"_meta":{"io.modelcontextprotocol/subscriptionId":"b"}}}
-< {"method":"notifications/resources/updated","params":{"uri":"a:1","_meta":{"io.modelcontextprotocol/subscriptionId":"b"}}}
-> {"id":1,"method":"tools/call","params":{"name":"one",META}}
-< {"id":1,"result":{"resultType":"complete","content":[]}}
-< {"method":"notifications/resources/updated","params":{"uri":"a:1","_meta":{"io.modelcontextprotocol/subscriptionId":"b"}}}
-< {"id":"b","result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":"b"}}}
-> {"id":2,"method":"tools/call","params":{"name":"two",META}}
-< {"id":2,"result":{"resultType":"complete","content":[]}}
-"#;
-
-#[tokio::test]
-async fn a_subscription_ends_where_it_once_ended() {
-    hears(ENDED, ENDED).await;
-    // It is this client's own that ends.
-    hears(ENDED, &ENDED.replace(r#""a""#, "7").replace(r#""b""#, r#""again""#)).await;
-    // Whoever made another call in between is told there.
-    let call = r#"
-    > {"id":3,"method":"tools/list","params":{META}}
-    < {"id":3,"result":{"resultType":"complete","tools":[]}}
-    > {"id":2,"#;
-    let listed = ENDED.replace(r#"> {"id":2,"#, call);
-    let (before, after) = listed.split_once(r#"< {"id":"b","result""#).unwrap();
-    let (end, after) = after.split_once("> {").unwrap();
-    let (list, after) = after.split_once("> {").unwrap();
-    let later = format!("{before}> {{{list}< {{\"id\":\"b\",\"result\"{end}> {{{after}");
-    hears(&later, &later).await;
-    let without = format!("{before}< {{\"id\":\"b\",\"result\"{end}> {{{after}");
-    let (first, second) = without.split_once(r#"< {"id":"b","result""#).unwrap();
-    let (end, call) = second.split_once("> {").unwrap();
-    let (call, answer) = call.split_once("< {").unwrap();
-    let missed = format!("{first}> {{{call}< {{\"id\":\"b\",\"result\"{end}< {{{answer}");
-    hears(&later, &missed).await;
-}
-
-#[tokio::test]
-async fn a_subscription_to_more_goes_on_and_so_does_one_that_ended_with_its_session() {
-    let more = r#"
-    > {"id":"a","method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["a:1","a:2"]},META}}
-    < {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"resourceSubscriptions":["a:1","a:2"]},"_meta":{"io.modelcontextprotocol/subscriptionId":"a"}}}
-    > {"id":2,"method":"tools/call","params":{"name":"two",META}}
-    < {"id":2,"result":{"resultType":"complete","content":[]}}
-    "#;
-    let ended = ENDED.lines().take(4).chain(ENDED.lines().skip(11)).collect::<Vec<_>>().join("\n");
-    hears(&ended, more).await;
-    let last = LISTENED.to_owned() + r#"< {"id":"l","result":{"resultType":"complete"}}"#;
-    let again = r#"
-    > {"id":3,"method":"tools/call","params":{"name":"two",META}}
-    < {"id":3,"result":{"resultType":"complete","content":[]}}
-    "#;
-    hears(&last, &(LISTENED.to_owned() + again)).await;
+    hears(LISTENED, transcript).await;
 }
 
 /// Somebody listens, and nothing else was recorded. The server tells of less than it was asked to.
@@ -205,8 +119,6 @@ async fn a_server_of_which_only_a_subscription_is_known_can_do_what_it_promised(
     < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}},"serverInfo":{"name":"recorded","version":"0"}}}
     > {"id":1,"method":"resources/subscribe","params":{"uri":"a:b"}}
     < {"id":1,"result":{}}
-    < {"method":"notifications/tools/list_changed","params":{}}
-    < {"method":"notifications/resources/updated","params":{"uri":"a:b"}}
     "#;
     Peer::of(&replay).play(older).await;
 }
@@ -323,15 +235,4 @@ async fn who_was_let_in_and_heard_an_error_when_it_left_is_let_in() {
     for _ in 0..2 {
         Peer::of(&replay).play(&[DISCOVERED, SENT_AWAY].concat()).await;
     }
-}
-
-#[tokio::test]
-async fn a_subscription_ends_with_an_error_where_it_once_did() {
-    let after = r#"
-    > {"id":2,"method":"tools/call","params":{"name":"two",META}}
-    < {"id":2,"result":{"resultType":"complete","content":[]}}
-    "#;
-    let whole = [DISCOVERED, SENT_AWAY, CLOSED, after].concat();
-    let replay = replay(&[session("a", &whole)], Options::default());
-    Peer::of(&replay).play(&whole).await;
 }

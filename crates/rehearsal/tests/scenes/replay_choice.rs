@@ -265,50 +265,6 @@ fn sessions_that_are_not_chosen_say_nothing() {
     ");
 }
 
-/// A server told that its tools had changed while it was pinged.
-const PINGED: &str = r#"{"type":"start","format":2,"session_id":"s","server_info":{"name":"x"},"started_at":"2026-07-28T12:00:00Z","metadata":{}}
-{"type":"request","session_id":"s","seq":0,"at_ms":10,"from":"client","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
-{"type":"response","session_id":"s","seq":1,"at_ms":20,"from":"server","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"x","version":"1"}}}
-{"type":"notification","session_id":"s","seq":2,"at_ms":30,"from":"client","method":"notifications/initialized"}
-{"type":"request","session_id":"s","seq":3,"at_ms":40,"from":"client","id":1,"method":"ping"}
-{"type":"notification","session_id":"s","seq":4,"at_ms":50,"from":"server","method":"notifications/tools/list_changed"}
-{"type":"notification","session_id":"s","seq":5,"at_ms":55,"from":"server","method":"notifications/tools/list_changed"}
-{"type":"response","session_id":"s","seq":6,"at_ms":60,"from":"server","id":1,"result":{}}
-{"type":"request","session_id":"s","seq":7,"at_ms":70,"from":"client","id":2,"method":"tools/call","params":{"name":"rain","arguments":{"city":"Oslo"}}}
-{"type":"response","session_id":"s","seq":8,"at_ms":80,"from":"server","id":2,"result":{"content":[]}}
-"#;
-
-#[test]
-fn what_was_said_during_a_ping_comes_with_it_once() {
-    let ping = |id: u8| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n");
-    let requests = conversation("c", &[]) + &ping(1) + &ping(2);
-    let stage = Stage::new().file("pinged.journal", PINGED).file("requests", &requests);
-    // Both are asked at once, so the second may be answered first.
-    rehearse!(stage, "rehearse replay -q pinged.journal < requests | tail -n +2 | sort", @r#"
-    exit: 0
-    ----- stdout -----
-    {"jsonrpc":"2.0","id":1,"result":{}}
-    {"jsonrpc":"2.0","id":2,"result":{}}
-    {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
-    {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
-    "#);
-    // Who does not ping hears it with what it asks next, and once.
-    let stage = stage.file("requests", &conversation("c", &["Oslo"]));
-    rehearse!(stage, "rehearse replay -q pinged.journal < requests | tail -n +2", @r#"
-    exit: 0
-    ----- stdout -----
-    {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
-    {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
-    {"jsonrpc":"2.0","id":1,"result":{"content":[]}}
-    "#);
-    let stage = stage.file("requests", &conversation("c", &["Oslo", "Oslo"]));
-    rehearse!(stage, "rehearse replay -q pinged.journal < requests | grep -c list_changed", @"
-    exit: 0
-    ----- stdout -----
-    2
-    ");
-}
-
 #[test]
 fn what_is_wrong_with_the_words_or_the_recording_has_a_hint() {
     let stage = Stage::new();

@@ -1,6 +1,5 @@
 //! A recorded exchange, played again for another client.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -9,10 +8,10 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::adapt::{adapted, adapted_notification};
-use super::recorded::{Recorded, Thing};
-use super::score::{Step, missed, score};
+use super::recorded::Recorded;
+use super::score::{Step, score};
 use super::unmatched::Unmatched;
-use crate::answer::{Act, Answer, Asked, Change, EndOfListening, Provenance, Question, World};
+use crate::answer::{Act, Answer, Asked, Change, Provenance, Question, World};
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code, meta};
 use crate::script::mock::{Delay, LogLevel};
@@ -58,10 +57,6 @@ pub struct RecordedPlay {
     after: Vec<std::vec::IntoIter<Step>>,
     /// The rounds that are over when this play is: where each is a request of its own, only one.
     pub(super) over: Range<usize>,
-    /// What comes before all of them; it is told once, however often the client comes back.
-    pub(super) missed: std::vec::IntoIter<Step>,
-    /// The resources that the recorded client had subscribed to.
-    pub(super) subscribed: BTreeSet<String>,
     pub(super) next: usize,
     /// Answers that came with the request or since.
     pub(super) offered: Map<String, Value>,
@@ -94,8 +89,6 @@ impl RecordedPlay {
             steps,
             after,
             over,
-            missed: Vec::new().into_iter(),
-            subscribed: BTreeSet::new(),
             next: 0,
             offered,
             told: false,
@@ -115,20 +108,6 @@ impl RecordedPlay {
     #[must_use]
     pub fn answering(mut self, answer: Answer) -> RecordedPlay {
         self.instead = Some(answer);
-        self
-    }
-
-    /// The same play, after what was said before it and was not heard.
-    #[must_use]
-    pub fn having_missed(mut self, things: &[Thing]) -> RecordedPlay {
-        self.missed = missed(things).into_iter();
-        self
-    }
-
-    /// The same play, where the recorded client was told about these resources because it had subscribed to them.
-    #[must_use]
-    pub fn having_subscribed(mut self, uris: BTreeSet<String>) -> RecordedPlay {
-        self.subscribed = uris;
         self
     }
 
@@ -161,25 +140,6 @@ impl RecordedPlay {
 
     /// What is to be done next.
     pub fn next(&mut self, world: &World<'_>) -> Act {
-        while let Some(step) = self.missed.next() {
-            let act = match step {
-                Step::Tell(change) => self.tell(change),
-                Step::Notify { method, params } => self.notified(method, params),
-                Step::EndListening(end) => self.end_listening(end),
-                Step::Wait(_)
-                | Step::CloseStream
-                | Step::Ask(_)
-                | Step::SendAway(..)
-                | Step::Hear(_)
-                | Step::Withdraw(..)
-                | Step::Reply(_)
-                | Step::Visit(..)
-                | Step::Ends => None,
-            };
-            if let Some(act) = act {
-                return act;
-            }
-        }
         loop {
             let at = self.next;
             let Some(step) = self.steps.get(at).cloned() else {
@@ -193,8 +153,6 @@ impl RecordedPlay {
             let act = match step {
                 Step::Wait(time) => self.paced(time),
                 Step::Notify { method, params } => self.notified(method, params),
-                Step::Tell(change) => self.tell(change),
-                Step::EndListening(end) => self.end_listening(end),
                 // No other version has streams that are come back to.
                 Step::CloseStream if self.asked.terms.revision == Revision::V2025_11_25 => {
                     Some(Act::CloseStream { retry: None })
@@ -232,8 +190,6 @@ impl RecordedPlay {
                     None if self.asked.terms.era() == Era::Modern => None,
                     Some(_) | None => self.notified(method, params),
                 },
-                Step::Tell(change) => self.tell(change),
-                Step::EndListening(end) => self.end_listening(end),
                 Step::Ask(questions) if self.asked.terms.era() == Era::Legacy => self.possible(questions),
                 Step::CloseStream
                 | Step::Ask(_)
@@ -273,19 +229,13 @@ impl RecordedPlay {
         change.is_in(self.asked.terms.revision).then_some(Act::Tell(change))
     }
 
-    /// The end of subscriptions, which only 2026-07-28 has.
-    fn end_listening(&self, end: Box<EndOfListening>) -> Option<Act> {
-        (self.asked.terms.era() == Era::Modern).then_some(Act::EndListening(end))
-    }
-
     /// A notification for this client, if it wants it.
     fn notified(&mut self, method: Method, params: Value) -> Option<Act> {
         let (terms, from) = (&self.asked.terms, self.from());
         // Since 2026-07-28 changes are told to those who listen.
         let is_modern = |revision: Revision| revision.era() == Era::Modern;
         if let Some(change) = Change::told(&method, &params) {
-            let is_asked_for = matches!(&change, Change::Resource(uri) if self.subscribed.contains(uri));
-            if is_modern(terms.revision) || from.is_some_and(is_modern) || is_asked_for {
+            if is_modern(terms.revision) || from.is_some_and(is_modern) {
                 return self.tell(change);
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::answer::{Change, EndOfListening, Question};
+use crate::answer::Question;
 use crate::exchange::Side;
 use crate::json::RawJson;
 use crate::message::{Message, Method, Notification, Reply};
@@ -26,8 +26,6 @@ pub struct Recorded {
     pub things: Vec<Thing>,
     /// The version that it was recorded in, where that is known.
     pub revision: Option<Revision>,
-    /// Whether something was said before it, after requests that not every client makes.
-    pub hears: bool,
 }
 
 /// Something that belongs to an exchange.
@@ -53,10 +51,7 @@ impl Thing {
     pub fn seq(&self) -> u64 {
         match &self.what {
             Inside::Entry(entry) => entry.seq,
-            Inside::Call(call) => match (call.asker, &call.response) {
-                (Side::Client, Some(end)) => end.seq,
-                (Side::Client | Side::Server, _) => call.request.seq,
-            },
+            Inside::Call(call) => call.request.seq,
         }
     }
 
@@ -68,21 +63,6 @@ impl Thing {
             }
             Inside::Entry(_) | Inside::Call(_) => None,
         }
-    }
-
-    /// The end of a subscription, where it is one.
-    pub fn end_of_listening(&self) -> Option<EndOfListening> {
-        match &self.what {
-            Inside::Call(call) if call.asker == Side::Client => EndOfListening::of(call),
-            Inside::Call(_) | Inside::Entry(_) => None,
-        }
-    }
-
-    /// The change that it tells of, where it does.
-    pub fn change(&self) -> Option<Change> {
-        let told = self.told()?;
-        let params = told.params.as_ref().and_then(|params| params.exact().ok()).unwrap_or_default();
-        Change::told(&told.method, &params)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::recorded::{Place, Recorded, Thing};
-use crate::answer::{Change, EndOfListening, Question, Rise};
+use crate::answer::{Question, Rise};
 use crate::exchange::Side;
 use crate::message::{Message, Method};
 use crate::protocol::Era;
@@ -19,10 +19,6 @@ pub(super) enum Step {
     Wait(Duration),
     /// The server told something.
     Notify { method: Method, params: Value },
-    /// The server told something to those who wanted to know.
-    Tell(Change),
-    /// The server ended a subscription.
-    EndListening(Box<EndOfListening>),
     /// The server closed the stream, and the client came back.
     CloseStream,
     /// The server asked.
@@ -46,13 +42,7 @@ impl Step {
     pub(super) fn ends(&self) -> bool {
         match self {
             Step::Ask(_) | Step::SendAway(..) | Step::Reply(_) | Step::Visit(..) | Step::Ends => true,
-            Step::Wait(_)
-            | Step::Notify { .. }
-            | Step::Tell(_)
-            | Step::EndListening(_)
-            | Step::CloseStream
-            | Step::Hear(_)
-            | Step::Withdraw(..) => false,
+            Step::Wait(_) | Step::Notify { .. } | Step::CloseStream | Step::Hear(_) | Step::Withdraw(..) => false,
         }
     }
 }
@@ -78,21 +68,6 @@ pub(super) fn score(rounds: &[Arc<Recorded>], era: Era) -> (Vec<Step>, Vec<Vec<S
         after.push(std::mem::replace(&mut writing.steps, steps));
     }
     (writing.steps, after)
-}
-
-/// What was said before an exchange, to a client that may not have asked for it.
-pub(super) fn missed(things: &[Thing]) -> Vec<Step> {
-    let step = |thing: &Thing| match (thing.change(), thing.told()) {
-        (Some(change @ Change::Resource(_)), _) => Some(Step::Tell(change)),
-        // Of a request that this client did not make.
-        (_, Some(told)) if told.method == Method::PROGRESS => None,
-        (_, None) => thing.end_of_listening().map(|end| Step::EndListening(Box::new(end))),
-        (_, Some(told)) => {
-            let params = told.params.as_ref().and_then(|params| params.exact().ok()).unwrap_or_default();
-            Some(Step::Notify { method: told.method.clone(), params })
-        }
-    };
-    things.iter().filter_map(step).collect()
 }
 
 struct Writing {
@@ -134,13 +109,7 @@ impl Writing {
                     }
                     self.steps.push(Step::Ask(questions));
                 }
-                Inside::Call(call) => {
-                    if let (Some(end), Some(response)) = (thing.end_of_listening(), &call.response) {
-                        self.hear_before(response.seq);
-                        self.wait(response.at);
-                        self.steps.push(Step::EndListening(Box::new(end)));
-                    }
-                }
+                Inside::Call(_) => {}
             }
         }
     }

@@ -30,15 +30,7 @@ fn told(seq: u64, method: &str, params: Value) -> Thing {
 }
 
 fn recorded(number: u32, call: Call, things: Vec<Thing>, revision: Revision) -> Arc<Recorded> {
-    Arc::new(Recorded {
-        number,
-        session: 0,
-        place: "session a, call 1".into(),
-        call,
-        things,
-        revision: Some(revision),
-        hears: false,
-    })
+    Arc::new(Recorded { number, session: 0, place: "session a, call 1".into(), call, things, revision: Some(revision) })
 }
 
 /// A booking that tells how far it is and asks for a day, recorded with a handshake.

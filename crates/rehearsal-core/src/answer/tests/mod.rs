@@ -79,7 +79,6 @@ impl Stage {
                 Act::Wait(delay) => lines.push(format!("wait {:?}", delay.to)),
                 Act::Notify { method, params } => lines.push(format!("{method} {params}")),
                 Act::Tell(change) => lines.push(format!("tell {change:?}")),
-                Act::EndListening(end) => lines.push(format!("end {end:?}")),
                 Act::Ask(questions) => {
                     for question in questions {
                         lines.push(format!("ask {} {} {}", question.name, question.method, question.params));

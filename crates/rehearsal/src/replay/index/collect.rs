@@ -163,8 +163,7 @@ impl Session {
             flags.add(Flags::UNANSWERED);
         }
         // Whoever was let in may be sent away with an error later, as when its client leaves.
-        let is_refused_to_listen = asked.listens && asked.is_error && !all.ties.lets_in(&call.tie);
-        if is_refused_to_listen {
+        if asked.listens && asked.is_error && !all.ties.lets_in(&call.tie) {
             flags.add(Flags::NOT_LET_IN);
         }
         let from = asked.rounds.as_ref().and_then(|rounds| rounds.from);
@@ -200,34 +199,30 @@ impl Session {
         }
         // What the server sent before the first request is sent as soon as a client may receive it: after the handshake, or with
         // the first answer.
-        let mut things: Vec<ThingRecord> = std::mem::take(&mut self.early);
+        let mut things = if asked.pings { Vec::new() } else { std::mem::take(&mut self.early) };
         things.iter_mut().for_each(|thing| thing.is_late = asked.is_protocol);
         let has_stream = inside.iter().any(|thing| thing.opens_stream(call));
         for thing in inside {
             match thing.closed_early(call, asked).filter(|_| has_stream).or_else(|| thing.said()) {
-                // What a subscriber is told belongs to whoever made it happen.
-                Some(record) if asked.listens => self.leave(record),
+                // What a subscriber is sent belongs to the call that caused it, and no client pings as often as another.
+                Some(record) if asked.listens || asked.pings => self.leave(record),
                 Some(record) => things.push(record),
                 None => {}
             }
         }
-        let end = call.ended(asked).filter(|_| !is_refused_to_listen);
-        end.into_iter().for_each(|end| self.leave(end));
         self.things.entry(number).or_default().append(&mut things);
         if asked.listens {
             // What is told next is told because somebody listens.
             if let Some((before, _)) = self.settled.replace((number, place)) {
                 self.close(all, before);
             }
-        } else {
+        } else if !asked.pings {
             self.open.push(InHand { number, end: call.tie.settled() });
         }
     }
 
     /// The session is over.
     fn finish(mut self, all: &mut Collection) {
-        // Subscriptions end with their session, so those that ended last ended because it did.
-        self.free.retain(|_, record| !record.is_end);
         self.settle(all, u64::MAX);
         while let Some(InHand { number, .. }) = self.open.pop() {
             self.close(all, number);
@@ -291,7 +286,6 @@ impl Session {
     fn close(&mut self, all: &mut Collection, number: u32) {
         let mut things = self.things.remove(&number).unwrap_or_default();
         things.sort_by_key(|thing| thing.seq);
-        all.keys.extend(things.iter().filter_map(|thing| thing.changes).map(|list| (list.key().0, number)));
         all.things.extend(things.into_iter().map(|thing| (number, thing)));
     }
 }

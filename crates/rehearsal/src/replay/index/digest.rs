@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 use super::chains::Thread;
 use super::key::about_key;
 use super::layout::ThingRecord;
-use super::list::List;
 
 /// How many digests are kept together, and let go together.
 const CHUNK: usize = 4096;
@@ -30,7 +29,7 @@ pub(super) enum Kept {
     /// A request of the client's.
     Asked(Asked),
     /// What the server sends beside its answers: a notification or a request.
-    Said { is_call: bool, changes: Option<List> },
+    Said { is_call: bool },
     /// The head of an answer over HTTP.
     Head { is_stream: bool },
     /// HTTP refused a request, for what it says about its session or its version.
@@ -62,6 +61,8 @@ pub(super) struct Asked {
     pub(super) is_protocol: bool,
     /// Whether it listens for the whole session.
     pub(super) listens: bool,
+    /// Whether it is a ping, which every client makes when it wants to.
+    pub(super) pings: bool,
 }
 
 /// How a request was refused for what its client claimed or sent as headers.
@@ -96,7 +97,7 @@ impl Digest {
     pub(super) fn of_call(call: &Call, span: Span, likeness: &Likeness) -> Option<Digest> {
         let what = match call.asker {
             Side::Client => Kept::Asked(Asked::new(call, likeness)?),
-            Side::Server => Kept::Said { is_call: true, changes: None },
+            Side::Server => Kept::Said { is_call: true },
         };
         Some(Digest { tie: Tie::of_call(call), span, what })
     }
@@ -105,10 +106,7 @@ impl Digest {
     pub(super) fn of_entry(entry: &Entry, span: Span, ties: &mut Ties) -> Option<Digest> {
         let tie = ties.of_entry(entry);
         let what = match &entry.what {
-            What::Message { from, message, .. } if is_said(*from, message) => {
-                let changes = message.method().and_then(List::changed).filter(|_| *from == Side::Server);
-                Kept::Said { is_call: false, changes }
-            }
+            What::Message { from, message, .. } if is_said(*from, message) => Kept::Said { is_call: false },
             What::Http { from: Side::Server, head, .. } if head.status == Some(200) => {
                 let kind = head.headers.get("content-type")?;
                 Kept::Head { is_stream: kind.starts_with("text/event-stream") }
@@ -128,8 +126,8 @@ impl Digest {
 
     /// Where that stands which is said again.
     pub(super) fn said(&self) -> Option<ThingRecord> {
-        let Kept::Said { is_call, changes } = self.what else { return None };
-        Some(ThingRecord { changes, ..self.record(is_call) })
+        let Kept::Said { is_call } = self.what else { return None };
+        Some(self.record(is_call))
     }
 
     /// Whether the request is answered by a stream of its own. Over HTTP+SSE it never is: what ends there early is only the
@@ -145,18 +143,9 @@ impl Digest {
         (is_its_own && is_early).then(|| self.record(false))
     }
 
-    /// The end of a subscription, where this is one that was let in and ended.
-    pub(super) fn ended(&self, asked: &Asked) -> Option<ThingRecord> {
-        (asked.listens && asked.answered != Answered::Never).then(|| ThingRecord {
-            seq: self.tie.settled(),
-            is_end: true,
-            ..self.record(false)
-        })
-    }
-
     fn record(&self, is_call: bool) -> ThingRecord {
         let (span, seq) = (self.span, self.tie.seq());
-        ThingRecord { span, seq, is_call, is_late: false, is_end: false, changes: None }
+        ThingRecord { span, seq, is_call, is_late: false }
     }
 }
 
@@ -182,6 +171,7 @@ impl Asked {
             refused: Refused::of(call, params),
             is_protocol: is_protocol(method),
             listens: *method == Method::SUBSCRIPTIONS_LISTEN,
+            pings: *method == Method::PING,
         })
     }
 }

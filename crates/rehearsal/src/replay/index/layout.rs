@@ -5,11 +5,10 @@ use rehearsal_core::trace::Span;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::list::List;
 use super::seal::{SEAL, seal, unseal};
 
 /// What the file begins with; the number is that of the layout.
-pub(super) const MAGIC: [u8; 16] = *b"rehearse index J";
+pub(super) const MAGIC: [u8; 16] = *b"rehearse index K";
 /// No exchange, no request.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -18,7 +17,7 @@ pub(super) const HEAD: usize = 120 + SEAL;
 pub(super) const SLOT: usize = 28 + SEAL;
 pub(super) const MEMBER: usize = 4 + SEAL;
 pub(super) const EXCHANGE: usize = 35 + 1 + SEAL;
-pub(super) const THING: usize = 25 + SEAL;
+pub(super) const THING: usize = 23 + SEAL;
 pub(super) const SESSION: usize = 20 + SEAL;
 
 /// The trace that an index is of.
@@ -131,14 +130,11 @@ impl Flags {
     /// It is about the protocol, and whoever does not need it does not ask for it.
     pub(super) const PROTOCOL: Flags = Flags(4);
 
-    /// Something was said before it, after exchanges that not every client makes.
-    pub(super) const HEARS: Flags = Flags(8);
-
     /// It was never answered.
-    pub(super) const UNANSWERED: Flags = Flags(16);
+    pub(super) const UNANSWERED: Flags = Flags(8);
 
     /// It wanted to listen, and was refused.
-    pub(super) const NOT_LET_IN: Flags = Flags(32);
+    pub(super) const NOT_LET_IN: Flags = Flags(16);
 
     /// Whether it was let in, where it wanted to listen.
     pub(in crate::replay) fn is_let_in(self) -> bool {
@@ -153,16 +149,6 @@ impl Flags {
     /// Whether somebody should have asked for it.
     pub(in crate::replay) fn counts(self) -> bool {
         self.0 & (Flags::ROUND.0 | Flags::PROTOCOL.0) == 0
-    }
-
-    /// Whether it is about the protocol, and no round of anything else.
-    pub(in crate::replay) fn is_protocol(self) -> bool {
-        self.0 & (Flags::ROUND.0 | Flags::PROTOCOL.0) == Flags::PROTOCOL.0
-    }
-
-    /// Whether something was said before it that clients may have missed.
-    pub(in crate::replay) fn hears(self) -> bool {
-        self.0 & Flags::HEARS.0 != 0
     }
 
     pub(super) fn add(&mut self, other: Flags) {
@@ -222,10 +208,6 @@ pub(in crate::replay) struct ThingRecord {
     pub(in crate::replay) is_call: bool,
     /// Whether it comes after the answer.
     pub(in crate::replay) is_late: bool,
-    /// Whether it is the end of a subscription.
-    pub(in crate::replay) is_end: bool,
-    /// The list that it says is another.
-    pub(in crate::replay) changes: Option<List>,
 }
 
 impl ThingRecord {
@@ -233,17 +215,15 @@ impl ThingRecord {
         out.extend_from_slice(&self.span.offset.to_le_bytes());
         out.extend_from_slice(&self.seq.to_le_bytes());
         out.extend_from_slice(&self.span.length.to_le_bytes());
-        out.extend_from_slice(&[self.span.format, self.is_call.into(), self.is_late.into(), self.is_end.into()]);
-        out.push(List::write(self.changes));
+        out.extend_from_slice(&[self.span.format, self.is_call.into(), self.is_late.into()]);
     }
 
     pub(super) fn read(bytes: &[u8]) -> ThingRecord {
         let mut from = Bytes(bytes);
         let (offset, seq, length) = (from.u64(), from.u64(), from.u32());
-        let [format, is_call, is_late, is_end, changes] = from.array();
+        let [format, is_call, is_late] = from.array();
         let span = Span { offset, length, format };
-        let [is_call, is_late, is_end] = [is_call != 0, is_late != 0, is_end != 0];
-        ThingRecord { span, seq, is_call, is_late, is_end, changes: List::read(changes) }
+        ThingRecord { span, seq, is_call: is_call != 0, is_late: is_late != 0 }
     }
 }
 

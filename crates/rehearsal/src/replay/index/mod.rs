@@ -14,7 +14,6 @@ mod collect;
 mod digest;
 mod key;
 mod layout;
-mod list;
 mod lookup;
 mod open;
 mod order;
@@ -23,7 +22,6 @@ mod write;
 
 pub(super) use key::{about_key, method_key, refused_key};
 pub(super) use layout::Facts;
-pub(super) use list::List;
 pub(super) use lookup::{Group, Index};
 pub use open::IndexError;
 pub(super) use open::{Existing, fingerprint, open};

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
 use super::collect::Collection;
-use super::layout::{FactsRecord, Flags, Head, Origin, Slot};
+use super::layout::{FactsRecord, Head, Origin, Slot};
 use super::seal::{seal, sum};
 
 /// Writes everything that was collected.
@@ -105,17 +105,6 @@ fn assign(all: &mut Collection) {
                 exchange.things = at as u64;
             }
             exchange.thing_count += 1;
-        }
-    }
-    let mut said = None;
-    for exchange in &mut all.exchanges {
-        if said == Some(exchange.session) {
-            exchange.flags.add(Flags::HEARS);
-        }
-        if exchange.flags.counts() {
-            said = None;
-        } else if exchange.flags.is_protocol() && exchange.thing_count > 0 {
-            said = Some(exchange.session);
         }
     }
 }
