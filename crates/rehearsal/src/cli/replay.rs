@@ -76,10 +76,6 @@ pub(super) struct Replay {
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::record::pair, help_heading = MATCHING)]
     metadata: Vec<(String, String)>,
 
-    /// Answer each client from the sessions of clients of its name, where there are any
-    #[arg(long, help_heading = MATCHING)]
-    by_client: bool,
-
     /// How a secret was taken out when this was recorded, if with `record --redact`; may be repeated
     #[arg(long, value_name = "PATH|PATTERN", value_parser = Rule::parse, help_heading = MATCHING)]
     redact: Vec<Rule>,
@@ -290,7 +286,7 @@ impl Replay {
                 UnmatchedWord::Refuse | UnmatchedWord::Forward => Unknown::Refuse,
                 UnmatchedWord::First => Unknown::First,
             },
-            sessions: Sessions { id: self.session.clone(), metadata: self.metadata.clone(), by_client: self.by_client },
+            sessions: Sessions { id: self.session.clone(), metadata: self.metadata.clone() },
             pace: self.pace,
             redaction: self.redaction(),
             on_index: OnIndex::default(),

@@ -9,7 +9,7 @@ use rehearsal_core::answer::{
 };
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
-use rehearsal_core::protocol::{Era, meta};
+use rehearsal_core::protocol::Era;
 use rehearsal_core::script::mock::LogLevel;
 use rehearsal_core::shape::may_be_asked;
 use rehearsal_core::trace::RequestKey;
@@ -18,9 +18,8 @@ use serde_json::{Value, json};
 use super::index::{Group, refused_key};
 use super::ledger::Ledger;
 use super::options::Repeat;
-use super::progress::{Alike, Progress, Scope, Taken};
+use super::progress::{Alike, Progress, Taken};
 use super::replay::{Shared, is_selected};
-use super::tape::request;
 use super::unmatched::name;
 use crate::mock::{Answers, Forwards};
 
@@ -28,10 +27,9 @@ use crate::mock::{Answers, Forwards};
 pub(super) const LOOKED_AT: u32 = 10_000;
 
 /// The recordings of one request that may answer a client.
-pub(super) struct Recordings<'a> {
-    pub(super) shared: &'a Shared,
-    pub(super) group: Group,
-    pub(super) client: Option<&'a str>,
+struct Recordings<'a> {
+    shared: &'a Shared,
+    group: Group,
 }
 
 impl Alike for Recordings<'_> {
@@ -48,7 +46,7 @@ impl Alike for Recordings<'_> {
     }
 
     fn suits(&self, number: u32) -> io::Result<bool> {
-        self.shared.suits(self.client, number)
+        self.shared.suits(number)
     }
 
     fn place(&self, session: u32) -> io::Result<u32> {
@@ -154,7 +152,7 @@ impl Shared {
         }
         let recorded = number.map(|number| self.tape.recorded(number)).transpose()?;
         let found = recorded.as_ref().and_then(|recorded| Opening::recorded(&recorded.call));
-        let pooled = self.opening_for(&asked)?;
+        let pooled = Arc::clone(&self.opening);
         let opening = match found {
             Some(mut opening) => {
                 opening.can_also(&pooled);
@@ -266,19 +264,11 @@ impl Shared {
         }
     }
 
-    /// The next recording under a key that suits the client; `None` where there is none at all.
+    /// The next recording under a key; `None` where there is none at all.
     pub(super) fn take(&self, key: RequestKey, asked: &Asked, repeat: Repeat) -> io::Result<Option<Taken>> {
         let Some(group) = self.tape.index.group(key)? else { return Ok(None) };
-        let client = self.client(asked);
-        let mut progress = self.progress();
-        let scope =
-            |client: Option<&str>| Scope { conversation: asked.conversation, client: client.map(str::to_owned) };
-        let mut taken = progress.take(&Recordings { shared: self, group, client }, scope(client), repeat)?;
-        if taken == Taken::None && self.hears_others(client)? {
-            // A client that was never recorded hears what the others did.
-            taken = progress.take(&Recordings { shared: self, group, client: None }, scope(None), repeat)?;
-        }
-        Ok(Some(taken))
+        let recordings = Recordings { shared: self, group };
+        self.progress().take(&recordings, asked.conversation, repeat).map(Some)
     }
 
     /// The key of the same `tools/call` recorded with `task` in its params, or without it.
@@ -306,35 +296,14 @@ impl Shared {
         Ok(is_unknown.then(|| Unmatched::Task { place: place() }))
     }
 
-    /// The name of a client, where that counts.
-    pub(super) fn client<'a>(&self, asked: &'a Asked) -> Option<&'a str> {
-        let client = asked.params.get("clientInfo").unwrap_or(&asked.terms.client);
-        client.get("name").and_then(Value::as_str).filter(|_| self.options.sessions.by_client)
-    }
-
-    /// Whether a recording may answer a client of this name, or any.
-    pub(super) fn suits(&self, client: Option<&str>, number: u32) -> io::Result<bool> {
-        if self.selected.is_none() && client.is_none() && self.upstream.is_none() {
+    /// Whether a recording may answer here.
+    pub(super) fn suits(&self, number: u32) -> io::Result<bool> {
+        if self.selected.is_none() && self.upstream.is_none() {
             return Ok(true);
         }
         let exchange = self.tape.index.exchange(number)?;
-        // Where the real server can be asked, it is asked again what it once did not answer.
-        if self.upstream.is_some() && !exchange.flags.is_answered() {
-            return Ok(false);
-        }
-        let session = exchange.session;
-        Ok(self.is_selected(session) && (client.is_none() || self.asker(number, session)?.as_deref() == client))
-    }
-
-    /// The name of the client that asked: since 2026-07-28 each request has one, and several clients may share a session.
-    fn asker(&self, number: u32, session: u32) -> io::Result<Option<String>> {
-        let recorded = self.tape.recorded(number)?;
-        let params = request(&recorded).params();
-        let named = params.and_then(|params| params.at(&["_meta", meta::CLIENT_INFO, "name"]));
-        match named.and_then(|name| name.text()) {
-            Some(name) => Ok(Some(name)),
-            None => Ok(self.tape.facts(session)?.client.clone()),
-        }
+        // A request without a recorded answer is sent to the live server again, if there is one.
+        Ok(self.is_selected(exchange.session) && (self.upstream.is_none() || exchange.flags.is_answered()))
     }
 
     /// A request without its secrets, where it has some.

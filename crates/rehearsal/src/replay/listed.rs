@@ -34,11 +34,10 @@ impl Shared {
                 return Ok(None);
             }
             let remark = format!("the page {cursor} of {} was not recorded; the list ends before it", asked.method);
-            return self.made(asked, json!({list: []}), remark).map(Some);
+            return Ok(Some(self.made(asked, &json!({list: []}), remark)));
         }
         let Some(recorded) = self.firsts(used.as_ref(), &asked.method)? else { return Ok(None) };
-        let opening = self.opening_for(asked)?;
-        if recorded.is_empty() && !opening.capabilities.contains_key(capability) {
+        if recorded.is_empty() && !self.opening.capabilities.contains_key(capability) {
             return Ok(None);
         }
         let mut elements = Vec::new();
@@ -56,15 +55,15 @@ impl Shared {
             elements.push(element);
         }
         let remark = format!("{} was not recorded; it lists what was used", asked.method);
-        self.made(asked, json!({list: elements}), remark).map(Some)
+        Ok(Some(self.made(asked, &json!({list: elements}), remark)))
     }
 
     /// An answer that was not recorded, in the client's version.
-    fn made(&self, asked: &Asked, result: Value, remark: String) -> io::Result<Answer> {
-        let reply = Reply::Result(RawJson::from_value(&result));
-        let info = &self.opening_for(asked)?.info;
+    fn made(&self, asked: &Asked, result: &Value, remark: String) -> Answer {
+        let reply = Reply::Result(RawJson::from_value(result));
+        let info = &self.opening.info;
         let reply = adapted(&reply, &asked.method, None, asked.terms.revision, info);
-        Ok(Answer { remarks: vec![remark], ..Answer::protocol(reply) })
+        Answer { remarks: vec![remark], ..Answer::protocol(reply) }
     }
 
     /// Whether a recorded page says that this one comes next.

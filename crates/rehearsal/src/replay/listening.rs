@@ -15,8 +15,7 @@ use super::tape::request;
 impl Shared {
     /// Begins to tell of changes, unless the recorded server did not.
     pub(super) fn listen(&self, asked: Asked) -> io::Result<Begun> {
-        let opening = self.opening_for(&asked)?;
-        let wanted = match opening.wanted(&asked) {
+        let wanted = match self.opening.wanted(&asked) {
             Ok(wanted) => wanted,
             Err(error) => return Ok(self.refuse(&asked, error)),
         };
@@ -26,7 +25,7 @@ impl Shared {
             self.ledger().matched += 1;
             return Ok(Begun::Answered(answer));
         }
-        let wanted = match self.suiting(key, self.client(&asked), 1)?.first() {
+        let wanted = match self.suiting(key, 1)?.first() {
             Some(number) => {
                 let promised = &self.tape.facts(self.tape.index.exchange(*number)?.session)?.acknowledged;
                 promised.as_ref().map_or(wanted.clone(), |promised| wanted.promised(promised))
@@ -36,19 +35,19 @@ impl Shared {
         // Clients word what they listen to in different ways, so the nth subscription gets what followed the nth recorded one.
         let first = match self.take(about_key(&asked.method, None), &asked, Repeat::Error)? {
             Some(Taken::Fresh(number)) => {
-                let (recorded, info) = (self.tape.recorded(number)?, opening.info.clone());
+                let (recorded, info) = (self.tape.recorded(number)?, self.opening.info.clone());
                 Some(Box::new(RecordedPlay::new(vec![recorded], asked, key, info, self.options.pace)))
             }
             Some(Taken::Again(_) | Taken::UsedUp(_) | Taken::None) | None => None,
         };
-        Ok(Begun::Listens(wanted, opening.info.clone(), first))
+        Ok(Begun::Listens(wanted, self.opening.info.clone(), first))
     }
 
     /// The refusal where nobody who asked for the same was let in, and nobody at all where nobody asked for the same.
     fn refused_to_listen(&self, asked: &Asked, key: RequestKey) -> io::Result<Option<(u32, Answer)>> {
         let (mut same, mut others) = (Vec::new(), Vec::new());
         let about = about_key(&asked.method, None);
-        for number in self.suiting(about, self.client(asked), CANDIDATES as usize)? {
+        for number in self.suiting(about, CANDIDATES as usize)? {
             let recorded = self.tape.recorded(number)?;
             let params = request(&recorded).params().and_then(|params| params.exact().ok());
             let is_same = self.options.likeness.key(&asked.method, params.as_ref().or(Some(&Value::Null))) == key;

@@ -36,7 +36,7 @@ impl Shared {
         let Some(pages) = self.tape.index.group(key)? else { return Ok(None) };
         for at in self.tape.place_of(pages, first)?..pages.count {
             let number = self.tape.index.member(pages, at)?;
-            if self.suits(self.client(asked), number)? {
+            if self.suits(number)? {
                 return Ok(Some(number));
             }
         }

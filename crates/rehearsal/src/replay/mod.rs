@@ -10,7 +10,6 @@
 
 mod answers;
 mod beside;
-mod clients;
 mod converted;
 mod early;
 mod forward;

@@ -1,10 +1,10 @@
-//! What servers said about themselves: in all that is answered from, to clients of one name, in one session.
+//! What servers said about themselves: in all that is answered from, and in one session.
 
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rehearsal_core::answer::{Asked, Opening, Recorded};
+use rehearsal_core::answer::{Opening, Recorded};
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::Era;
 use rehearsal_core::trace::Likeness;
@@ -21,12 +21,9 @@ const KEPT: usize = 1024;
 /// The requests that open a conversation.
 const OPENS: [Method; 2] = [Method::INITIALIZE, Method::DISCOVER];
 
-/// What is known already.
+/// Who the servers of some sessions said they are.
 #[derive(Debug, Default)]
-pub(super) struct Openings {
-    of_clients: Mutex<HashMap<String, Arc<Opening>>>,
-    of_sessions: Mutex<HashMap<u32, Arc<Value>>>,
-}
+pub(super) struct Openings(Mutex<HashMap<u32, Arc<Value>>>);
 
 /// What the sessions that are answered from say about their server.
 pub(super) struct Pooled {
@@ -55,47 +52,13 @@ impl Refused {
 }
 
 impl Shared {
-    /// What the server says about itself to this client: what it said to clients of its name, where names count.
-    pub(super) fn opening_for(&self, asked: &Asked) -> io::Result<Arc<Opening>> {
-        let Some(client) = self.client(asked) else { return Ok(Arc::clone(&self.opening)) };
-        let kept = || self.openings.of_clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept().get(client) {
-            return Ok(Arc::clone(known));
-        }
-        let opening = self.said_to(client)?.map_or_else(|| Arc::clone(&self.opening), Arc::new);
-        let mut kept = kept();
-        if kept.len() >= KEPT {
-            kept.clear();
-        }
-        kept.insert(client.to_owned(), Arc::clone(&opening));
-        Ok(opening)
-    }
-
-    fn said_to(&self, client: &str) -> io::Result<Option<Opening>> {
-        for method in OPENS {
-            let key = self.options.likeness.key(&method, None);
-            for number in self.suiting(key, Some(client), CANDIDATES as usize)? {
-                if let Some(opening) = Opening::recorded(&self.tape.recorded(number)?.call) {
-                    return Ok(Some(opening));
-                }
-            }
-        }
-        let all = (0..self.tape.index.exchanges()).take(LOOKED_AT as usize);
-        let its = all.filter_map(|number| match self.suits(Some(client), number) {
-            Ok(suits) => suits.then_some(Ok(number)),
-            Err(error) => Some(Err(error)),
-        });
-        let its = its.collect::<io::Result<Vec<u32>>>()?;
-        if its.is_empty() { Ok(None) } else { inferred(&self.tape, &its).map(Some) }
-    }
-
     /// Who the server of a session said it is, for answers in an era.
     pub(super) fn info_of(&self, session: u32, era: Era) -> io::Result<Arc<Value>> {
         // Nobody was told with each answer before 2026-07-28.
         if era == Era::Legacy || self.tape.index.sessions() == 1 {
             return Ok(Arc::clone(&self.opening.info));
         }
-        let kept = || self.openings.of_sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = || self.openings.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = kept().get(&session) {
             return Ok(Arc::clone(known));
         }

@@ -71,8 +71,6 @@ pub struct Sessions {
     pub id: Option<String>,
     /// Only those with all of this metadata.
     pub metadata: Vec<(String, String)>,
-    /// For each client only those of a client of its name, where there are any.
-    pub by_client: bool,
 }
 
 impl Sessions {

@@ -26,22 +26,14 @@ pub(super) struct Progress {
 struct Conversation {
     /// The session that it began with.
     session: Option<u32>,
-    /// How far it is with recordings that are alike, for each group and client.
-    cursors: HashMap<(u64, Option<String>), Cursor>,
-    /// The groups of one that each client was given. Nearly all are of one, and a cursor would be as large as the recording.
-    only: HashMap<Option<String>, Bits>,
+    /// How far it is with recordings that are alike, for each group.
+    cursors: HashMap<u64, Cursor>,
+    /// The groups of one that were given. Nearly all are of one, and a cursor would be as large as the recording.
+    only: Bits,
     /// The first page of the last list of each kind that it was given.
     first_pages: HashMap<Method, u32>,
     /// The pages of lists that were given.
     listed: HashSet<u32>,
-}
-
-/// To whom answers are given in order.
-#[derive(Clone, Debug)]
-pub(super) struct Scope {
-    pub(super) conversation: u64,
-    /// A name, where that counts.
-    pub(super) client: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -66,7 +58,7 @@ pub(super) enum Taken {
     Again(u32),
     /// There were so many, and all were given.
     UsedUp(u64),
-    /// There is none for this client.
+    /// There is none that suits.
     None,
 }
 
@@ -89,25 +81,24 @@ pub(super) trait Alike {
 }
 
 impl Progress {
-    /// The next of those that are alike and suit the client.
-    pub(super) fn take(&mut self, alike: &impl Alike, scope: Scope, repeat: Repeat) -> io::Result<Taken> {
+    /// The next of those that are alike and suit.
+    pub(super) fn take(&mut self, alike: &impl Alike, conversation: u64, repeat: Repeat) -> io::Result<Taken> {
         let group = alike.group();
-        let conversation = self.conversations.entry(scope.conversation).or_default();
+        let conversation = self.conversations.entry(conversation).or_default();
         if group.count == 1 {
             let number = alike.member(0)?;
-            let given = conversation.only.entry(scope.client).or_default();
-            if given.has(group.first) {
+            if conversation.only.has(group.first) {
                 return Ok(if repeat == Repeat::Error { Taken::UsedUp(1) } else { Taken::Again(number) });
             }
             start(&mut conversation.session, &mut self.begun, alike)?;
             if !alike.suits(number)? {
                 return Ok(Taken::None);
             }
-            given.add(group.first);
+            conversation.only.add(group.first);
             self.used.add(u64::from(number));
             return Ok(Taken::Fresh(number));
         }
-        let cursor = match conversation.cursors.entry((group.first, scope.client)) {
+        let cursor = match conversation.cursors.entry(group.first) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 let start = start(&mut conversation.session, &mut self.begun, alike)?;
@@ -248,8 +239,7 @@ mod tests {
 
     fn taken(repeat: Repeat, times: usize) -> Vec<Taken> {
         let mut progress = Progress::default();
-        let scope = || Scope { conversation: 0, client: None };
-        (0..times).map(|_| progress.take(&Recordings(&[0, 0, 0]), scope(), repeat).unwrap()).collect()
+        (0..times).map(|_| progress.take(&Recordings(&[0, 0, 0]), 0, repeat).unwrap()).collect()
     }
 
     #[test]
@@ -259,12 +249,11 @@ mod tests {
         {
             let mut progress = Progress::default();
             let once = Recordings(&[3]);
-            let scope = |conversation| Scope { conversation, client: None };
             for expected in [Taken::Fresh(10), again, again] {
-                assert_eq!(progress.take(&once, scope(0), repeat).unwrap(), expected);
+                assert_eq!(progress.take(&once, 0, repeat).unwrap(), expected);
             }
             assert!(progress.is_used(10));
-            assert_eq!(progress.take(&once, scope(1), repeat).unwrap(), Taken::Fresh(10));
+            assert_eq!(progress.take(&once, 1, repeat).unwrap(), Taken::Fresh(10));
         }
     }
 
@@ -276,8 +265,7 @@ mod tests {
         let mut all = vec![Vec::new(); 3];
         for _ in 0..4 {
             for (conversation, taken) in all.iter_mut().enumerate() {
-                let scope = Scope { conversation: conversation as u64, client: None };
-                taken.push(progress.take(&Recordings(&[3, 3, 3, 5]), scope, Repeat::Last).unwrap());
+                taken.push(progress.take(&Recordings(&[3, 3, 3, 5]), conversation as u64, Repeat::Last).unwrap());
             }
         }
         assert_eq!(all[0], [Fresh(10), Fresh(12), Fresh(13), Again(13)]);

@@ -13,7 +13,6 @@ use rehearsal_core::trace::subject;
 use rehearsal_wire::http::server::{Answers as HttpAnswers, Options as HttpOptions, Sessions as HttpSessions};
 use serde_json::Value;
 
-use super::clients::Clients;
 use super::early::{Early, early};
 use super::forward::Upstream;
 use super::index::{Existing, Facts, IndexError, method_key};
@@ -45,10 +44,8 @@ pub(super) struct Shared {
     pub(super) refused: Refused,
     /// What is answered before the handshake.
     pub(super) early: Early,
-    /// What is said to clients of a name, and in a session.
+    /// Who the server of each session said it is.
     pub(super) openings: Openings,
-    /// Whose names were recorded.
-    pub(super) clients: Clients,
     pub(super) progress: Mutex<Progress>,
     pub(super) ledger: Mutex<Ledger>,
     /// Why nothing can be answered any more, once that is known.
@@ -152,7 +149,6 @@ impl Replay {
             refused,
             early,
             openings: Openings::default(),
-            clients: Clients::default(),
             progress: Mutex::default(),
             ledger: Mutex::default(),
             unreadable: OnceLock::new(),

@@ -60,7 +60,7 @@ impl Shared {
 
     /// Whether all recordings under a key, and there are some, have what a path finds.
     fn is_recorded_with(&self, at: &At, key: RequestKey, asked: &Asked) -> io::Result<bool> {
-        let recorded = self.suiting(key, None, CANDIDATES as usize)?;
+        let recorded = self.suiting(key, CANDIDATES as usize)?;
         for number in &recorded {
             let recorded = self.tape.recorded(*number)?;
             let params = request(&recorded).params().and_then(|params| params.exact().ok());
@@ -152,7 +152,7 @@ impl Shared {
                 return Ok(alike);
             }
             if all.len() < COMPARED {
-                all.extend(self.suiting(about_key(&asked.method, about.as_deref()), self.client(asked), COMPARED)?);
+                all.extend(self.suiting(about_key(&asked.method, about.as_deref()), COMPARED)?);
             }
         }
         alike.append(&mut all);
@@ -172,25 +172,14 @@ impl Shared {
         Ok(None)
     }
 
-    /// Recordings that may answer this client and are about the same thing, or else of the same method.
+    /// Recordings that may answer here and are about the same thing, or else of the same method.
     fn alike(&self, asked: &Asked, limit: usize) -> io::Result<Vec<u32>> {
-        let client = self.client(asked);
-        let alike = self.alike_for(client, asked, limit)?;
-        match alike.is_empty() && self.hears_others(client)? {
-            // A client that was never recorded hears what the others did.
-            true => self.alike_for(None, asked, limit),
-            false => Ok(alike),
-        }
-    }
-
-    fn alike_for(&self, client: Option<&str>, asked: &Asked, limit: usize) -> io::Result<Vec<u32>> {
-        let is_for_all = self.selected.is_none() && client.is_none();
-        let about = self.suiting(about_key(&asked.method, name(asked)), client, limit)?;
+        let about = self.suiting(about_key(&asked.method, name(asked)), limit)?;
         if !about.is_empty() {
             return Ok(about);
         }
-        if is_for_all {
-            return self.suiting(method_key(asked.method.as_str()), client, limit);
+        if self.selected.is_none() {
+            return self.suiting(method_key(asked.method.as_str()), limit);
         }
         // Of what is alike the index has only the first ones, and those may be of other sessions.
         let (mut about, mut others, mut looked_at) = (Vec::new(), Vec::new(), 0);
@@ -201,7 +190,7 @@ impl Shared {
                     return Ok(if about.is_empty() { others } else { about });
                 }
                 let recorded = self.tape.recorded(number)?;
-                if request(&recorded).method() != Some(&asked.method) || !self.suits(client, number)? {
+                if request(&recorded).method() != Some(&asked.method) || !self.suits(number)? {
                     continue;
                 }
                 if subject(request(&recorded)).as_deref() == name(asked) {
@@ -214,12 +203,12 @@ impl Shared {
         Ok(if about.is_empty() { others } else { about })
     }
 
-    /// The recordings under a key that may answer a client of this name, or any.
-    pub(super) fn suiting(&self, key: RequestKey, client: Option<&str>, limit: usize) -> io::Result<Vec<u32>> {
+    /// The recordings under a key that may answer here.
+    pub(super) fn suiting(&self, key: RequestKey, limit: usize) -> io::Result<Vec<u32>> {
         let Some(group) = self.tape.index.group(key)? else { return Ok(Vec::new()) };
         let members = self.tape.members(group, LOOKED_AT);
         let suiting = members.filter_map(|number| {
-            let suits = number.and_then(|number| Ok((number, self.suits(client, number)?)));
+            let suits = number.and_then(|number| Ok((number, self.suits(number)?)));
             suits.map(|(number, suits)| suits.then_some(number)).transpose()
         });
         suiting.take(limit).collect()

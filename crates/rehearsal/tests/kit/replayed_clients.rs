@@ -127,14 +127,11 @@ fn of_client(client: &str, server: &str, ask: &str) -> String {
 #[tokio::test]
 async fn an_answer_names_the_server_that_gave_it() {
     let sessions = [of_client("desktop", "one", "tools/call"), of_client("phone", "two", "tools/call")];
-    let by_client = Sessions { by_client: true, ..Sessions::default() };
-    let replay = replay(&sessions, Options { sessions: by_client, ..Options::default() });
-    for (name, server) in [("phone", "two"), ("desktop", "one"), ("fridge", "one")] {
-        let client = client(&replay).client_info(name, "1").modern().connect().await.unwrap();
+    let replay = replay(&sessions, Options::default());
+    let client = client(&replay).modern().connect().await.unwrap();
+    for server in ["one", "two", "two"] {
         let result = client.call_tool("same", json!({})).await.unwrap().into_result().unwrap();
-        assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], server, "{name}");
-        let listed = client.list_tools().await.unwrap();
-        assert_eq!(listed.len(), 1, "{name}");
+        assert_eq!(result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], server);
     }
 }
 
@@ -212,25 +209,4 @@ async fn a_refusal_tells_no_secret() {
     let refused = client.call_tool("login", json!({"user": "bob", "password": "hunter2secret"})).await.unwrap();
     let told = String::from_utf8_lossy(refused.bytes()).into_owned();
     assert!(told.contains("bob") && !told.contains("hunter2secret"), "{told}");
-}
-
-#[tokio::test]
-async fn a_client_with_sessions_of_its_name_hears_no_others() {
-    let talk = |name: &str, what: &str| {
-        let talk = r#"
-        > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"NAME","version":"1"}}}
-        < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
-        > {"id":1,"method":"tools/call","params":{"name":"dig","arguments":{"what":"WHAT"}}}
-        < {"id":1,"result":{"content":[]}}
-        "#;
-        talk.replace("NAME", name).replace("WHAT", what)
-    };
-    let sessions = [session("a", &talk("alice", "gold")), session("b", &talk("bob", "iron"))];
-    let options = Options { sessions: Sessions { by_client: true, ..Sessions::default() }, ..Options::default() };
-    let replay = replay(&sessions, options);
-    for (name, hears) in [("alice", false), ("bob", true), ("carol", true)] {
-        let client = client(&replay).client_info(name, "1").legacy(Revision::V2025_11_25).connect().await.unwrap();
-        let dug = client.call_tool("dig", json!({"what": "iron"})).await.unwrap();
-        assert_eq!(dug.into_result().is_ok(), hears, "{name}");
-    }
 }

@@ -16,19 +16,6 @@ fn conversation(client: &str, calls: &[&str]) -> String {
     std::iter::once(hello).chain(calls).map(|line| line + "\n").collect()
 }
 
-/// The same since 2026-07-28, without a handshake.
-fn stateless(client: &str, cities: &[&str]) -> String {
-    let calls = cities.iter().enumerate().map(|(id, city)| {
-        let meta = format!(
-            r#"{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{{"name":"{client}","version":"1"}}}}"#
-        );
-        format!(
-            "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"rain\",\"arguments\":{{\"city\":\"{city}\"}},\"_meta\":{meta}}}}}\n"
-        )
-    });
-    calls.collect()
-}
-
 /// What two clients of different names heard, each from a server of its own that counts.
 fn recorded() -> Stage {
     let mut stage = Stage::new();
@@ -95,80 +82,6 @@ fn answers_begin_anew_where_that_is_wanted() {
     6 phone 2
     ----- stderr -----
     6 matched, 4 repeated, 0 unmatched, 0 unused
-    ");
-}
-
-#[test]
-fn each_client_hears_what_clients_of_its_name_heard() {
-    let stage = recorded();
-    let stage = stage.file("phone", &conversation("phone", &["Oslo"; 3]));
-    rehearse!(stage, &format!("rehearse replay trace.jsonl --by-client < phone | {TEXTS}"), @"
-    exit: 0
-    ----- stdout -----
-    1 phone 1
-    2 phone 2
-    3 phone 2
-    ----- stderr -----
-    3 matched, 1 repeated, 0 unmatched, 2 unused
-      unused: session desktop, call 2: tools/call rain
-      unused: session desktop, call 3: tools/call rain
-    ");
-    let stage = stage.file("phone", &stateless("phone", &["Oslo"; 3]));
-    rehearse!(stage, &format!("rehearse replay trace.jsonl --by-client --repeat cycle -q < phone | {TEXTS}"), @"
-    exit: 0
-    ----- stdout -----
-    0 phone 1
-    1 phone 2
-    2 phone 1
-    ");
-    let stage = stage.file("fridge", &conversation("fridge", &["Oslo"; 3]));
-    rehearse!(stage, &format!("rehearse replay trace.jsonl --by-client -q < fridge | {TEXTS}"), @"
-    exit: 0
-    ----- stdout -----
-    1 desktop 1
-    2 desktop 2
-    3 phone 1
-    ");
-}
-
-#[test]
-fn what_was_not_recorded_and_the_handshake_are_of_clients_of_its_name_too() {
-    let stage = recorded();
-    let trace = std::fs::read_to_string(stage.path().join("trace.jsonl")).unwrap();
-    let (first, second) = trace.split_once('\n').unwrap();
-    let trace = format!("{first}\n{}", second.replace(r#""name":"weather""#, r#""name":"weather of the phone""#));
-    let discover =
-        stateless("phone", &["Rome"]).replace("tools/call", "server/discover").replace("\"id\":0", "\"id\":7");
-    let asked = conversation("phone", &["Rome"]);
-    let stage = stage.file("trace.jsonl", &trace).file("asked", &asked).file("discover", &discover);
-    rehearse!(stage, &format!("rehearse replay trace.jsonl --by-client --unmatched first -q < asked | {TEXTS}"), @"
-    exit: 0
-    ----- stdout -----
-    1 phone 1
-    ");
-    rehearse!(stage, "rehearse replay trace.jsonl --by-client -q < asked 2>&1 | grep -o 'closest is[^:]*' | head -n 1", @"
-    exit: 0
-    ----- stdout -----
-    closest is session phone, call 2
-    ");
-    rehearse!(stage, "rehearse replay trace.jsonl --by-client -q < discover | grep -o 'weather[a-z ]*'", @"
-    exit: 0
-    ----- stdout -----
-    weather of the phone
-    ");
-}
-
-#[test]
-fn clients_that_share_a_session_without_a_handshake_are_told_apart() {
-    let mock = "server: { name: weather }\ntools: [{ name: rain, answers: [{ text: 'call {{ call }}' }] }]\n";
-    let both = stateless("desktop", &["Oslo"]) + &stateless("phone", &["Oslo"]).replace("\"id\":0", "\"id\":9");
-    let stage = Stage::new().file("weather.mock.yaml", mock).file("calls", &both);
-    stage.play("rehearse record -q -- rehearse mock weather.mock.yaml < calls");
-    let stage = stage.file("phone", &stateless("phone", &["Oslo"]));
-    rehearse!(stage, &format!("rehearse replay trace.jsonl --by-client -q < phone | {TEXTS}"), @"
-    exit: 0
-    ----- stdout -----
-    0 call 2
     ");
 }
 

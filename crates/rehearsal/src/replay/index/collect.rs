@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use jiff::Timestamp;
 use rehearsal_core::exchange::Side;
 use rehearsal_core::message::Method;
-use rehearsal_core::protocol::{Revision, meta};
+use rehearsal_core::protocol::Revision;
 use rehearsal_core::trace::{Call, Entry, Likeness, RequestKey, Span, Start, Ties, What, Woven};
 use serde_json::Value;
 
@@ -81,13 +81,6 @@ impl Collection {
         let request = &call.request.message;
         if let (Kept::Asked(asked), Some(method)) = (&digest.what, request.method()) {
             self.methods.entry(asked.about.0).or_insert_with(|| method_key(method.as_str()).0);
-        }
-        if let Some(facts) = self.sessions.last_mut().filter(|facts| facts.client.is_none()) {
-            let path: &[&str] = match request.method() == Some(&Method::INITIALIZE) {
-                true => &["clientInfo", "name"],
-                false => &["_meta", meta::CLIENT_INFO, "name"],
-            };
-            facts.client = request.params().and_then(|params| params.at(path)?.text());
         }
         Some(digest)
     }

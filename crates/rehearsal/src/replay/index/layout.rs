@@ -253,8 +253,6 @@ impl FactsRecord {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(in crate::replay) struct Facts {
     pub(in crate::replay) id: String,
-    /// What the client called itself.
-    pub(in crate::replay) client: Option<String>,
     pub(in crate::replay) server_info: Map<String, Value>,
     pub(in crate::replay) metadata: Map<String, Value>,
     /// Its first exchange.
