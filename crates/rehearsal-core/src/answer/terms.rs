@@ -114,24 +114,6 @@ impl Terms {
         }
     }
 
-    /// Whether a request of the handshake era comes before the handshake, and is one that should not.
-    pub fn is_early(method: &Method, params: &Value, memory: &Memory) -> bool {
-        let needs_none = *method == Method::INITIALIZE || *method == Method::PING || is_modern_only(method);
-        memory.handshake.is_none() && !needs_none && !claims_version(params)
-    }
-
-    /// What holds for such a request where the server answers all the same: its client has not said what it can do, and is
-    /// told and asked everything.
-    pub fn without_handshake() -> Terms {
-        Terms {
-            revision: Revision::LATEST_LEGACY,
-            client: Arc::default(),
-            capabilities: json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}})
-                .into(),
-            logs: Logs::Any,
-        }
-    }
-
     /// The era of the version.
     pub fn era(&self) -> Era {
         self.revision.era()

@@ -9,7 +9,7 @@ use rehearsal_core::answer::{
 };
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply, RequestId};
-use rehearsal_core::protocol::Era;
+use rehearsal_core::protocol::{Era, Revision};
 use rehearsal_core::script::mock::LogLevel;
 use rehearsal_core::shape::may_be_asked;
 use rehearsal_core::trace::RequestKey;
@@ -56,7 +56,7 @@ impl Alike for Recordings<'_> {
 
 impl Answers for Shared {
     fn terms(&self, method: &Method, params: &Value, memory: &Memory) -> Result<Terms, ErrorReply> {
-        self.terms_of(method, params, memory)
+        Terms::of(method, params, memory, &Revision::ALL)
     }
 
     fn begin(&self, asked: Asked, memory: &mut Memory, world: &World<'_>) -> Begun {

@@ -11,7 +11,6 @@
 mod answers;
 mod beside;
 mod converted;
-mod early;
 mod forward;
 mod index;
 mod ledger;

@@ -10,10 +10,9 @@ use rehearsal_core::answer::{Answer, Called, Opening};
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::protocol::{Era, Revision};
 use rehearsal_core::trace::subject;
-use rehearsal_wire::http::server::{Answers as HttpAnswers, Options as HttpOptions, Sessions as HttpSessions};
+use rehearsal_wire::http::server::{Answers as HttpAnswers, Options as HttpOptions};
 use serde_json::Value;
 
-use super::early::{Early, early};
 use super::forward::Upstream;
 use super::index::{Existing, Facts, IndexError, method_key};
 use super::ledger::{LISTED, Ledger, LedgerLine};
@@ -42,8 +41,6 @@ pub(super) struct Shared {
     pub(super) opening: Arc<Opening>,
     /// Who was refused, where nobody was let in.
     pub(super) refused: Refused,
-    /// What is answered before the handshake.
-    pub(super) early: Early,
     /// Who the server of each session said it is.
     pub(super) openings: Openings,
     pub(super) progress: Mutex<Progress>,
@@ -130,10 +127,9 @@ impl Replay {
             let tape = Tape::open(recording, path, &options, existing)?;
             let selected = selected(&tape, &options)?;
             let pooled = pooled(&tape, selected.as_deref())?;
-            let early = early(&tape, selected.as_deref(), recording.format(), &options.likeness)?;
-            Ok((tape, selected, pooled, early))
+            Ok((tape, selected, pooled))
         };
-        let (tape, selected, Pooled { opening, refused }, early) = match open(Existing::Use) {
+        let (tape, selected, Pooled { opening, refused }) = match open(Existing::Use) {
             Err(IndexError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => open(Existing::Replace),
             opened => opened,
         }?;
@@ -147,7 +143,6 @@ impl Replay {
             selected,
             opening: Arc::new(opening),
             refused,
-            early,
             openings: Openings::default(),
             progress: Mutex::default(),
             ledger: Mutex::default(),
@@ -185,7 +180,6 @@ impl Replay {
             answers: if only_streams { HttpAnswers::Events } else { HttpAnswers::Lazy },
             retry: known.iter().find_map(|facts| facts.retry).map(Duration::from_millis),
             revisions: Revision::ALL.to_vec(),
-            sessions: if self.0.early.is_heard() { HttpSessions::Optional } else { HttpSessions::On },
             tool_schema: Some(Arc::new(move |tool: &str| schemas.get(tool).cloned())),
             ..HttpOptions::default()
         })

@@ -12,7 +12,6 @@ mod mocks;
 mod recorder;
 mod replayed_clients;
 mod replayed_damage;
-mod replayed_early;
 mod replayed_garbled;
 mod replayed_in_flight;
 mod replayed_lists;

@@ -115,7 +115,7 @@ async fn what_cannot_be_read_any_more_is_unmatched_and_told() {
     let (tell, told) = std::sync::mpsc::channel();
     let server = replay.server(move |_, answer| answer.remarks.iter().for_each(|it| tell.send(it.clone()).unwrap()));
     let mut peer = Peer::with(&server);
-    peer.play(CALL).await;
+    peer.play(&[&unnamed(), CALL].concat()).await;
     std::fs::write(&trace, "").unwrap();
     let why = "the recording cannot be read: the trace was changed after it was opened; start again";
     for _ in 0..2 {

@@ -118,8 +118,6 @@ impl fmt::Debug for Options {
 pub enum Sessions {
     /// `initialize` mints an `Mcp-Session-Id`; each session is a connection.
     On,
-    /// The same; requests that name no session share one connection, as all do without sessions.
-    Optional,
     /// No request needs a session, and all of the handshake era share one connection. GET and DELETE are refused.
     Off,
 }

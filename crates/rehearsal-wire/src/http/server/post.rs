@@ -40,17 +40,14 @@ pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming)
             // A client that takes no answer must not leave a session behind.
             accept::form(&head.headers, options.answers).ok_or_else(Refusal::not_acceptable).map_err(refuse)?;
             let session = match options.sessions {
-                Sessions::On | Sessions::Optional => registry.begin(Kind::Session),
+                Sessions::On => registry.begin(Kind::Session),
                 Sessions::Off => registry.shared(Kind::SharedLegacy),
             };
             (session.map_err(refuse)?, wants.unwrap_or(Revision::WITHOUT_HEADER))
         }
         Lane::Session => {
             let session = match options.sessions {
-                Sessions::Optional if !head.headers.contains_key(header::SESSION_ID) => {
-                    registry.shared(Kind::SharedLegacy)
-                }
-                Sessions::On | Sessions::Optional => named_session(registry, &head.headers),
+                Sessions::On => named_session(registry, &head.headers),
                 Sessions::Off => registry.shared(Kind::SharedLegacy),
             };
             let session = session.map_err(refuse)?;

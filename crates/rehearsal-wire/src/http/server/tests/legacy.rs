@@ -291,18 +291,3 @@ async fn without_sessions_all_requests_share_one_connection() {
     assert_eq!(stage.ask(Ask::get()).await.refusal(), (405, -32000));
     assert_eq!(stage.ask(Ask::new("DELETE", "/mcp")).await.status, 405);
 }
-
-#[tokio::test]
-async fn where_sessions_are_optional_those_who_name_none_share_a_connection() {
-    let mut stage = Stage::new(Options { sessions: Sessions::Optional, ..Options::default() }).await;
-    let mut client = stage.client().await;
-    let call = request(1, "tools/call", json!({"name": "x"})).to_string();
-    client.send(Ask::post(&call)).await;
-    let mut connection = stage.accept().await;
-    let (first, _) = heard(&mut connection).await;
-    say(&connection, first, result(1)).await;
-    assert_eq!(client.answer().await.status, 200);
-
-    assert_eq!(stage.ask(Ask::post(&call).with("mcp-session-id", "no such")).await.status, 404);
-    assert_eq!(stage.ask(Ask::get()).await.refusal(), (400, -32000));
-}
