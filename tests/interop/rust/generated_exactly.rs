@@ -12,7 +12,6 @@ use serde_json::{Value, json};
 use crate::generated::{Trace, verified};
 use crate::installed::{TIMEOUT, python};
 use crate::recorded::rehearse;
-use crate::replayed::heard;
 
 /// A call: method, params and the answer, a result or an error.
 pub(crate) type Called = (&'static str, Value, Value);
@@ -66,11 +65,6 @@ fn odd() -> Vec<Called> {
             "prompts/get",
             json!({"name": "p"}),
             json!({"messages": [{"role": "user", "content": chart}, {"role": "critic", "content": {"type": "text", "text": "x"}}]}),
-        ),
-        (
-            "prompts/get",
-            json!({"name": "p", "arguments": {"x": 5, "y": [null]}}),
-            json!({"messages": [{"role": "user", "content": {"type": "text", "text": "5"}}]}),
         ),
         (
             "completion/complete",
@@ -213,74 +207,6 @@ async fn whoever_takes_urls_is_sent_to_the_recorded_one_in_both_eras() {
             assert_eq!(seen, std::slice::from_ref(expected), "{kind}, {protocol}");
             // Whoever takes forms only is not asked, and what was recorded goes on.
             assert!(asked(&server, protocol, json!({"elicitation": {}})).await.is_empty(), "{kind}, {protocol}");
-        }
-    }
-}
-
-#[test]
-fn a_round_that_had_no_state_has_none() {
-    let trace = Trace::new();
-    let [mut first, mut second] = signing_in();
-    first.2.as_object_mut().unwrap().remove("requestState");
-    first.2["inputRequests"]["sign_in"]["params"] =
-        json!({"message": "Sure?", "requestedSchema": {"type": "object", "properties": {}}});
-    first.1["arguments"] = json!({"a": 1, "b": 2});
-    second.1["arguments"] = json!({"b": 2, "a": 1});
-    second.1.as_object_mut().unwrap().remove("requestState");
-    let mut later = [first.clone(), second.clone()];
-    later[1].2["content"][0]["text"] = json!("signed in again");
-    stateless(&trace, &[&[first, second][..], &later].concat());
-    let line = "rm -f seen.jsonl; $REHEARSE call ask --args '{\"b\":2,\"a\":1}' --answer 'elicitation/create={\"action\":\"accept\"}' \
-                -- $REHEARSE record -q -o seen.jsonl -- \"$@\"";
-    for kind in ["mock", "python", "rust"] {
-        let server = trace.generate(kind);
-        let said = printed(&trace, line, &server);
-        let seen = std::fs::read_to_string(trace.path("seen.jsonl")).unwrap();
-        assert!(seen.contains("input_required") && !seen.contains("requestState"), "{kind}: {said}");
-        let server: Vec<OsString> = server.into_iter().map(OsString::from).collect();
-        let (status, said) = verified(&trace, &[], &server);
-        assert_eq!(status, Some(0), "{kind}: {said}");
-    }
-}
-
-#[tokio::test]
-async fn progress_of_several_rounds_rises_where_they_are_one_call() {
-    let trace = Trace::new();
-    let [first, second] = signing_in();
-    stateless(&trace, &[first, second]);
-    // Each round tells of its own way, from its beginning.
-    let recorded = std::fs::read_to_string(trace.path("trace.jsonl")).unwrap();
-    let mut messages: Vec<(&str, Value)> = Vec::new();
-    for line in recorded.lines().skip(1) {
-        let mut message: Value = serde_json::from_str(line).unwrap();
-        if message["method"] == "tools/call" {
-            let token = message["id"].clone();
-            message["params"]["_meta"]["progressToken"] = token.clone();
-            messages.push(("client", message));
-            messages.extend([1, 2].map(|progress| {
-                let params = json!({"progressToken": token, "progress": progress, "total": 2});
-                ("server", json!({"type": "notification", "method": "notifications/progress", "params": params}))
-            }));
-        } else {
-            let from = if message["from"] == "client" { "client" } else { "server" };
-            messages.push((from, message));
-        }
-    }
-    journal(&trace, messages);
-    for kind in ["mock", "python", "rust"] {
-        let server = trace.generate(kind);
-        for (protocol, expected) in [
-            ("2026-07-28", [(1., 2.), (2., 2.), (1., 2.), (2., 2.)]),
-            ("2025-11-25", [(1., 2.), (2., 2.), (3., 4.), (4., 4.)]),
-        ] {
-            let client = Client::command(&server[0]).arguments(&server[1..]).timeout(TIMEOUT);
-            let accepts = |_: &Asked| Ok(json!({"action": "accept"}));
-            let client = client.protocol(protocol.parse().unwrap()).capabilities(json!({"elicitation": {"url": {}}}));
-            let client = client.answering(|answers| answers.on(Method::ELICITATION, accepts)).connect().await.unwrap();
-            let (progress, _) = heard(&client, "ask", json!({})).await;
-            client.close().await;
-            let progress: Vec<_> = progress.into_iter().map(|(progress, total)| (progress, total.unwrap())).collect();
-            assert_eq!(progress, expected, "{kind}, {protocol}");
         }
     }
 }

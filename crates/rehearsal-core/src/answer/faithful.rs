@@ -1,13 +1,11 @@
 //! A draft whose mock lists exactly what it was made from.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value};
 
 use super::{Mock, Source};
 use crate::protocol::Revision;
 use crate::script::ScriptError;
-use crate::script::mock::write::{Draft, DraftIntroduced, Offer, spelt};
+use crate::script::mock::write::{Draft, Offer};
 use crate::script::mock::{Otherwise, parse};
 
 /// The same draft, but a mock of it lists for clients of this version exactly what is in it, byte for byte, and says that
@@ -46,32 +44,16 @@ pub fn faithful(
     Ok(if wanted == follows { without } else { draft })
 }
 
-/// Has a draft say that its mock, which was compiled without a word about capabilities, can do what these say, and in each
-/// version what was heard there.
-pub(super) fn introduce(
-    draft: &mut Draft,
-    mut mock: Mock,
-    capabilities: &Map<String, Value>,
-    heard: &BTreeMap<Revision, DraftIntroduced>,
-) {
-    let follows = std::mem::take(&mut mock.capabilities);
-    let said = capabilities.iter().filter(|(key, value)| follows.get(*key) != Some(value));
-    let said = said.map(|(key, value)| (key.clone(), value.clone()));
-    let more = follows.keys().filter(|key| !capabilities.contains_key(*key)).map(|key| (key.clone(), Value::Null));
-    draft.capabilities = said.chain(more).collect();
-    mock.capabilities = spelt(capabilities).0.as_object().cloned().unwrap_or_default();
-    for (revision, heard) in heard {
-        let server = heard.server.as_ref().filter(|server| mock.server(*revision) != **server);
-        let said = |declared: &&Map<String, Value>| mock.capabilities(*revision).as_object() == Some(*declared);
-        let declared = heard.capabilities.as_ref().filter(|declared| !said(declared));
-        if server.is_some() || declared.is_some() {
-            let said = DraftIntroduced { server: server.cloned(), capabilities: declared.cloned() };
-            draft.introduced.insert(*revision, said);
-        }
-    }
+/// The same draft, but a mock of it declares these capabilities: the draft names those that do not follow from what it offers.
+pub fn declaring(draft: Draft, declared: &Map<String, Value>) -> Draft {
+    let follows = compiled(&draft).map(|mock| mock.capabilities).unwrap_or_default();
+    let named = declared.iter().filter(|(key, value)| follows.get(*key) != Some(value));
+    let named = named.map(|(key, value)| (key.clone(), value.clone()));
+    let absent = follows.keys().filter(|key| !declared.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+    Draft { capabilities: named.chain(absent).collect(), ..draft }
 }
 
-pub(super) fn lists(draft: &mut Draft) -> [(&'static str, &mut Vec<Offer>); 4] {
+fn lists(draft: &mut Draft) -> [(&'static str, &mut Vec<Offer>); 4] {
     [
         ("tools", &mut draft.tools),
         ("resources", &mut draft.resources),
@@ -80,7 +62,7 @@ pub(super) fn lists(draft: &mut Draft) -> [(&'static str, &mut Vec<Offer>); 4] {
     ]
 }
 
-pub(super) fn compiled(draft: &Draft) -> Result<Mock, Vec<ScriptError>> {
+fn compiled(draft: &Draft) -> Result<Mock, Vec<ScriptError>> {
     let file = parse("the draft", &draft.written(), Otherwise::Refuse).map_err(|error| vec![error])?;
     let no_files = |_: &str, _: &str| Err("a draft has no files".to_owned());
     Mock::compile(&[Source { file: "the draft", mock: &file }], Otherwise::Refuse, &no_files)

@@ -1,46 +1,22 @@
-//! Who a mock says it is and what it can do, in the words of each version or as somebody wrote it for one.
+//! Who a mock says it is and what it can do, in the words of each version.
 
-use std::collections::HashMap;
-
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::begin::text;
 use super::terms::{Handshake, Memory, settle, supported};
-use super::{Asked, Mock, Source, shape};
+use super::{Asked, Mock, shape};
 use crate::message::ErrorReply;
 use crate::protocol::{Revision, code};
-
-/// What the handshake says in a version, where the file says it as it goes on the wire.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Introduced {
-    server: Option<Map<String, Value>>,
-    capabilities: Option<Map<String, Value>>,
-}
-
-/// By version; the first file that has it counts.
-pub(super) fn introduced(sources: &[Source<'_>]) -> HashMap<Revision, Introduced> {
-    let mut all: HashMap<Revision, Introduced> = HashMap::new();
-    for (version, written) in sources.iter().flat_map(|source| &source.mock.introduced) {
-        let Ok(revision) = version.parse() else { continue };
-        let said = all.entry(revision).or_default();
-        let [server, capabilities] = [&written.server, &written.capabilities].map(|it| it.as_ref().map(|it| &it.value));
-        said.server = said.server.take().or_else(|| server.cloned());
-        said.capabilities = said.capabilities.take().or_else(|| capabilities.cloned());
-    }
-    all
-}
 
 impl Mock {
     /// What it says that it can do, to clients of a version.
     pub fn capabilities(&self, revision: Revision) -> Value {
-        let exactly = self.introduced.get(&revision).and_then(|said| said.capabilities.clone());
-        exactly.map_or_else(|| shape::capabilities(&self.capabilities, revision), Value::Object)
+        shape::capabilities(&self.capabilities, revision)
     }
 
     /// Who it says it is, to clients of a version.
     pub fn server(&self, revision: Revision) -> Value {
-        let exactly = self.introduced.get(&revision).and_then(|said| said.server.clone());
-        exactly.map_or_else(|| shape::implementation(self.info.clone(), revision), Value::Object)
+        shape::implementation(self.info.clone(), revision)
     }
 
     /// `initialize`: settles the version, and remembers what the client can do.

@@ -10,7 +10,6 @@ use super::State;
 use super::content::{Workshop, icons, ordered};
 use super::fault::Faults;
 use super::harness::Harness;
-use super::introduce::{Introduced, introduced};
 use super::listing::Listing;
 use super::offer::{Numbers, Prompt, Resource, ResourceTemplate, Tool, unique};
 use super::request::Request;
@@ -42,7 +41,6 @@ pub struct Mock {
     pub(super) info: Value,
     pub(super) instructions: Option<String>,
     pub(super) capabilities: Map<String, Value>,
-    pub(super) introduced: HashMap<Revision, Introduced>,
     /// What is refused, by its method.
     pub(super) refuses: HashMap<String, ErrorReply>,
     pub(super) revisions: Vec<Revision>,
@@ -139,7 +137,6 @@ impl Mock {
             info,
             instructions: sources.iter().find_map(|source| source.mock.instructions.clone()),
             capabilities: Map::new(),
-            introduced: introduced(sources),
             refuses: refuses(sources),
             revisions,
             page_size: sources.iter().find_map(|source| source.mock.page_size.as_ref()).map(|size| size.value.max(1)),
@@ -343,11 +340,9 @@ fn implementation(written: &InOrder<Implementation>) -> Value {
 
 /// Whether a file says that there are tasks, in whatever version.
 fn declares_tasks(file: &MockFile) -> bool {
-    let introduced = file.introduced.values().filter_map(|said| said.capabilities.as_ref()).map(|it| &it.value);
-    std::iter::once(&file.capabilities).chain(introduced).any(|declared| {
-        let extension = declared.get("extensions").and_then(|all| all.get(meta::TASKS_EXTENSION));
-        declared.get("tasks").or(extension).is_some_and(|tasks| !tasks.is_null())
-    })
+    let declared = &file.capabilities;
+    let extension = declared.get("extensions").and_then(|all| all.get(meta::TASKS_EXTENSION));
+    declared.get("tasks").or(extension).is_some_and(|tasks| !tasks.is_null())
 }
 
 /// What the files say, and what follows from what is offered and is not spoken of; `null` takes something away.

@@ -11,7 +11,6 @@
 //! [`Answer`] carries its [`Provenance`].
 
 mod act;
-mod as_heard;
 mod asked;
 mod begin;
 mod complete;
@@ -51,18 +50,15 @@ mod uri_template;
 mod wanted;
 
 pub use act::{Act, Change, World};
-pub use as_heard::{Hello, as_heard};
 pub use asked::Asked;
 pub use begin::{AboutTask, Begun, Performance};
-pub use faithful::faithful;
+pub use faithful::{declaring, faithful};
 pub use journal::{CallJournal, CallOutcome, Called, ExpectedCall, UnmetCall};
 pub use mock::{Mock, ReadBeside, Source};
 pub use play::Play;
 pub use provenance::{Answer, Provenance};
 pub use question::Question;
-pub use recording::{
-    Opening, Pace, Place, Recorded, RecordedPlay, Thing, Unmatched, adapted, adapted_notification,
-};
+pub use recording::{Opening, Pace, Place, Recorded, RecordedPlay, Thing, Unmatched, adapted, adapted_notification};
 pub use rise::Rise;
 pub use scene::TaskTerms;
 pub use seal::Seal;

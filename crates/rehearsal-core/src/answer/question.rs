@@ -270,11 +270,6 @@ impl QuestionDraft {
         Ok(Question { name: self.name.clone(), method: self.method.clone(), params })
     }
 
-    /// Whether somebody who speaks a version can be asked this, whatever else they can do.
-    pub(super) fn is_known_to(&self, revision: Revision) -> bool {
-        revision >= self.since
-    }
-
     /// Why the client cannot be asked this.
     pub(super) fn objection(&self, terms: &Terms) -> Option<Objection> {
         self.asks?.objection(self.since, terms)

@@ -31,6 +31,14 @@ pub(super) fn implementation(mut info: Value, revision: Revision) -> Value {
 pub(super) fn capabilities(all: &Map<String, Value>, revision: Revision) -> Value {
     let mut known = Value::Object(all.clone());
     forget_unknown("ServerCapabilities", &mut known, revision);
+    // Servers declare extensions to clients of older versions too, but for the one that replaced the older tasks.
+    if let Some(Value::Object(extensions)) = all.get("extensions").filter(|_| known.get("extensions").is_none()) {
+        let mut extensions = extensions.clone();
+        extensions.shift_remove(meta::TASKS_EXTENSION);
+        if !extensions.is_empty() {
+            known["extensions"] = extensions.into();
+        }
+    }
     known
 }
 

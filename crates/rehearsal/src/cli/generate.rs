@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use rehearsal::core::script::mock;
-use rehearsal::generate::{Generated, Learned, Learner, TooLarge, generate_mock, generate_python, generate_rust};
+use rehearsal::generate::{Generated, Learner, ServerModel, TooLarge, generate_mock, generate_python, generate_rust};
 use rehearsal::store::Input;
 use tempfile::NamedTempFile;
 
@@ -69,25 +69,25 @@ Examples:
   rehearse generate trace.jsonl --as rust -o weather-server
 
 Exit status:
-    0  it was written; what had to be left out is told on stderr
+    0  it was written; stderr counts the recorded items that have no place in it
     1  it was written, but the recorded server does something that a mock may not
     2  a flag is wrong, the recording cannot be read, or a file not be written";
 
 impl Generate {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let target = self.target()?;
-        let learned = self.learned(context)?;
+        let model = self.model(context)?;
         let source = match &self.trace {
             Input::File(path) => path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
             Input::Stdin => "a recording".to_owned(),
         };
         let generated = match self.kind {
-            Kind::Mock => generate_mock(&learned, &source),
-            Kind::Rust => generate_rust(&learned, &source).map_err(Failure::bad_input)?,
-            Kind::Python => generate_python(&learned, &source).map_err(Failure::bad_input)?,
+            Kind::Mock => generate_mock(&model, &source),
+            Kind::Rust => generate_rust(&model, &source).map_err(Failure::bad_input)?,
+            Kind::Python => generate_python(&model, &source).map_err(Failure::bad_input)?,
         };
-        for left_out in &generated.left_out {
-            context.talk.say(format_args!("left out: {left_out}"));
+        if !generated.left_out.is_empty() {
+            context.talk.say(format_args!("left out: {}", generated.left_out));
         }
         self.write(&target, &generated, context)?;
         Ok(self.checked(&target, &generated, context))
@@ -115,20 +115,20 @@ impl Generate {
         }
     }
 
-    fn learned(&self, context: &Context) -> Result<Learned, Failure> {
+    fn model(&self, context: &Context) -> Result<ServerModel, Failure> {
         let recording = self.reading.open_in_order(&self.trace, context)?;
         let mut learner = Learner::default();
         for moment in recording.timeline(self.reading.bad_lines()) {
             if let Some(moment) = self.reading.sound(moment, &self.trace, context)? {
-                learner.moment(moment).map_err(too_large)?;
+                learner.add(moment).map_err(too_large)?;
             }
         }
-        let learned = learner.finish();
-        if learned.is_empty() {
+        let model = learner.finish();
+        if model.is_empty() {
             let message = format!("no tools, prompts or resources were recorded in {}", self.trace);
             return Err(Failure::bad_input(message).hint("`rehearse trace show` shows what was recorded"));
         }
-        Ok(learned)
+        Ok(model)
     }
 
     fn write(&self, target: &Target, generated: &Generated, context: &Context) -> Result<(), Failure> {

@@ -1,31 +1,55 @@
-//! What was made of a recording.
+//! What is made of a recording, and how much of the recording is not in it.
 
-use super::python::is_unseen;
+use std::fmt;
 
-/// Files, and what of the recording is not in them.
+/// The files, and what of the recording is not in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Generated {
-    /// Each with its path in what is generated: one file, or those of a project.
+    /// Each file with its path: one file, or those of a project.
     pub files: Vec<(String, String)>,
-    /// What could not be put into them, in words.
-    pub left_out: Vec<String>,
+    /// How much of the recording has no place in them.
+    pub left_out: LeftOut,
 }
 
-impl Generated {
-    /// Files, and what is left out, whose words may be recorded ones: each is put on one line.
-    pub(super) fn new(files: Vec<(String, String)>, left_out: &[String]) -> Generated {
-        Generated { files, left_out: left_out.iter().map(|words| on_one_line(words)).collect() }
+/// How many recorded items have no place in what is generated, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Messages that are not JSON-RPC.
+    pub garbled: usize,
+    /// Requests without a response.
+    pub unanswered: usize,
+    /// Requests of the server that belong to no answer, or that a program cannot make.
+    pub server_requests: usize,
+    /// Requests that differ from others in a redacted secret only: any secret gets their answers in turn.
+    pub secrets: usize,
+    /// Everything else: notifications outside of a call, answers of tasks, methods that a program does not serve.
+    pub others: usize,
+}
+
+impl LeftOut {
+    /// Whether everything has its place.
+    pub fn is_empty(&self) -> bool {
+        *self == LeftOut::default()
     }
 }
 
-/// Words in which nothing is hidden, and no line ends.
-///
 /// ```text
-/// that two\nlines was not always in `tools`
+/// 1 garbled message, 2 unanswered requests, 1 server request, 4 other items
 /// ```
-pub(super) fn on_one_line(words: &str) -> String {
-    let shown = |c: char| if c.is_control() || is_unseen(c) { c.escape_default().to_string() } else { c.to_string() };
-    words.chars().map(shown).collect()
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LeftOut { garbled, unanswered, server_requests, secrets, others } = *self;
+        let counts = [
+            (garbled, "garbled message", "garbled messages"),
+            (unanswered, "unanswered request", "unanswered requests"),
+            (server_requests, "server request", "server requests"),
+            (secrets, "request that differs only in a secret", "requests that differ only in a secret"),
+            (others, "other item", "other items"),
+        ];
+        let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+        let words = counts.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
+        f.write_str(&words.collect::<Vec<_>>().join(", "))
+    }
 }
 
 /// A template of ours could not be filled in.

@@ -1,38 +1,26 @@
 //! A recording turned into something that people edit.
 //!
 //! ```text
-//! Recording ──► Learned (who the server is, what it offers, what it answers) ──► mock file, Rust, Python
+//! Recording ──► ServerModel (what the server is, what it lists, what it answers) ──► mock file, Rust, Python
 //! ```
 
-mod before;
-mod beyond;
-mod completion;
-mod declared;
-mod fate;
 mod generated;
-mod group;
-mod learn;
-mod learned;
-mod levels;
-mod listed;
-mod looked_at;
-mod mock;
-mod mock_answer;
-mod narrow;
+mod learner;
+mod mock_file;
+mod program_data;
 mod python;
-mod recorded;
-mod refusals;
-mod result;
+mod recorded_call;
+mod request_rules;
 mod rule_name;
 mod rust;
 mod secret;
-mod told;
+mod server_model;
 
-pub use declared::Declared;
-pub use generated::{Generated, TemplateError};
-pub use learn::{Learner, TooLarge};
-pub use learned::{Answered, Before, Learned, Question, Request, Said};
-pub use listed::Listed;
-pub use mock::generate_mock;
+pub use generated::{Generated, LeftOut, TemplateError};
+pub use learner::{Learner, TooLarge};
+pub use mock_file::generate_mock;
 pub use python::generate_python;
 pub use rust::generate_rust;
+pub use server_model::{
+    DistinctRequest, ListedItems, PrecedingEvent, RecordedAnswer, RecordedInputRequest, RecordedReply, ServerModel,
+};

@@ -1,94 +1,57 @@
 //! A recording as one Python file on the official package `mcp`.
 
 use minijinja::context;
-use rehearsal_core::json::RawJson;
-use rehearsal_core::message::ErrorReply;
-use rehearsal_core::protocol::Era;
 use serde_json::{Map, Value};
 
 use super::generated::{Generated, TemplateError};
-use super::learned::Learned;
-use super::listed::Listed;
-use super::narrow::narrows;
-use super::recorded::{Lists, Recorded, notes, plain_words, rendered};
-use super::told::{logs_null, untold};
+use super::program_data::{ProgramData, notes, plain_words, rendered};
+use super::server_model::{ListedItems, ServerModel};
 
 const TEMPLATE: &str = include_str!("templates/server.py.jinja");
 
 /// How long a line may be.
 const WIDTH: usize = 88;
 
-/// Writes the server that answers like the recording; `source` is what to call the recording.
-pub fn generate_python(learned: &Learned, source: &str) -> Result<Generated, TemplateError> {
-    let recorded = Recorded::of(learned);
-    let mut left_out = recorded.left_out.clone();
-    if learned.errors().any(has_null) {
-        left_out.push("`null` as the data of an error, which the package mcp does not say".to_owned());
-    }
-    if logs_null(learned) {
-        left_out.push("`null` as the data of a log message, which the package mcp does not say".to_owned());
-    }
-    left_out.extend(untold(learned));
-    // Whoever was given an empty list may never have been told that there is one.
-    let is_listed = |listed: &Listed| listed.was_asked || !listed.items.is_empty();
+/// Writes the server that answers like the recording; `source` is the name of the recording.
+pub fn generate_python(model: &ServerModel, source: &str) -> Result<Generated, TemplateError> {
+    let data = ProgramData::new(model);
+    // A client that received an empty list may not know from the capabilities that there is one.
+    let is_listed = |list: &ListedItems| list.was_requested || !list.items.is_empty();
     let list = |items: &[Value]| literal(&Value::from(items.to_vec()));
-    let declared = |era| learned.capabilities.of(era).map(|declared| literal(&declared.clone().into()));
-    let text = |key: &str| learned.server.get(key).and_then(Value::as_str).map(|text| literal(&text.into()));
-    let Lists { tools, resources, prompts } = Lists::of(learned);
-    let templates = &learned.resource_templates.items;
-    let asked_for_resources = ["resources/read", "resources/subscribe", "resources/unsubscribe"];
-    let responses = Value::Object(recorded.responses.clone());
+    let text = |key: &str| model.server.get(key).and_then(Value::as_str).map(|text| literal(&text.into()));
     let context = context! {
         source => plain_words(source),
-        name => literal(&learned.name().into()),
-        version => literal(&learned.version().into()),
+        name => literal(&model.name().into()),
+        version => literal(&model.version().into()),
         title => text("title"),
         description => text("description"),
         website_url => text("websiteUrl"),
-        icons => learned.server.get("icons").filter(|icons| icons.is_array()).map(literal),
-        instructions => learned.instructions.as_deref().map(|text| literal(&text.into())),
-        capabilities => declared(Era::Legacy),
-        stateless_capabilities => declared(Era::Modern).filter(|_| !learned.capabilities.differing().is_empty()),
-        refuses => (!recorded.refuses.is_empty()).then(|| literal(&recorded.refuses.clone().into())),
-        tools => (is_listed(&learned.tools) || recorded.has("tools", &["tools/call"])).then(|| list(&tools)),
-        resources => list(&resources),
-        resource_templates => list(templates),
-        prompts => (is_listed(&learned.prompts) || recorded.has("prompts", &["prompts/get"])).then(|| list(&prompts)),
-        has_resources => is_listed(&learned.resources)
-            || is_listed(&learned.resource_templates)
-            || recorded.has("resources", &asked_for_resources),
-        subscribes => recorded.responses.contains_key("resources/subscribe") || subscribes(learned),
-        tells_changes => recorded.tells_changes(),
-        completes => recorded.has("completions", &["completion/complete"]),
-        speaks => recorded.speaks,
-        rises => recorded.rises,
-        narrows => narrows(learned),
-        secrets => recorded.secrets,
-        without_state => recorded.without_state,
-        odd_prompts => recorded.odd_prompts,
-        logs => learned.takes_levels || recorded.has("logging", &[]),
-        responses => literal(&responses),
-        notes => notes("#", &left_out),
+        icons => model.server.get("icons").filter(|icons| icons.is_array()).map(literal),
+        instructions => model.instructions.as_deref().map(|text| literal(&text.into())),
+        capabilities => data.capabilities.clone().map(|declared| literal(&declared.into())),
+        refuses => (!data.refuses.is_empty()).then(|| literal(&data.refuses.clone().into())),
+        tools => (is_listed(&model.tools) || data.has("tools", &["tools/call"])).then(|| list(&data.tools)),
+        resources => list(&data.resources),
+        resource_templates => list(&model.resource_templates.items),
+        prompts => (is_listed(&model.prompts) || data.has("prompts", &["prompts/get"])).then(|| list(&data.prompts)),
+        has_resources => is_listed(&model.resources)
+            || is_listed(&model.resource_templates)
+            || data.has("resources", &["resources/read", "resources/subscribe", "resources/unsubscribe"]),
+        subscribes => data.subscribes(),
+        tells_changes => data.tells_changes(),
+        completes => data.has("completions", &["completion/complete"]),
+        speaks => data.speaks,
+        secrets => data.secrets,
+        logs => data.has("logging", &[]),
+        responses => literal(&data.responses.clone().into()),
+        notes => notes("#", &data.left_out),
     };
-    Ok(Generated::new(vec![(file_name(learned), rendered(TEMPLATE, &context)?)], &left_out))
+    let files = vec![(file_name(model), rendered(TEMPLATE, &context)?)];
+    Ok(Generated { files, left_out: data.left_out })
 }
 
-/// Whether the server declared that its resources can be subscribed to.
-pub(super) fn subscribes(learned: &Learned) -> bool {
-    learned
-        .capabilities
-        .all()
-        .and_then(|all| all.get("resources")?.get("subscribe").cloned())
-        .is_some_and(|it| it == true)
-}
-
-/// Whether an error has data, and that says nothing.
-fn has_null(error: &ErrorReply) -> bool {
-    error.data.as_ref().is_some_and(RawJson::is_null)
-}
-
-fn file_name(learned: &Learned) -> String {
-    let name = module_name(learned.name());
+fn file_name(model: &ServerModel) -> String {
+    let name = module_name(model.name());
     if name.ends_with("server") { format!("{name}.py") } else { format!("{name}_server.py") }
 }
 
@@ -208,7 +171,7 @@ fn string(text: &str) -> String {
 }
 
 /// What changes how a line reads, or does not show.
-pub(super) fn is_unseen(c: char) -> bool {
+fn is_unseen(c: char) -> bool {
     matches!(u32::from(c), 0x200b..=0x200f | 0x2028..=0x202e | 0x2060..=0x206f | 0xfeff | 0xfff0..=0xffff | 0xe000..=0xf8ff)
 }
 

@@ -83,7 +83,12 @@ fn tool(tool: Tool) -> Offer {
     let made_up = tool.output_schema.as_ref().map(example);
     let text = |text: String| json!({"content": [{"type": "text", "text": text}]});
     let (says, comment) = match made_up {
-        Some(Some(value)) => (json!({"structuredContent": literal_of(&value)}), "Made up to fit the output schema"),
+        Some(Some(value)) => {
+            let structured = literal_of(&value);
+            let mut result = text(structured.to_string());
+            result["structuredContent"] = structured;
+            (result, "Made up to fit the output schema")
+        }
         Some(None) => {
             let mut failure = text(format!("{} has no answer yet", literal(&tool.name)));
             failure["isError"] = true.into();

@@ -13,7 +13,6 @@ mod crash;
 mod crash_http;
 mod full_disk;
 mod generate;
-mod generate_asked;
 mod generate_oracle;
 mod help;
 mod http;

@@ -115,12 +115,11 @@ fn whatever_was_said_is_said_again() {
 
 #[test]
 fn everything_that_an_answer_can_have_is_written() {
-    let step = |method: &str, params: Value| DraftStep::Notify { method: method.to_owned(), params, exactly: false };
+    let step = |method: &str, params: Value| DraftStep::Notify { method: method.to_owned(), params };
     let question = |name: &str, method: &str, params: Value| DraftQuestion {
         name: name.to_owned(),
         method: method.to_owned(),
         params,
-        exactly: false,
     };
     let answer = DraftAnswer {
         comment: "The second call".to_owned(),
@@ -129,7 +128,6 @@ fn everything_that_an_answer_can_have_is_written() {
         given: Some(json!({"call": 2})),
         times: Some(1),
         delay: Some(Duration::from_millis(20)),
-        heard: Vec::new(),
         steps: vec![
             DraftStep::Wait(Duration::from_millis(5)),
             step("notifications/progress", json!({"progressToken": 1, "progress": 1, "total": 2.5, "message": "half"})),
@@ -152,7 +150,6 @@ fn everything_that_an_answer_can_have_is_written() {
                 question("vendor", "vendor/ask", json!({"about": "{{"})),
             ]),
         ],
-        request_state: false,
         says: Says::Template(text("{{ answers.form.action }}")),
     };
     let error = DraftAnswer::new(Says::Error(ErrorReply::new(-32000, "no").with_data(&json!({"why": "{{"}))));

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{FaultRule, Icon, Introduced, Prompt, Refusal, Request, Resource, ResourceTemplate, Tool};
+use super::{FaultRule, Icon, Prompt, Refusal, Request, Resource, ResourceTemplate, Tool};
 use crate::script::{InOrder, Located};
 
 /// A mock file: what the server is called, what it offers and how it answers.
@@ -20,9 +20,6 @@ pub struct MockFile {
     /// Capabilities, as they go on the wire; those that are not spoken of follow from what is offered.
     #[serde(default)]
     pub capabilities: Map<String, Value>,
-    /// By version: what the handshake says there, exactly as it goes on the wire, instead of what follows from the rest.
-    #[serde(default)]
-    pub introduced: BTreeMap<String, Introduced>,
     /// By method: the error that it is refused with, whatever is asked.
     #[serde(default)]
     pub refuses: BTreeMap<String, Refusal>,

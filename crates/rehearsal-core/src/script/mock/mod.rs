@@ -21,7 +21,6 @@ mod content;
 mod editor;
 mod fault;
 mod file;
-mod introduced;
 mod listed;
 mod names;
 mod otherwise;
@@ -36,7 +35,6 @@ pub use content::{Annotations, ContentBlock, ContentKind, EmbeddedResource, Icon
 pub use editor::json_schema;
 pub use fault::{FaultKind, FaultRule, HttpFault};
 pub use file::{Implementation, MockFile, Validate};
-pub use introduced::Introduced;
 pub use listed::{Argument, Contents, Prompt, Resource, ResourceTemplate, TaskSupport, Tool, ToolAnnotations};
 pub use otherwise::Otherwise;
 pub use parse::parse;

@@ -24,7 +24,7 @@ impl Request {
             "tools/call" => "tools have their own `answers`",
             "prompts/get" => "prompts have their own `answers`",
             "resources/read" => "resources have their own `answers`",
-            "initialize" | "server/discover" => "a handshake follows from the rest of the file and from `introduced`",
+            "initialize" | "server/discover" => "a handshake follows from the rest of the file",
             "subscriptions/listen" => "who listens is told what `changed` says",
             _ if method.starts_with("tasks/") => "tasks follow from the answers of tools",
             _ => return None,

@@ -75,11 +75,6 @@ impl Checker {
             self.say(Span::START, "`versions` is empty: nothing could be served");
         }
         self.capabilities(&mock.capabilities);
-        for (version, said) in mock.introduced.iter().filter(|(version, _)| version.parse::<Revision>().is_err()) {
-            let places = [&said.server, &said.capabilities];
-            let at = places.into_iter().flatten().map(|it| it.at).next().unwrap_or(Span::START);
-            self.unknown_version(version, at);
-        }
         if let Some(size) = &mock.page_size
             && size.value == 0
         {

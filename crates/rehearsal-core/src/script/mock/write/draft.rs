@@ -28,14 +28,10 @@ pub struct Draft {
     pub versions: Vec<Revision>,
     /// What is said about its capabilities beyond what follows from what it offers; `null` takes one away.
     pub capabilities: Map<String, Value>,
-    /// What it says about itself in some versions, where that does not follow from the rest.
-    pub introduced: BTreeMap<Revision, DraftIntroduced>,
     /// What it refuses, whatever is asked.
     pub refuses: BTreeMap<String, ErrorReply>,
     /// What happens to arguments and answers that do not fit their schema; the usual unless given.
     pub validate: Option<Validate>,
-    /// How many elements a page of a list has; all of them unless given.
-    pub page_size: Option<usize>,
     /// What can be called.
     pub tools: Vec<Offer>,
     /// What can be read.
@@ -48,15 +44,6 @@ pub struct Draft {
     pub requests: Vec<(String, Vec<DraftAnswer>)>,
 }
 
-/// What a server says about itself in one version; `None` for what follows from the rest of the file.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DraftIntroduced {
-    /// Who it is.
-    pub server: Option<Value>,
-    /// What it can do.
-    pub capabilities: Option<Map<String, Value>>,
-}
-
 /// Something that is offered, and what it answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
@@ -64,12 +51,8 @@ pub struct Offer {
     pub comment: String,
     /// The element of the list.
     pub listed: Value,
-    /// How it was listed in each version, as far as anybody knows.
-    pub heard: BTreeMap<Revision, Value>,
     /// Whether it must be listed exactly as it is here, in every version; the file then has it as it was on the wire.
     pub exactly: bool,
-    /// Whether a tool that is listed as always a task answers whoever asks for none, too.
-    pub at_once: bool,
     /// Whether it answers without being in the list.
     pub hidden: bool,
     /// What is suggested for each argument, or variable of a pattern.
@@ -93,12 +76,8 @@ pub struct DraftAnswer {
     pub times: Option<u64>,
     /// How long nothing happens first.
     pub delay: Option<Duration>,
-    /// The versions in which it was said, as far as anybody knows.
-    pub heard: Vec<Revision>,
     /// What happens before it.
     pub steps: Vec<DraftStep>,
-    /// Whether a client that is sent away is given state to bring back.
-    pub request_state: bool,
     /// What is said in the end.
     pub says: Says,
 }
@@ -108,8 +87,6 @@ pub struct DraftAnswer {
 pub enum Says {
     /// A result as it was on the wire; what looks like a template in it is none.
     Result(Value),
-    /// The same, which must be said exactly like this, in every version.
-    Exactly(Value),
     /// A result whose texts are templates already.
     Template(Value),
     /// An error.
@@ -153,16 +130,7 @@ impl Kind {
 impl Offer {
     /// Something that is listed like this.
     pub fn new(listed: Value, answers: Vec<DraftAnswer>) -> Offer {
-        Offer {
-            comment: String::new(),
-            listed,
-            heard: BTreeMap::new(),
-            exactly: false,
-            at_once: false,
-            hidden: false,
-            complete: Vec::new(),
-            answers,
-        }
+        Offer { comment: String::new(), listed, exactly: false, hidden: false, complete: Vec::new(), answers }
     }
 }
 
@@ -176,18 +144,16 @@ impl DraftAnswer {
             given: None,
             times: None,
             delay: None,
-            heard: Vec::new(),
             steps: Vec::new(),
-            request_state: true,
             says,
         }
     }
 
     /// Whether it is nothing but what it says.
     fn is_bare(&self) -> bool {
-        let DraftAnswer { comment, name, when, given, times, delay, heard: _, steps, request_state, says: _ } = self;
-        let nothing = (comment.is_empty(), name, when, given, times, delay, steps.is_empty(), request_state);
-        matches!(nothing, (true, None, None, None, None, None, true, true))
+        let DraftAnswer { comment, name, when, given, times, delay, steps, says: _ } = self;
+        let nothing = (comment.is_empty(), name, when, given, times, delay, steps.is_empty());
+        matches!(nothing, (true, None, None, None, None, None, true))
     }
 }
 
@@ -207,20 +173,12 @@ impl Draft {
             keys.push(Key { comment, ..Key::new("versions", json!(versions)) });
         }
         keys.extend(self.capabilities_written());
-        if !self.introduced.is_empty() {
-            let comment = "What the handshake of a version says otherwise than the rest of this file.".to_owned();
-            let said = self.introduced.iter().map(|(revision, said)| (revision.as_str().to_owned(), said.written()));
-            keys.push(Key { comment, ..Key::new("introduced", Value::Object(said.collect())) });
-        }
         if !self.refuses.is_empty() {
             let refused = self.refuses.iter().map(|(method, error)| (method.clone(), refusal(error)));
             keys.push(Key::new("refuses", Value::Object(refused.collect())));
         }
         if let Some(validate) = self.validate {
             keys.push(Key::new("validate", validate.name()));
-        }
-        if let Some(size) = self.page_size {
-            keys.push(Key::new("page_size", size));
         }
         let lists = [
             ("tools", Kind::Tool, &self.tools),
@@ -298,7 +256,7 @@ fn name_alone(listed: &Value, kind: Kind) -> Value {
     json!({name: listed.get(name).cloned().unwrap_or_default()})
 }
 
-/// A key of an element; the arguments of a prompt get their suggestions, and nobody has to wait for a task.
+/// A key of an element; the arguments of a prompt get their suggestions.
 fn field(name: &str, value: Value, offer: &Offer) -> Key {
     let mut value = value;
     if name == "arguments" {
@@ -308,9 +266,6 @@ fn field(name: &str, value: Value, offer: &Offer) -> Key {
                 argument["complete"] = json!(all);
             }
         }
-    }
-    if name == "task_support" && offer.at_once && value == "required" {
-        value = "optional".into();
     }
     Key::new(name, value)
 }
@@ -331,9 +286,6 @@ fn answer(answer: &DraftAnswer, kind: Kind, listed: &Value) -> Element {
     if !answer.steps.is_empty() {
         let steps: Vec<_> = answer.steps.iter().map(DraftStep::written).collect();
         keys.push(Key::new("steps", steps));
-    }
-    if !answer.request_state {
-        keys.push(Key::new("request_state", false));
     }
     keys.extend(says(&answer.says, kind, listed).into_iter().map(|key| in_answer(key, listed)));
     Element { comment: answer.comment.clone(), node: Node::Keys(keys) }
@@ -356,7 +308,6 @@ fn says(says: &Says, kind: Kind, listed: &Value) -> Vec<Key> {
     let keys = |said: Map<String, Value>| said.into_iter().map(|(name, value)| Key::new(&name, value)).collect();
     match says {
         Says::Result(result) => keys(said::result(&super::literal_value(result), kind, listed)),
-        Says::Exactly(result) => vec![Key::new("result", super::literal_value(result))],
         Says::Template(result) => keys(said::result(result, kind, listed)),
         Says::Error(error) => {
             let mut said = refusal(error);
@@ -378,14 +329,6 @@ fn refusal(error: &ErrorReply) -> Value {
     ErrorReply { more: None, ..error.clone() }.object().into()
 }
 
-impl DraftIntroduced {
-    fn written(&self) -> Value {
-        let server = self.server.iter().map(|server| ("server".to_owned(), server.clone()));
-        let capabilities = self.capabilities.iter().map(|all| ("capabilities".to_owned(), all.clone().into()));
-        Value::Object(server.chain(capabilities).collect())
-    }
-}
-
 impl Draft {
     /// What a check would take for a slip cannot be said in a file, so a comment says it.
     fn capabilities_written(&self) -> Option<Key> {
@@ -399,7 +342,7 @@ impl Draft {
 }
 
 /// Capabilities without what a check would take for a slip, and the places of that.
-pub(crate) fn spelt(capabilities: &Map<String, Value>) -> (Value, Vec<String>) {
+fn spelt(capabilities: &Map<String, Value>) -> (Value, Vec<String>) {
     let mut capabilities = Value::Object(capabilities.clone());
     let slips = misspelt("ServerCapabilities", &capabilities);
     slips.iter().for_each(|(path, _)| forget(&mut capabilities, path.segments()));

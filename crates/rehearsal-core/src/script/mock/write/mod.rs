@@ -12,7 +12,6 @@ mod literal;
 mod said;
 mod step;
 
-pub(crate) use draft::spelt;
-pub use draft::{Draft, DraftAnswer, DraftIntroduced, Offer, Says};
+pub use draft::{Draft, DraftAnswer, Offer, Says};
 pub use literal::{literal, literal_value, with_expressions};
 pub use step::{DraftQuestion, DraftStep};

@@ -19,8 +19,6 @@ pub enum DraftStep {
         method: String,
         /// Its params; the progress token does not matter.
         params: Value,
-        /// Whether it must be told whoever asks for it or not; the file then has it as it was on the wire.
-        exactly: bool,
     },
     /// The client is sent away and comes back at once, since 2026-07-28.
     Again,
@@ -39,16 +37,13 @@ pub struct DraftQuestion {
     pub method: String,
     /// Its params.
     pub params: Value,
-    /// Whether it must be asked exactly like this, in every version; the file then has it as it was on the wire.
-    pub exactly: bool,
 }
 
 impl DraftStep {
     pub(super) fn written(&self) -> Value {
         match self {
             DraftStep::Wait(time) => json!({"wait": milliseconds(*time)}),
-            DraftStep::Notify { method, params, exactly: true } => told(method, params),
-            DraftStep::Notify { method, params, exactly: false } => notification(method, params),
+            DraftStep::Notify { method, params } => notification(method, params),
             DraftStep::Again => json!({"again": {}}),
             DraftStep::Ask(questions) => json!({"ask": all(questions)}),
             DraftStep::TryAsk(questions) => json!({"try_ask": all(questions)}),
@@ -59,8 +54,7 @@ impl DraftStep {
 /// Questions by their names.
 fn all(questions: &[DraftQuestion]) -> Map<String, Value> {
     let question = |it: &DraftQuestion| {
-        let words = (!it.exactly).then(|| asked(&it.method, &it.params)).flatten();
-        (it.name.clone(), words.unwrap_or_else(|| request(&it.method, &it.params)))
+        (it.name.clone(), asked(&it.method, &it.params).unwrap_or_else(|| request(&it.method, &it.params)))
     };
     questions.iter().map(question).collect()
 }
@@ -124,9 +118,12 @@ fn request(method: &str, params: &Value) -> Value {
 /// A question in the words of a mock file; `None` where there are none for it.
 fn asked(method: &str, params: &Value) -> Option<Value> {
     let text = |key: &str| params.get(key).and_then(Value::as_str);
+    let form = ["message", "mode", "requestedSchema", "url", "elicitationId"];
+    let has_only =
+        |known: &[&str]| params.as_object().is_none_or(|all| all.keys().all(|key| known.contains(&key.as_str())));
     Some(match method {
-        "roots/list" => "roots".into(),
-        "elicitation/create" => {
+        "roots/list" if has_only(&[]) => "roots".into(),
+        "elicitation/create" if has_only(&form) => {
             let mut form = Map::new();
             form.insert("message".to_owned(), literal(text("message").unwrap_or_default()).into());
             match text("url") {

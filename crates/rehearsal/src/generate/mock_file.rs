@@ -1,0 +1,292 @@
+//! A recording as a mock file: one rule a distinct request, all recorded answers of it in order, the default last.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use rehearsal_core::answer::{UriTemplate, declaring};
+use rehearsal_core::message::{ErrorReply, Method};
+use rehearsal_core::protocol::{Revision, code};
+use rehearsal_core::script::mock::write::{Draft, DraftAnswer, DraftQuestion, DraftStep, Offer, Says};
+use rehearsal_core::script::mock::{Request, Validate};
+use serde_json::{Map, Value, json};
+
+use super::generated::Generated;
+use super::request_rules::{distinguishing_params, requests_needing_rules, suggestions};
+use super::rule_name::{ANYTHING_ELSE, RuleNames};
+use super::secret::{matcher, uri_pattern};
+use super::server_model::{
+    DistinctRequest, ListedItems, PrecedingEvent, RecordedAnswer, RecordedInputRequest, RecordedReply, ServerModel,
+};
+
+/// Some clients receive the answer first if a notification comes at the same time, and lose the notification.
+const NOTIFICATION_GAP: Duration = Duration::from_millis(5);
+
+/// Writes the mock that answers like the recording; `source` is the name of the recording.
+pub fn generate_mock(model: &ServerModel, source: &str) -> Generated {
+    let mut requests: HashMap<_, HashMap<_, Vec<_>>> = HashMap::new();
+    for request in &model.requests {
+        let subject = request.subject().unwrap_or_default();
+        requests.entry(request.method.as_str()).or_default().entry(subject).or_default().push(request);
+    }
+    let source = source.replace(char::is_control, "?");
+    let comment = format!(
+        "Answers like {source}. Edit it: rules are tried in order, and the first that fits answers.\n\
+         `rehearse check` says what is wrong with it, `rehearse mock` serves it.\n"
+    );
+    let mut left_out = model.left_out;
+    let mut draft = MockFileWriter { model, requests }.draft(comment);
+    for (method, requests) in requests_needing_rules(model, &draft) {
+        match Request::objection(method.as_str()) {
+            Some(_) => left_out.others += requests.iter().map(|request| request.answers.len()).sum::<usize>(),
+            None => draft.requests.push((method.as_str().to_owned(), request_rules(&requests))),
+        }
+    }
+    let draft = match &model.capabilities {
+        Some(capabilities) => declaring(draft, capabilities),
+        None => draft,
+    };
+    Generated { files: vec![("server.mock.yaml".to_owned(), draft.written())], left_out }
+}
+
+struct MockFileWriter<'a> {
+    model: &'a ServerModel,
+    /// The requests by their method and subject.
+    requests: HashMap<&'a str, HashMap<&'a str, Vec<&'a DistinctRequest>>>,
+}
+
+impl<'a> MockFileWriter<'a> {
+    fn draft(&self, comment: String) -> Draft {
+        let mut server = self.model.server.clone();
+        server.insert("name".to_owned(), self.model.name().into());
+        server.insert("version".to_owned(), self.model.version().into());
+        Draft {
+            comment,
+            server: Some(server.into()),
+            instructions: self.model.instructions.clone(),
+            // What the server thought of arguments is in its recorded answers.
+            validate: Some(Validate::Off),
+            versions: self.versions(),
+            refuses: self.model.refuses.clone(),
+            tools: self.tools(),
+            resources: self.resources(),
+            resource_templates: self.resource_templates(),
+            prompts: self.prompts(),
+            ..Draft::default()
+        }
+    }
+
+    /// The versions that are supported, if the server is known not to support all of them.
+    fn versions(&self) -> Vec<Revision> {
+        let newest = self.model.newest_legacy;
+        let is_supported =
+            |revision: &Revision| newest.is_some_and(|newest| !revision.has_handshake() || *revision <= newest);
+        Revision::ALL.into_iter().filter(is_supported).collect()
+    }
+
+    fn tools(&self) -> Vec<Offer> {
+        let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+        let tools = offers(&self.model.tools, self.unlisted(&self.model.tools, &Method::TOOLS_CALL, tool));
+        tools.map(|offer| self.with_arguments(&Method::TOOLS_CALL, offer)).collect()
+    }
+
+    fn prompts(&self) -> Vec<Offer> {
+        let unlisted = self.unlisted(&self.model.prompts, &Method::PROMPTS_GET, |name| json!({"name": name}));
+        let mut prompts = Vec::new();
+        for offer in offers(&self.model.prompts, unlisted) {
+            let name = offer.listed["name"].as_str().unwrap_or_default();
+            let arguments = offer.listed.get("arguments").and_then(Value::as_array).into_iter().flatten();
+            let arguments = arguments.filter_map(|argument| argument.get("name")?.as_str());
+            let complete = arguments
+                .map(|argument| (argument.to_owned(), suggestions(self.model, "ref/prompt", "name", name, argument)));
+            let complete = complete.filter(|(_, values)| !values.is_empty()).collect();
+            prompts.push(Offer { complete, ..self.with_arguments(&Method::PROMPTS_GET, offer) });
+        }
+        prompts
+    }
+
+    fn resources(&self) -> Vec<Offer> {
+        let of_templates = self.of_templates();
+        let mut unlisted =
+            self.unlisted(&self.model.resources, &Method::RESOURCES_READ, |uri| json!({"uri": uri, "name": uri}));
+        unlisted.retain(|offer| {
+            let uri = offer.listed["uri"].as_str().unwrap_or_default();
+            !of_templates.contains(uri) && uri_pattern(uri).is_none()
+        });
+        let resources = offers(&self.model.resources, unlisted);
+        let with_answers = |offer: Offer| {
+            let uri = offer.listed["uri"].as_str().unwrap_or_default();
+            let requests: Vec<_> = self.about(&Method::RESOURCES_READ, uri).iter().map(|it| (*it, None)).collect();
+            let nothing = ErrorReply::new(code::RESOURCE_NOT_FOUND, format!("nothing was recorded for {uri}"));
+            Offer { answers: rules(&offer.listed, &requests, nothing), ..offer }
+        };
+        resources.map(with_answers).collect()
+    }
+
+    /// The URIs that were read and are not listed, but fit a template.
+    fn of_templates(&self) -> BTreeSet<&'a str> {
+        let written = self.model.resource_templates.items.iter().filter_map(|it| it.get("uriTemplate")?.as_str());
+        let templates: Vec<_> = written.filter_map(|written| UriTemplate::read(written).ok()).collect();
+        let fits = |uri: &&str| templates.iter().any(|it| !it.variables().is_empty() && it.matches(uri).is_some());
+        let uris = self.model.requests_of(&Method::RESOURCES_READ).filter_map(|request| request.subject());
+        uris.filter(|uri| !self.model.resources.contains(uri)).filter(fits).collect()
+    }
+
+    fn resource_templates(&self) -> Vec<Offer> {
+        let (model, of_templates) = (self.model, self.of_templates());
+        let nothing = || ErrorReply::new(code::RESOURCE_NOT_FOUND, "nothing was recorded for this resource");
+        let mut templates = Vec::new();
+        let mut taken: BTreeSet<&str> = BTreeSet::new();
+        for listed in &model.resource_templates.items {
+            let written = listed["uriTemplate"].as_str().unwrap_or_default();
+            let pattern = UriTemplate::read(written).ok().filter(|pattern| !pattern.variables().is_empty());
+            let mut complete = Vec::new();
+            for variable in pattern.iter().flat_map(UriTemplate::variables) {
+                let values = suggestions(model, "ref/resource", "uri", written, variable);
+                complete.extend((!values.is_empty()).then(|| (variable.clone(), values)));
+            }
+            let mut requests = Vec::new();
+            for request in model.requests_of(&Method::RESOURCES_READ) {
+                let Some(uri) = request.subject().filter(|uri| of_templates.contains(uri)) else { continue };
+                let variables = pattern.as_ref().and_then(|pattern| pattern.matches(uri));
+                if let Some(variables) = variables.filter(|_| taken.insert(uri)) {
+                    requests.push((request, Some(variables)));
+                }
+            }
+            let answers = rules(listed, &requests, nothing());
+            templates.push(Offer { exactly: pattern.is_none(), complete, ..Offer::new(listed.clone(), answers) });
+        }
+        // An unlisted resource may be requested with any secret in its URI.
+        for request in model.requests_of(&Method::RESOURCES_READ) {
+            let Some(uri) = request.subject().filter(|uri| !model.resources.contains(uri)) else { continue };
+            if let Some(pattern) = uri_pattern(uri).filter(|_| taken.insert(uri)) {
+                let listed = json!({"uriTemplate": pattern, "name": pattern});
+                let answers = rules(&listed, &[(request, None)], nothing());
+                templates.push(Offer { hidden: true, ..Offer::new(listed, answers) });
+            }
+        }
+        templates
+    }
+
+    /// What was requested without being listed, hidden if there was a list.
+    fn unlisted(&self, list: &ListedItems, method: &Method, item: impl Fn(&str) -> Value) -> Vec<Offer> {
+        let mut seen = BTreeSet::new();
+        let names = self.model.requests_of(method).filter_map(DistinctRequest::subject);
+        let unlisted = names.filter(|name| !list.contains(name) && seen.insert(*name));
+        unlisted.map(|name| Offer { hidden: list.was_requested, ..Offer::new(item(name), Vec::new()) }).collect()
+    }
+
+    fn about(&self, method: &Method, subject: &str) -> &[&'a DistinctRequest] {
+        self.requests.get(method.as_str()).and_then(|all| all.get(subject)).map_or(&[], Vec::as_slice)
+    }
+
+    /// An offer with the rules for the arguments that it was called with.
+    fn with_arguments(&self, method: &Method, offer: Offer) -> Offer {
+        let name = offer.listed["name"].as_str().unwrap_or_default();
+        let arguments = |request: &DistinctRequest| request.arguments().cloned().unwrap_or_default();
+        let requests: Vec<_> = self.about(method, name).iter().map(|it| (*it, Some(arguments(it)))).collect();
+        let nothing = format!("nothing was recorded for these arguments of {name}");
+        let answers = rules(&offer.listed, &requests, ErrorReply::new(code::INVALID_PARAMS, nothing));
+        Offer { answers, ..offer }
+    }
+}
+
+/// What is in a list, and then what is not.
+fn offers(list: &ListedItems, unlisted: Vec<Offer>) -> impl Iterator<Item = Offer> {
+    list.items.iter().map(|listed| Offer::new(listed.clone(), Vec::new())).chain(unlisted)
+}
+
+/// The rules for requests with these arguments, and the default.
+fn rules(
+    listed: &Value,
+    requests: &[(&DistinctRequest, Option<Map<String, Value>>)],
+    otherwise: ErrorReply,
+) -> Vec<DraftAnswer> {
+    let mut rules = Vec::new();
+    let mut names = RuleNames::new(requests.iter().map(|(_, arguments)| arguments.as_ref()));
+    let mut has_default = false;
+    for (request, arguments) in requests {
+        let when = arguments.as_ref().map(|arguments| exactly(arguments, listed));
+        has_default |= when.is_none();
+        let name = Some(names.name(arguments.as_ref()));
+        rules.extend(rule(request).map(|rule| DraftAnswer { name, when, ..rule }));
+    }
+    if !has_default {
+        let name = Some(ANYTHING_ELSE.to_owned());
+        rules.push(DraftAnswer { name, ..DraftAnswer::new(Says::Error(otherwise)) });
+    }
+    rules
+}
+
+/// The rules for requests of one other method.
+fn request_rules(requests: &[&DistinctRequest]) -> Vec<DraftAnswer> {
+    let distinguishing: Vec<_> = requests.iter().map(|request| distinguishing_params(request)).collect();
+    let mut names = RuleNames::new(distinguishing.iter().map(Some));
+    let mut rules = Vec::new();
+    for (request, distinguishing) in requests.iter().zip(&distinguishing) {
+        let params = request.params.as_object().cloned().unwrap_or_default();
+        let (name, when) = (Some(names.name(Some(distinguishing))), Some(exactly(&params, &Value::Null)));
+        rules.extend(rule(request).map(|rule| DraftAnswer { name, when, ..rule }));
+    }
+    rules
+}
+
+/// All answers to a request, in turn if there are several; the last answer is repeated.
+fn rule(request: &DistinctRequest) -> Option<DraftAnswer> {
+    let mut groups: Vec<(&RecordedAnswer, u64)> = Vec::new();
+    for answer in &request.answers {
+        match groups.last_mut() {
+            Some((last, times)) if *last == answer => *times += 1,
+            Some(_) | None => groups.push((answer, 1)),
+        }
+    }
+    let (last, _) = groups.pop()?;
+    if groups.is_empty() {
+        return Some(draft_answer(last));
+    }
+    let times = |times: u64| (times > 1).then_some(times);
+    let in_turn = groups.iter().map(|(answer, count)| DraftAnswer { times: times(*count), ..draft_answer(answer) });
+    Some(DraftAnswer::new(Says::InTurn(in_turn.chain([draft_answer(last)]).collect())))
+}
+
+fn draft_answer(answer: &RecordedAnswer) -> DraftAnswer {
+    let mut steps: Vec<_> = answer.before.iter().map(step).collect();
+    if let Some(PrecedingEvent::Notification { .. }) = answer.before.last() {
+        steps.push(DraftStep::Wait(NOTIFICATION_GAP));
+    }
+    let says = match &answer.reply {
+        RecordedReply::Error(error) => Says::Error(error.clone()),
+        RecordedReply::Result(result) => Says::Result(Value::Object(result.clone())),
+    };
+    DraftAnswer { steps, ..DraftAnswer::new(says) }
+}
+
+fn step(event: &PrecedingEvent) -> DraftStep {
+    match event {
+        PrecedingEvent::EmptyRound => DraftStep::Again,
+        PrecedingEvent::Notification { method, params } => {
+            DraftStep::Notify { method: method.as_str().to_owned(), params: params.clone() }
+        }
+        PrecedingEvent::InputRequests(requests) => {
+            let question = |it: &RecordedInputRequest| DraftQuestion {
+                name: it.name.clone(),
+                method: it.method.as_str().to_owned(),
+                params: it.params.clone(),
+            };
+            let questions = requests.iter().map(question).collect();
+            match requests.iter().any(|request| request.refused) {
+                true => DraftStep::TryAsk(questions),
+                false => DraftStep::Ask(questions),
+            }
+        }
+    }
+}
+
+/// A matcher for these arguments and no others, of something that is listed like this.
+fn exactly(arguments: &Map<String, Value>, listed: &Value) -> Value {
+    let exact = matcher(arguments);
+    // If there is an argument of this name, it would be taken for that; so would `length` be everywhere.
+    let of_prompt = listed.get("arguments").and_then(Value::as_array).into_iter().flatten();
+    let is_argument = listed.pointer("/inputSchema/properties/exact").is_some()
+        || of_prompt.into_iter().any(|argument| argument["name"] == "exact");
+    if is_argument || exact.get("exact").is_none() { json!({"all_of": [exact]}) } else { exact }
+}

@@ -1,0 +1,171 @@
+//! What counts of a recorded call for everything that is generated: of the request, of the result, and of what the server
+//! sent before it.
+
+use rehearsal_core::exchange::Side;
+use rehearsal_core::json::RawJson;
+use rehearsal_core::message::{Body, Method, Reply};
+use rehearsal_core::protocol::meta;
+use rehearsal_core::trace::{Call, Inside, Likeness, What};
+use serde_json::{Map, Value, json};
+
+use super::server_model::{PrecedingEvent, RecordedInputRequest};
+
+/// `method` and `params` of a request, as far as they count: requests that differ in nothing else are one, with all their answers.
+/// `None` if the request does not name its subject, or its arguments are not an object.
+pub(super) fn request_view(method: &Method, params: &Value) -> Option<Value> {
+    if is_extension(method) {
+        return extension_view(method, params);
+    }
+    let (subject, more): (_, &[&str]) = match method.as_str() {
+        "tools/call" | "prompts/get" => ("name", &["arguments"]),
+        "completion/complete" => ("ref", &["argument", "context"]),
+        _ => ("uri", &[]),
+    };
+    let mut view = Likeness::default().view(method, Some(params));
+    let params = view.get_mut("params").and_then(Value::as_object_mut)?;
+    params.retain(|key, _| key == subject || more.contains(&key.as_str()));
+    let is_named = params.get(subject).is_some_and(|it| if subject == "ref" { it.is_object() } else { it.is_string() });
+    let has_arguments = params.get("arguments").is_none_or(Value::is_object);
+    (is_named && has_arguments).then_some(view)
+}
+
+/// Whether a method is not of the protocol.
+pub(super) fn is_extension(method: &Method) -> bool {
+    !Method::KNOWN.contains(&method.as_str())
+}
+
+/// All params of a method that is not of the protocol count.
+fn extension_view(method: &Method, params: &Value) -> Option<Value> {
+    let mut params = match params {
+        Value::Null => Map::new(),
+        Value::Object(params) => params.clone(),
+        _ => return None,
+    };
+    params.shift_remove("_meta");
+    Some(json!({"method": method.as_str(), "params": params}))
+}
+
+/// The response to a call, if it can be understood.
+pub(super) fn reply(call: &Call) -> Option<Reply> {
+    match call.response.as_ref()?.message.body() {
+        Body::Response(response) => Some(response.reply.clone()),
+        Body::Request(_) | Body::Notification(_) | Body::Batch(_) | Body::Garbled(_) => None,
+    }
+}
+
+/// A result without what a server of 2026-07-28 adds to every result.
+pub(super) fn without_envelope(mut result: Map<String, Value>) -> Map<String, Value> {
+    for key in ["resultType", "ttlMs", "cacheScope"] {
+        result.shift_remove(key);
+    }
+    if let Some(Value::Object(fields)) = result.get_mut("_meta") {
+        fields.shift_remove(meta::SERVER_INFO);
+        if fields.is_empty() {
+            result.shift_remove("_meta");
+        }
+    }
+    result
+}
+
+/// Whether a result announces a task that will give the answer.
+pub(super) fn is_task(result: &Map<String, Value>) -> bool {
+    result.get("resultType").is_some_and(|kind| kind == "task")
+        || (result.get("task").is_some_and(Value::is_object) && !result.contains_key("content"))
+}
+
+/// Whether a result is a round of `input_required`.
+pub(super) fn is_input_required(result: &Map<String, Value>) -> bool {
+    result.get("resultType").is_some_and(|kind| kind == "input_required")
+}
+
+/// The requests of a round of `input_required`.
+pub(super) fn input_requests(result: &Map<String, Value>) -> PrecedingEvent {
+    let requests = result.get("inputRequests").and_then(Value::as_object);
+    let request = |(name, written): (&String, &Value)| {
+        let method = written.get("method")?.as_str()?.into();
+        let params = written.get("params").cloned().unwrap_or_default();
+        Some(RecordedInputRequest { name: name.clone(), method, params, refused: false })
+    };
+    let requests: Vec<_> = requests.into_iter().flatten().filter_map(request).collect();
+    if requests.is_empty() { PrecedingEvent::EmptyRound } else { PrecedingEvent::InputRequests(requests) }
+}
+
+/// What the server sent while it worked on an answer; `None` if that cannot be sent again.
+pub(super) fn preceding_event(event: &Inside) -> Option<PrecedingEvent> {
+    match event {
+        Inside::Call(call) if call.asker == Side::Server => {
+            let method = call.request.message.method().filter(|method| **method != Method::PING)?.clone();
+            let params = stable(call.request.message.params())?;
+            let refused = !matches!(reply(call), Some(Reply::Result(_)));
+            let request = RecordedInputRequest { name: String::new(), method, params, refused };
+            Some(PrecedingEvent::InputRequests(vec![request]))
+        }
+        Inside::Call(_) => None,
+        Inside::Entry(entry) => {
+            let What::Message { from: Side::Server, message, .. } = &entry.what else { return None };
+            let Body::Notification(notification) = message.body() else { return None };
+            let params = stable(notification.params.as_ref())?;
+            Some(PrecedingEvent::Notification { method: notification.method.clone(), params })
+        }
+    }
+}
+
+/// Params without what differs from one conversation to the next: the token, and the stream or task that they belong to.
+fn stable(params: Option<&RawJson>) -> Option<Value> {
+    let mut params = params.map(RawJson::value).transpose().ok()?.unwrap_or_default();
+    if let Some(object) = params.as_object_mut() {
+        object.shift_remove(meta::PROGRESS_TOKEN);
+        if let Some(Value::Object(about)) = object.get_mut("_meta") {
+            about.retain(|key, _| !key.starts_with("io.modelcontextprotocol/"));
+            if about.is_empty() {
+                object.shift_remove("_meta");
+            }
+        }
+    }
+    Some(params)
+}
+
+/// Names the requests of servers before 2026-07-28, which have no names: `question_1` and so on.
+pub(super) fn name_requests(before: &mut [PrecedingEvent]) {
+    let requests = before.iter_mut().filter_map(|event| match event {
+        PrecedingEvent::InputRequests(requests) => Some(requests),
+        PrecedingEvent::Notification { .. } | PrecedingEvent::EmptyRound => None,
+    });
+    let unnamed = requests.flatten().filter(|request| request.name.is_empty());
+    (1..).zip(unnamed).for_each(|(number, request)| request.name = format!("question_{number}"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn params_that_no_rule_looks_at_do_not_count() {
+        let view = |method: &str, params: Value| request_view(&method.into(), &params);
+        let plain = view("tools/call", json!({"name": "a", "arguments": {}}));
+        assert_eq!(plain, Some(json!({"method": "tools/call", "params": {"name": "a"}})));
+        assert_eq!(view("tools/call", json!({"name": "a", "task": {"ttl": 1}, "own": 1, "_meta": {}})), plain);
+        let argument = json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": ""}});
+        assert_eq!(view("completion/complete", argument.clone()).unwrap()["params"], argument);
+        let unclear = [json!({"name": "a", "arguments": []}), json!({}), json!({"name": 5}), json!([1]), Value::Null];
+        for params in unclear {
+            assert_eq!(view("tools/call", params), None);
+        }
+    }
+
+    #[test]
+    fn every_input_request_has_a_name() {
+        let round = |names: &[&str]| {
+            let request = |name: &&str| RecordedInputRequest {
+                name: (*name).to_owned(),
+                method: Method::ELICITATION,
+                params: Value::Null,
+                refused: false,
+            };
+            PrecedingEvent::InputRequests(names.iter().map(request).collect())
+        };
+        let mut before = [round(&["confirm", ""]), round(&["confirm"]), round(&["", "confirm"])];
+        name_requests(&mut before);
+        assert_eq!(before, [round(&["confirm", "question_1"]), round(&["confirm"]), round(&["question_2", "confirm"])]);
+    }
+}

@@ -1,0 +1,226 @@
+//! A server as its recordings show it: what it is, what it lists, and what it answers to which request.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rehearsal_core::message::{ErrorReply, Method};
+use rehearsal_core::protocol::Revision;
+use serde_json::{Map, Value};
+
+use super::generated::LeftOut;
+
+/// A server as its recordings show it. Everything is as it goes on the wire.
+#[derive(Clone, Debug)]
+pub struct ServerModel {
+    /// Its `serverInfo`, in the newest recorded version: `name`, `version` and so on.
+    pub server: Map<String, Value>,
+    /// Its instructions for the model.
+    pub instructions: Option<String>,
+    /// The capabilities that it declared in any session; `None` if no handshake was recorded.
+    pub capabilities: Option<Map<String, Value>>,
+    /// The tools that it lists.
+    pub tools: ListedItems,
+    /// The resources that it lists.
+    pub resources: ListedItems,
+    /// The resource templates that it lists.
+    pub resource_templates: ListedItems,
+    /// The prompts that it lists.
+    pub prompts: ListedItems,
+    /// The newest version with a handshake that it supports, if a client requested a newer one.
+    pub newest_legacy: Option<Revision>,
+    /// Its `supportedVersions`, since 2026-07-28.
+    pub supported_versions: Option<Value>,
+    /// Methods that it always refused, each with the same error.
+    pub refuses: BTreeMap<String, ErrorReply>,
+    /// Every other distinct request, in the order in which they first came.
+    pub requests: Vec<DistinctRequest>,
+    /// How much of the recording is not in this model.
+    pub left_out: LeftOut,
+}
+
+/// A request that was made once or more often.
+#[derive(Clone, Debug)]
+pub struct DistinctRequest {
+    /// `tools/call`, `prompts/get`, `resources/read`, `completion/complete`, `resources/subscribe`, `resources/unsubscribe` or
+    /// a method that is not of the protocol.
+    pub method: Method,
+    /// Its params, without those that belong to one conversation only.
+    pub params: Value,
+    /// All answers in the order in which they came.
+    pub answers: Vec<RecordedAnswer>,
+}
+
+/// One recorded answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedAnswer {
+    /// What the server sent before it.
+    pub before: Vec<PrecedingEvent>,
+    /// The answer itself.
+    pub reply: RecordedReply,
+}
+
+/// A result or an error.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RecordedReply {
+    /// A result, without what belongs to one version only.
+    Result(Map<String, Value>),
+    /// A JSON-RPC error.
+    Error(ErrorReply),
+}
+
+/// What a server sent before it answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PrecedingEvent {
+    /// A notification: progress, a log message, or any other.
+    Notification {
+        /// Its method.
+        method: Method,
+        /// Its params, without tokens.
+        params: Value,
+    },
+    /// Requests to the client, in one round.
+    InputRequests(Vec<RecordedInputRequest>),
+    /// A round of `input_required` that requests nothing, since 2026-07-28.
+    EmptyRound,
+}
+
+/// A request to the client.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedInputRequest {
+    /// Its name; the server's since 2026-07-28.
+    pub name: String,
+    /// `elicitation/create`, `sampling/createMessage`, `roots/list` or one that is not of the protocol.
+    pub method: Method,
+    /// Its params.
+    pub params: Value,
+    /// Whether the client refused it and the server continued without an answer.
+    pub refused: bool,
+}
+
+/// The items of one list, over all its pages and sessions.
+#[derive(Clone, Debug)]
+pub struct ListedItems {
+    /// Whether the list was ever requested.
+    pub was_requested: bool,
+    /// Every item that was ever listed, as it was last listed in the newest version.
+    pub items: Vec<Value>,
+    /// The key of a result that has the list.
+    list: &'static str,
+    /// The key that names an item.
+    key: &'static str,
+    /// The index of each item and the version that it was listed in, by its name.
+    places: HashMap<String, (usize, Option<Revision>)>,
+}
+
+impl ListedItems {
+    /// An empty list that is the member `list` of a result; `key` names an item.
+    pub(super) fn new(list: &'static str, key: &'static str) -> ListedItems {
+        ListedItems { was_requested: false, items: Vec::new(), list, key, places: HashMap::new() }
+    }
+
+    /// Adds a page that was listed in a version.
+    pub(super) fn add_page(&mut self, page: &Value, revision: Option<Revision>) {
+        self.was_requested = true;
+        for item in page.get(self.list).and_then(Value::as_array).into_iter().flatten() {
+            let Some(name) = item.get(self.key).and_then(Value::as_str) else { continue };
+            let next = self.items.len();
+            let (at, listed_in) = self.places.entry(name.to_owned()).or_insert((next, revision));
+            match self.items.get_mut(*at) {
+                None => self.items.push(item.clone()),
+                Some(known) if revision >= *listed_in => (*known, *listed_in) = (item.clone(), revision),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Whether an item of this name was ever listed.
+    pub fn contains(&self, name: &str) -> bool {
+        self.places.contains_key(name)
+    }
+}
+
+impl Default for ServerModel {
+    fn default() -> ServerModel {
+        ServerModel {
+            server: Map::new(),
+            instructions: None,
+            capabilities: None,
+            tools: ListedItems::new("tools", "name"),
+            resources: ListedItems::new("resources", "uri"),
+            resource_templates: ListedItems::new("resourceTemplates", "uriTemplate"),
+            prompts: ListedItems::new("prompts", "name"),
+            newest_legacy: None,
+            supported_versions: None,
+            refuses: BTreeMap::new(),
+            requests: Vec::new(),
+            left_out: LeftOut::default(),
+        }
+    }
+}
+
+impl ServerModel {
+    /// The requests of a method, in order.
+    pub fn requests_of(&self, method: &Method) -> impl Iterator<Item = &DistinctRequest> {
+        self.requests.iter().filter(move |request| request.method == *method)
+    }
+
+    /// Adds the capabilities that were declared in a session; of what is declared in several, the last counts.
+    pub(super) fn declare(&mut self, declared: &Map<String, Value>) {
+        let all = self.capabilities.get_or_insert_with(Map::new);
+        for (key, value) in declared {
+            match (all.get_mut(key), value) {
+                (Some(Value::Object(known)), Value::Object(more)) => known.extend(more.clone()),
+                (Some(_) | None, _) => drop(all.insert(key.clone(), value.clone())),
+            }
+        }
+    }
+
+    /// Whether nothing was learned.
+    pub fn is_empty(&self) -> bool {
+        let lists = [&self.tools, &self.resources, &self.resource_templates, &self.prompts];
+        self.requests.is_empty() && lists.iter().all(|list| list.items.is_empty())
+    }
+
+    /// The server's name.
+    pub fn name(&self) -> &str {
+        self.server.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()).unwrap_or("recorded-server")
+    }
+
+    /// The server's version.
+    pub fn version(&self) -> &str {
+        self.server.get("version").and_then(Value::as_str).unwrap_or("0.0.0")
+    }
+}
+
+impl DistinctRequest {
+    /// The name of the tool or prompt, or the URI of the resource.
+    pub fn subject(&self) -> Option<&str> {
+        let key = if self.method.as_str().starts_with("resources/") { "uri" } else { "name" };
+        self.params.get(key)?.as_str()
+    }
+
+    /// The arguments of a tool or prompt.
+    pub fn arguments(&self) -> Option<&Map<String, Value>> {
+        self.params.get("arguments")?.as_object()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_item_is_listed_once_as_in_the_newest_version() {
+        let page = |title: &str, names: &[&str]| {
+            let tools: Vec<_> = names.iter().map(|name| json!({"name": name, "title": title})).collect();
+            json!({"tools": tools})
+        };
+        let mut tools = ListedItems::new("tools", "name");
+        tools.add_page(&page("first", &["a", "b"]), Some(Revision::V2025_11_25));
+        tools.add_page(&page("older", &["b", "c"]), Some(Revision::V2024_11_05));
+        tools.add_page(&page("last", &["a"]), Some(Revision::V2025_11_25));
+        let titles = tools.items.iter().map(|it| (it["name"].as_str().unwrap(), it["title"].as_str().unwrap()));
+        assert_eq!(titles.collect::<Vec<_>>(), [("a", "last"), ("b", "first"), ("c", "older")]);
+        assert!(tools.contains("c") && !tools.contains("d"));
+    }
+}
