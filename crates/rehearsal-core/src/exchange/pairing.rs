@@ -129,11 +129,6 @@ impl<T> Pairing<T> {
         self.open.get_mut(key).map(|open| &mut open.tag)
     }
 
-    /// The caller's own values beside all open exchanges.
-    pub fn tags_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.open.values_mut().map(|open| &mut open.tag)
-    }
-
     /// The request of an open exchange.
     pub fn request(&self, key: &Key) -> Option<&Stamped> {
         self.open.get(key).map(|open| &open.exchange.request)

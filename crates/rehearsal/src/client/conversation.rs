@@ -16,9 +16,8 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::answers::{Answers, Asked};
 use super::error::{Evidence, NoiseOn};
-use super::patience;
 use super::running::{GiveUp, Running, Unsent};
-use super::slot::{Pace, Settled, Slot};
+use super::slot::{Settled, Slot};
 
 /// What one answer carries, and what waits unread.
 const NOTIFICATIONS: Limit = Limit { notifications: 10_000, bytes: 64 * 1024 * 1024 };
@@ -47,9 +46,7 @@ pub(super) struct Conversation {
     answers: Answers,
     tap: Option<Tap>,
     clean: Option<Clean>,
-    /// How a request begins to wait.
-    pace: Pace,
-    state: Arc<Mutex<State>>,
+    state: Mutex<State>,
     /// Something arrived that nobody asked for, or the end.
     arrived: Notify,
 }
@@ -61,17 +58,11 @@ pub(super) struct State {
     noise: VecDeque<String>,
     strays: VecDeque<String>,
     pub(super) ended: Option<Ending>,
-    /// Whether somebody looks after those who wait.
-    watched: bool,
-    /// Whether a request began since the last look.
-    busy: bool,
 }
 
 pub(super) struct Waiter {
     slot: Arc<Slot>,
     watch: Option<Watch>,
-    /// Whether it was told that it takes long.
-    slow: bool,
 }
 
 /// An answered request.
@@ -109,17 +100,14 @@ impl Conversation {
             answers,
             tap,
             clean,
-            pace: if patience::clock_stands() { Pace::Slow } else { Pace::Quick },
-            state: Arc::new(Mutex::new(State {
+            state: Mutex::new(State {
                 pairing: Pairing::new(NOTIFICATIONS),
                 inbox: VecDeque::new(),
                 inbox_bytes: 0,
                 noise: VecDeque::new(),
                 strays: VecDeque::new(),
                 ended: None,
-                watched: false,
-                busy: false,
-            })),
+            }),
             arrived: Notify::new(),
         });
         let reading = tokio::spawn(read(conversation.clone(), receiver));
@@ -155,24 +143,16 @@ impl Conversation {
         };
         let channel = self.sender.open_channel();
         let key = Key { channel, asker: Side::Client, id };
-        let now = Instant::now();
-        let at = now.duration_since(self.started);
-        let pace = if limit <= patience::SHORT { Pace::Slow } else { self.pace };
-        let slot = Slot::new(pace);
+        let now = tokio::time::Instant::now();
+        let at = now.into_std().duration_since(self.started);
+        let slot = Slot::new();
         let raw = message.raw().clone();
         self.tapped(Side::Client, &message);
         let ended = {
             let mut state = self.state();
             if state.ended.is_none() {
-                let waiter = Waiter { slot: slot.clone(), watch, slow: pace == Pace::Slow };
+                let waiter = Waiter { slot: slot.clone(), watch };
                 state.pairing.open(key.clone(), Stamped { at, message }, token.as_ref(), Some(waiter));
-                state.busy = true;
-                if !state.watched && pace == Pace::Quick {
-                    state.watched = patience::watch(Arc::downgrade(&self.state));
-                    if !state.watched {
-                        slot.slow_down();
-                    }
-                }
             }
             state.ended.clone()
         };
@@ -190,11 +170,7 @@ impl Conversation {
                 }),
             },
         };
-        let deadline = match pace {
-            Pace::Quick => tokio::time::Instant::from_std(now),
-            Pace::Slow => tokio::time::Instant::now(),
-        }
-        .checked_add(limit);
+        let deadline = now.checked_add(limit);
         Running::new(self.clone(), key, method, unsent, slot, limit, deadline, on_give_up)
     }
 
@@ -366,21 +342,6 @@ impl Conversation {
             waiter.slot.settle(Settled::Ended(ending.clone()));
         }
         self.arrived.notify_waiters();
-    }
-}
-
-impl State {
-    /// Those who have begun to wait long, and whether there is anything to look after.
-    pub(super) fn slow(&mut self) -> (Vec<Arc<Slot>>, bool) {
-        let fresh = self.pairing.tags_mut().flatten().filter(|waiter| !waiter.slow);
-        let slow: Vec<_> = fresh
-            .map(|waiter| {
-                waiter.slow = true;
-                waiter.slot.clone()
-            })
-            .collect();
-        self.watched = std::mem::take(&mut self.busy) || !slow.is_empty();
-        (slow, self.watched)
     }
 }
 

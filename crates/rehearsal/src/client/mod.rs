@@ -29,7 +29,6 @@ mod handshake;
 mod listening;
 mod listing;
 mod params;
-mod patience;
 mod response;
 mod running;
 mod session;

@@ -15,10 +15,12 @@ use tokio::time::{Instant, Sleep};
 
 use super::conversation::{Answered, Conversation};
 use super::error::ClientError;
-use super::slot::{Pace, Settled, Slot, Standing};
+use super::slot::{Settled, Slot};
 
 /// How long a cancellation may take to be sent.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+/// When a request without an answer is checked for the first time: is the server's stdin still open?
+const CLOSED_CHECK: Duration = Duration::from_secs(2);
 
 /// Whether a request could be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +60,7 @@ pub(super) struct Running {
     limit: Duration,
     /// `None` where no clock goes that far.
     deadline: Option<Instant>,
-    /// Set when it takes long.
+    /// Set when the answer is not there at once.
     timer: Option<Pin<Box<Sleep>>>,
     /// Whether it may never have reached the server.
     lost: bool,
@@ -126,10 +128,7 @@ impl Running {
                 let mut sending = sender.send(*outgoing);
                 let in_time = poll_fn(|context| match sending.as_mut().poll(context) {
                     Poll::Ready(sent) => Poll::Ready(Some(sent)),
-                    Poll::Pending => {
-                        let pace = self.slot.poll_pace(context);
-                        self.poll_deadline(pace, context).map(|()| None)
-                    }
+                    Poll::Pending => self.poll_deadline(context).map(|()| None),
                 });
                 in_time.await.ok_or_else(|| self.timed_out())?
             }
@@ -145,34 +144,33 @@ impl Running {
     }
 
     /// Ready when there is no time left.
-    fn poll_deadline(&mut self, pace: Pace, context: &mut Context<'_>) -> Poll<()> {
-        if self.timer.is_none() && pace == Pace::Slow {
-            if self.unsent.is_none() && self.conversation.sender.is_closed() {
-                // The reader will say how the server ended, which is the better news; but it may only have closed its
-                // stdin, and with it what was on its way.
-                self.lost = true;
-                let soon = Instant::now().checked_add(LAST_WORDS);
-                self.deadline = [self.deadline, soon].into_iter().flatten().min();
-            }
-            self.timer = self.deadline.map(|deadline| Box::pin(tokio::time::sleep_until(deadline)));
+    fn poll_deadline(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        // No clock goes as far as some limits.
+        let Some(deadline) = self.deadline else { return Poll::Pending };
+        let timer = self.timer.get_or_insert_with(|| {
+            let first_check = deadline.checked_sub(self.limit.saturating_sub(CLOSED_CHECK)).unwrap_or(deadline);
+            Box::pin(tokio::time::sleep_until(first_check))
+        });
+        while timer.as_mut().poll(context).is_ready() {
+            // How the server ended would be the better news; but it may only have closed its stdin.
+            self.lost = self.unsent.is_none() && self.conversation.sender.is_closed();
+            let next = if self.conversation.sender.is_held_up() {
+                // During a login the time is not the server's.
+                Instant::now().checked_add(self.limit)
+            } else {
+                Some(deadline).filter(|deadline| !self.lost && timer.deadline() < *deadline)
+            };
+            let Some(next) = next else { return Poll::Ready(()) };
+            timer.as_mut().reset(next);
         }
-        let Some(timer) = &mut self.timer else { return Poll::Pending };
-        loop {
-            if timer.as_mut().poll(context).is_pending() {
-                return Poll::Pending;
-            }
-            // While somebody logs in, the time is not the server's.
-            let anew = Instant::now().checked_add(self.limit);
-            let Some(anew) = anew.filter(|_| self.conversation.sender.is_held_up()) else { return Poll::Ready(()) };
-            timer.as_mut().reset(anew);
-        }
+        Poll::Pending
     }
 
     /// The answer, or `None` when there is no time left.
     fn poll_settled(&mut self, context: &mut Context<'_>) -> Poll<Option<Settled>> {
         match self.slot.poll(context) {
-            Standing::Settled(settled) => Poll::Ready(Some(settled)),
-            Standing::Waiting(pace) => self.poll_deadline(pace, context).map(|()| None),
+            Poll::Ready(settled) => Poll::Ready(Some(settled)),
+            Poll::Pending => self.poll_deadline(context).map(|()| None),
         }
     }
 
