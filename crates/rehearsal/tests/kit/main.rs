@@ -7,6 +7,7 @@ mod assertions;
 mod exact_numbers;
 mod fixtures;
 mod forwards;
+mod gallery;
 mod listening;
 mod mocks;
 mod recorder;
