@@ -1,9 +1,10 @@
-//! The test kit, used as a tester uses it.
+//! The library, used as a tester uses it.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod asked_again;
 mod assertions;
+mod client;
 mod exact_numbers;
 mod fixtures;
 mod forwards;

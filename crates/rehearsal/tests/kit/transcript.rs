@@ -1,10 +1,12 @@
-//! Recordings written as people read them: `>` is what a client said, `<` what its server did.
+//! Transcripts: `>` is what a client sends, `<` what its server sends. Lines without a mark continue the one before.
+//!
+//! All tests write messages like this; a transcript becomes a recording here, or is played against a server.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use rehearsal::core::answer::Answer;
-use rehearsal::core::exchange::Channel;
+use rehearsal::core::exchange::{Channel, Side};
 use rehearsal::core::message::Message;
 use rehearsal::mock::Server;
 use rehearsal::replay::{Options, Replay};
@@ -27,10 +29,10 @@ pub(crate) fn unnamed() -> String {
     HANDSHAKE.replace(r#""name":"s","version":"1"}}}"#, r#""name":"recorded","version":"0"}}}"#)
 }
 
-/// The journal of a session in which this was said. Lines without a mark go on with the one before.
+/// The journal of a session with these messages.
 pub(crate) fn session(id: &str, transcript: &str) -> String {
     let mut journal = json!({"type": "start", "format": 2, "session_id": id}).to_string() + "\n";
-    for (seq, (from, text)) in said(transcript).into_iter().enumerate() {
+    for (seq, (from, text)) in messages(transcript).into_iter().enumerate() {
         let message: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
         let (kind, message) = match (message.get("id"), message.get("method")) {
             _ if message.is_array() => ("batch", json!({"batch": message})),
@@ -38,25 +40,25 @@ pub(crate) fn session(id: &str, transcript: &str) -> String {
             (None, Some(_)) => ("notification", message),
             (_, None) => ("response", message),
         };
-        let mut line = json!({"type": kind, "session_id": id, "seq": seq, "at_ms": seq, "from": from});
+        let mut line = json!({"type": kind, "session_id": id, "seq": seq, "at_ms": seq, "from": from.to_string()});
         line.as_object_mut().unwrap().extend(message.as_object().unwrap().clone());
         journal += &(line.to_string() + "\n");
     }
     journal
 }
 
-/// Who said what.
-fn said(transcript: &str) -> Vec<(&'static str, String)> {
-    let mut said: Vec<(&'static str, String)> = Vec::new();
+/// The messages of a transcript, with their senders.
+pub(crate) fn messages(transcript: &str) -> Vec<(Side, String)> {
+    let mut messages: Vec<(Side, String)> = Vec::new();
     let transcript = transcript.replace("META", META);
     for line in transcript.lines().map(str::trim).filter(|line| !line.is_empty()) {
         match (line.strip_prefix("> "), line.strip_prefix("< ")) {
-            (Some(text), _) => said.push(("client", text.to_owned())),
-            (_, Some(text)) => said.push(("server", text.to_owned())),
-            (None, None) => said.last_mut().unwrap().1.push_str(line),
+            (Some(text), _) => messages.push((Side::Client, text.to_owned())),
+            (_, Some(text)) => messages.push((Side::Server, text.to_owned())),
+            (None, None) => messages.last_mut().expect("a transcript begins with `> ` or `< `").1.push_str(line),
         }
     }
-    said
+    messages
 }
 
 /// A replay of these sessions.
@@ -92,10 +94,10 @@ impl Peer {
 
     /// Says what is after `>`, and hears what is after `<`.
     pub(crate) async fn play(&mut self, transcript: &str) {
-        for (from, text) in said(transcript) {
+        for (from, text) in messages(transcript) {
             let mut message: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
             message["jsonrpc"] = "2.0".into();
-            if from == "client" {
+            if from == Side::Client {
                 self.say(message).await;
                 continue;
             }

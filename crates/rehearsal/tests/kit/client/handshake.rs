@@ -11,7 +11,7 @@ use rehearsal::core::message::Method;
 use rehearsal::core::protocol::Revision;
 use rehearsal::wire::{BoxFuture, Outgoing, SendError, Sender, Stopped};
 
-use crate::peer::{HANDSHAKE, connect, discovery, meanwhile, stage, stage_through};
+use super::peer::{HANDSHAKE, connect, discovery, meanwhile, stage, stage_through};
 
 #[tokio::test]
 async fn a_chosen_version_is_offered_and_nothing_is_probed() {

@@ -7,7 +7,7 @@ use rehearsal::client::{ClientError, Listen};
 use rehearsal::core::message::Reason;
 use serde_json::json;
 
-use crate::peer::{META, legacy, meanwhile, modern};
+use super::peer::{META, legacy, meanwhile, modern};
 
 #[tokio::test]
 async fn answers_out_of_order_find_their_callers() {

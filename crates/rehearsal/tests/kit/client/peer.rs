@@ -1,13 +1,15 @@
-//! The other end of the conversation, played line by line.
+//! The server of a client in the same process, played from a transcript.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use rehearsal::Client;
 use rehearsal::client::{ClientBuilder, ClientError};
-use rehearsal::core::exchange::Channel;
+use rehearsal::core::exchange::{Channel, Side};
 use rehearsal::wire::{Connection, Event, Sender, memory};
 use tokio::task::JoinHandle;
+
+use crate::transcript::messages;
 
 /// The peer of a client in the same process.
 pub(crate) struct Peer {
@@ -41,13 +43,12 @@ impl Peer {
         self.connection.sender.send_bytes(Channel::MAIN, Bytes::copy_from_slice(line.as_bytes())).await.unwrap();
     }
 
-    /// Plays a script: lines with `>` must come from the client, lines with `<` are said to it.
-    pub(crate) async fn play(&mut self, script: &str) {
-        for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            match line.split_at(2) {
-                ("> ", expected) => assert_eq!(self.hear().await, expected),
-                ("< ", said) => self.say(said).await,
-                _ => panic!("a line of a play begins with `> ` or `< `: {line}"),
+    /// Plays a transcript: expects what the client sends, and sends what the server does.
+    pub(crate) async fn play(&mut self, transcript: &str) {
+        for (side, text) in messages(transcript) {
+            match side {
+                Side::Client => assert_eq!(self.hear().await, text),
+                Side::Server => self.say(&text).await,
             }
         }
     }

@@ -4,7 +4,7 @@ use rehearsal::client::Answers;
 use rehearsal::core::message::Method;
 use serde_json::json;
 
-use crate::peer::{HANDSHAKE, META, connect, discovery, legacy, meanwhile, stage};
+use super::peer::{HANDSHAKE, META, connect, discovery, legacy, meanwhile, stage};
 
 #[tokio::test]
 async fn the_servers_questions_are_answered_while_ours_is_open_and_ids_do_not_collide() {
@@ -91,7 +91,7 @@ async fn input_that_is_required_is_given_with_a_new_id_and_the_exact_state() {
 
 #[tokio::test]
 async fn input_that_nobody_can_give_comes_back_to_the_caller() {
-    let (client, mut peer) = crate::peer::modern().await;
+    let (client, mut peer) = super::peer::modern().await;
     let call = meanwhile(async move { client.call_tool("ask", json!({})).await.unwrap() });
     peer.hear().await;
     peer.say(r#"{"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"x":{"method":"roots/list"}}}}"#)
