@@ -11,9 +11,8 @@ use memchr::memmem;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::cleanup::{shell_word, unique_name};
 use super::engine::Engine;
-use super::owner::unique_name;
-use super::removal::shell_word;
 use crate::Stopped;
 use crate::stdio::watchdog;
 

@@ -9,15 +9,10 @@
 //! by that name, and carries a label by which those left by a crash are found; a server in a container that stays has a
 //! mark of ours, by which it is found and ended. Whatever an engine is told has a time limit.
 
-mod detached;
+mod cleanup;
 mod engine;
 mod guest;
-mod image;
-mod owner;
-mod removal;
 mod server;
 
-pub use detached::Detached;
-pub use engine::{Engine, EngineError};
-pub use image::build;
-pub use server::{Container, Place, spawn};
+pub use engine::{Engine, EngineError, build};
+pub use server::{Container, Detached, Place, spawn};

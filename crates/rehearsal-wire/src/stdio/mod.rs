@@ -12,8 +12,6 @@ mod own;
 mod process;
 mod read;
 mod relay;
-mod spawner;
-mod tail;
 pub(crate) mod watchdog;
 mod write;
 

@@ -1,12 +1,15 @@
 //! A child process and everything that it started.
 
+use std::io;
 use std::process::ExitStatus;
+use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use tokio::process::Child;
-use tokio::sync::watch;
+use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
+use tokio::sync::{oneshot, watch};
 
 use super::watchdog;
 use crate::Stopped;
@@ -92,4 +95,36 @@ impl Drop for Process {
         self.kill();
         watchdog::forget(self.group);
     }
+}
+
+struct Job {
+    command: Command,
+    runtime: Handle,
+    done: oneshot::Sender<io::Result<Child>>,
+}
+
+static JOBS: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
+
+/// Starts a process from the thread that lives as long as we do.
+pub(super) async fn spawn(command: Command) -> io::Result<Child> {
+    let (done, child) = oneshot::channel();
+    let job = Job { command, runtime: Handle::current(), done };
+    let gone = |_| io::Error::other("the thread that starts processes is gone");
+    JOBS.get_or_init(start).send(job).map_err(|_| gone(()))?;
+    child.await.map_err(|_| gone(()))?
+}
+
+fn start() -> mpsc::Sender<Job> {
+    let (jobs, queue) = mpsc::channel::<Job>();
+    let run = move || {
+        for mut job in queue {
+            let _entered = job.runtime.enter();
+            let child = job.command.spawn();
+            // If nobody waits any more, the child is dropped and killed with it.
+            let _ = job.done.send(child);
+        }
+    };
+    // Without the thread the queue is dropped, and everybody who asks is told so.
+    let _ = std::thread::Builder::new().name("rehearsal-spawner".into()).spawn(run);
+    jobs
 }

@@ -8,7 +8,7 @@ use http::header::CONTENT_TYPE;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 
-use super::peer::in_words;
+use super::http_client::in_words;
 use crate::HttpHead;
 
 /// How much of a refusal's body is kept.

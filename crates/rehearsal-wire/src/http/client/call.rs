@@ -11,11 +11,9 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use super::answer::{Answer, Kind, REFUSAL_LIMIT, ReadEnd, read, refusal};
 use super::context::{Context, Listening};
+use super::event_reader::{Next, Reader, Resumption, StreamEnd, half_message, long_message, message};
+use super::http_client::{Posted, Unanswered};
 use super::memory::{asked, claim, handshake};
-use super::peer::Unanswered;
-use super::posted::Posted;
-use super::reader::{Next, Reader, StreamEnd, half_message, long_message, message};
-use super::resumption::Resumption;
 use crate::{ChannelEnd, Event, HttpHead};
 
 /// One POST and everything that comes back on it.

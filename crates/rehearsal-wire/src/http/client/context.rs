@@ -9,10 +9,9 @@ use rehearsal_core::exchange::Channel;
 use rehearsal_core::protocol::header;
 
 use super::answer::{Answer, refusal};
+use super::event_reader::Resumption;
+use super::http_client::{Peer, Posted};
 use super::memory::Memory;
-use super::peer::Peer;
-use super::posted::Posted;
-use super::resumption::Resumption;
 use super::{ConnectError, Options};
 
 /// What every task of a connection knows.

@@ -11,34 +11,22 @@
 //! caller sets in a header is ever overwritten: sending a wrong one on purpose is what testers do.
 
 mod answer;
-mod authorize;
 mod call;
-mod connector;
+mod channel_tasks;
 mod context;
-mod endpoint;
-mod error;
-mod fetch;
+mod event_reader;
+mod http_client;
 mod http_sse;
 mod memory;
 mod options;
-mod peer;
-#[cfg(test)]
-mod plays;
-mod posted;
-mod reader;
-mod receiver;
-mod resumption;
 mod standing;
 mod streamable;
-mod tasks;
+#[cfg(test)]
+mod tests;
 
 pub use answer::refusal;
-pub use authorize::{Again, Authorize};
-pub use endpoint::resolve as resolve_endpoint;
-pub use error::ConnectError;
-pub use fetch::{FETCH_LIMIT, fetch};
-pub use http_sse::connect_sse;
-pub use options::Options;
-pub use peer::in_words;
-pub(in crate::http) use peer::tls;
+pub(in crate::http) use http_client::tls;
+pub use http_client::{FETCH_LIMIT, fetch, in_words};
+pub use http_sse::{connect_sse, resolve as resolve_endpoint};
+pub use options::{Again, Authorize, ConnectError, Options};
 pub use streamable::connect;

@@ -1,4 +1,4 @@
-//! How to reach a server.
+//! How to reach a server, how to authorize there, and why there is no connection.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::uri::Scheme;
-use http::{HeaderMap, Uri};
+use http::{HeaderMap, HeaderValue, Uri};
 use rehearsal_core::redact::shown_url;
 
-use super::{Authorize, ConnectError};
-use crate::MESSAGE_LIMIT;
+use super::answer::refusal;
+use crate::{BoxFuture, HttpHead, MESSAGE_LIMIT};
 
 /// How to reach a server.
 #[derive(Clone)]
@@ -83,6 +83,99 @@ impl fmt::Debug for Options {
         let names: Vec<&str> = self.headers.keys().map(|name| name.as_str()).collect();
         f.debug_struct("Options").field("url", &self.url).field("headers", &names).finish_non_exhaustive()
     }
+}
+
+/// Why there is no connection.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The address cannot be used.
+    #[error("cannot use the address {:?}: {why}", shown_url(.url))]
+    BadUrl {
+        /// The address as it was given.
+        url: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A root certificate of the caller's cannot be read.
+    #[error("cannot read root certificate {number}: {why}")]
+    BadCertificate {
+        /// Which, counted from one.
+        number: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is nothing to check the server's certificate with.
+    #[error("this system has no root certificates to check the server with{}", because(.why))]
+    NoRootCertificates {
+        /// What went wrong where they were looked for.
+        why: Vec<String>,
+    },
+    /// The server answered the first request with something else than a stream of events.
+    #[error("{}", refusal(.head, .body))]
+    Refused {
+        /// The status and headers.
+        head: Arc<HttpHead>,
+        /// The first 64 KiB of the body.
+        body: Bytes,
+    },
+    /// The stream is there, but it does not say where to send messages.
+    #[error("no `endpoint` event came within {waited:?}; is this an HTTP+SSE server?")]
+    NoEndpoint {
+        /// How long we waited.
+        waited: Duration,
+    },
+    /// The server wants the messages to go elsewhere, and with them whatever is secret in our headers.
+    #[error("the endpoint {endpoint:?} is not on {origin}, where the stream is")]
+    ForeignEndpoint {
+        /// The endpoint as the server wrote it.
+        endpoint: String,
+        /// Where it should be.
+        origin: String,
+    },
+    /// The endpoint is no address.
+    #[error("cannot use the endpoint {endpoint:?}: {why}")]
+    BadEndpoint {
+        /// The endpoint as the server wrote it.
+        endpoint: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The server could not be reached, or the stream broke.
+    #[error("{why}")]
+    Failed {
+        /// What went wrong, in words.
+        why: String,
+    },
+}
+
+fn because(reasons: &[String]) -> String {
+    reasons.first().map_or_else(String::new, |reason| format!(": {reason}"))
+}
+
+/// How often one request may be refused for want of authorization and still be sent again.
+pub(super) const CHALLENGES: usize = 3;
+
+/// Says who we are to a server that wants to know it: supplies `Authorization` for every request, and decides what to do
+/// where the server is not content with that.
+///
+/// A header that the caller gives wins, as everywhere; then nobody is asked.
+pub trait Authorize: fmt::Debug + Send + Sync {
+    /// The header for the next request; `None` sends it without one.
+    fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, String>>;
+
+    /// The server answered 401 or 403 to a request that carried `sent`. This may take as long as a person needs to log in;
+    /// what else waits for an answer is not timed out meanwhile.
+    fn refused<'a>(&'a self, sent: Option<&'a HeaderValue>, head: &'a HttpHead)
+    -> BoxFuture<'a, Result<Again, String>>;
+}
+
+/// Whether a request that was refused is worth sending again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Again {
+    /// There is something new to say in `Authorization`.
+    Yes,
+    /// The refusal stands.
+    No,
 }
 
 #[cfg(test)]

@@ -8,8 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::answer::Answer;
 use super::call::Gone;
 use super::context::{Context, Listening};
-use super::reader::{Next, Reader, StreamEnd, half_message, long_message, message};
-use super::resumption::Resumption;
+use super::event_reader::{Next, Reader, Resumption, StreamEnd, half_message, long_message, message};
 use crate::{ChannelEnd, Event, HttpHead};
 
 /// The stream for what belongs to no request: opened after the handshake, and again whenever it ends.

@@ -13,12 +13,11 @@ use tokio::time::timeout;
 
 use super::answer::{Answer, Kind, REFUSAL_LIMIT, read, refusal};
 use super::call::{Call, post};
+use super::channel_tasks::{HttpReceiver, QUEUE, Tasks};
 use super::context::Context;
+use super::http_client::Posted;
 use super::memory::asked;
-use super::posted::Posted;
-use super::receiver::{HttpReceiver, QUEUE};
 use super::standing::Standing;
-use super::tasks::Tasks;
 use super::{ConnectError, Options};
 use crate::{BoxFuture, ChannelEnd, Connection, Event, Outgoing, SendError, Sender, Stopped};
 

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::http_proxy::{Forward, Over, Sight, Watcher};
 use super::request_head::Facts;
-use super::tap::{Forward, Over, Sight, Watcher};
 
 /// The requests of one client socket that are not over, in their order; responses come in the same order.
 #[derive(Default)]

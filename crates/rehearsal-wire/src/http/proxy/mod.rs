@@ -23,20 +23,14 @@
 //! anything on a connection, is a 502. After that, it is what it is without a proxy: a closed connection.
 
 mod body;
-mod endpoint_event;
 mod exchanges;
 mod http_proxy;
-mod options;
-mod refusal;
 mod relay;
 mod request_head;
 mod requests;
 mod response_head;
 mod responses;
 mod rewrite;
-mod tap;
 mod upstream;
 
-pub use http_proxy::{BindError, HttpProxy};
-pub use options::{Limits, Options};
-pub use tap::{Forward, Over, Sight, Tap, Watcher};
+pub use http_proxy::{BindError, Forward, HttpProxy, Limits, Options, Over, Sight, Tap, Watcher};

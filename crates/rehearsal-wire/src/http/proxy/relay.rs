@@ -13,12 +13,10 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::exchanges::Exchanges;
-use super::options::Limits;
-use super::refusal::Refusal;
+use super::http_proxy::{Limits, Over, Tap};
 use super::request_head::Rules;
-use super::requests::{Next, Requests};
+use super::requests::{Next, Refusal, Requests};
 use super::responses::Responses;
-use super::tap::{Over, Tap};
 use super::upstream::{Stream, Upstream};
 
 /// How much is read at once.

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use http::HeaderValue;
 use httparse::{Header, ParserConfig, Request, Status};
 use rehearsal_core::trace::{Headers, HttpHead};
-
 use tokio::sync::watch;
 
 use super::body::Framing;
-use super::refusal::Refusal;
+use super::requests::Refusal;
 use super::rewrite::{Origin, Splices};
 use crate::http::guard::{self, Named};
 use crate::http::server::Hosts;

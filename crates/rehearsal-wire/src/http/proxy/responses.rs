@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::body::{Body, Piece};
-use super::endpoint_event::{FirstEvent, Verdict};
 use super::exchanges::Exchanges;
+use super::http_proxy::{Over, Sight};
 use super::request_head::Rules;
 use super::requests::head_end;
 use super::response_head::{self, Answered, Then};
-use super::tap::{Over, Sight};
+use super::rewrite::{FirstEvent, Verdict};
 
 /// The responses that come over one upstream socket.
 pub(super) struct Responses {

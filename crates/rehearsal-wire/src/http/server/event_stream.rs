@@ -1,7 +1,9 @@
 //! The body of an answer that is a stream of events.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::pin::Pin;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -10,16 +12,18 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use http_body_util::Either;
-use hyper::body::{Body, Frame};
+use hyper::body::{self, Body};
+use rehearsal_core::answer::fault::Misdeed;
+use rehearsal_core::exchange::Channel;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-use super::flow::Next;
-use super::frame::KEEP_ALIVE;
-use super::outlet::Outlet;
+use super::channel_writer::{Next, Outlet};
+use super::fault::{Broken, Piece, Wreck};
 use super::refusal::Answer;
 use super::session::{Busy, Session};
-use super::wreck::{Broken, Piece, Wreck};
+use crate::http::sse;
+use crate::http::sse::Event;
 
 /// A stream of events: first what it was given, then what a channel says.
 #[derive(Debug)]
@@ -84,11 +88,11 @@ impl Body for EventStream {
     type Data = Bytes;
     type Error = Broken;
 
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<body::Frame<Bytes>, Broken>>> {
         let this = self.get_mut();
         if let Some(wreck) = &mut this.wreck {
             match ready!(wreck.poll(context)) {
-                Piece::Bytes(bytes) => return Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                Piece::Bytes(bytes) => return Poll::Ready(Some(Ok(body::Frame::data(bytes)))),
                 Piece::Over => return Poll::Ready(None),
                 Piece::Broken => return Poll::Ready(Some(Err(Broken))),
                 Piece::GoesOn => this.wreck = None,
@@ -102,14 +106,14 @@ impl Body for EventStream {
         match next {
             Poll::Ready(Some(Next::Event(event))) => {
                 this.keep_alive.reset();
-                Poll::Ready(Some(Ok(Frame::data(event))))
+                Poll::Ready(Some(Ok(body::Frame::data(event))))
             }
             Poll::Ready(Some(Next::Wreck(wreck))) => {
                 this.wreck = Some(wreck);
                 Pin::new(this).poll_frame(context)
             }
             Poll::Ready(None) => Poll::Ready(None),
-            Poll::Pending => this.keep_alive.poll_tick(context).map(|_| Some(Ok(Frame::data(KEEP_ALIVE)))),
+            Poll::Pending => this.keep_alive.poll_tick(context).map(|_| Some(Ok(body::Frame::data(KEEP_ALIVE)))),
         }
     }
 }
@@ -119,5 +123,213 @@ impl Drop for EventStream {
         if let Some(source) = &self.source {
             self.session.left(&source.outlet, source.reader);
         }
+    }
+}
+
+/// Something that waits to be written on a channel.
+#[derive(Clone, Debug)]
+pub(super) struct Frame {
+    /// Its place among the messages of the channel, from 1.
+    pub(super) position: u64,
+    /// What it is.
+    pub(super) kind: Kind,
+    /// The message, or the bytes as they are.
+    pub(super) bytes: Bytes,
+    /// What goes wrong on purpose here.
+    pub(super) misdeed: Option<Box<Misdeed>>,
+}
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// An answer to a request of the POST; with its code where it is an error.
+    Answer {
+        /// The code of the error.
+        code: Option<i64>,
+    },
+    /// Anything else: a notification, a question.
+    Aside,
+    /// Bytes without framing.
+    Raw,
+    /// Bytes without framing that nobody needs: they never make a body whole.
+    Noise,
+    /// No bytes, but something that goes wrong on purpose.
+    Misdeed,
+}
+
+impl Kind {
+    /// Whether it has a place among the messages of its channel.
+    pub(super) fn is_message(self) -> bool {
+        matches!(self, Kind::Answer { .. } | Kind::Aside)
+    }
+}
+
+/// The name of an event: its stream and its place in it. Unique in its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EventId {
+    /// The stream.
+    pub(super) channel: Channel,
+    /// The place; 0 is the empty event that some streams begin with.
+    pub(super) position: u64,
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.channel.0, self.position)
+    }
+}
+
+impl FromStr for EventId {
+    type Err = NotOurs;
+
+    fn from_str(text: &str) -> Result<EventId, NotOurs> {
+        let (channel, position) = text.split_once('-').ok_or(NotOurs)?;
+        let number = |text: &str| text.parse::<u64>().map_err(|_| NotOurs);
+        Ok(EventId { channel: Channel(number(channel)?), position: number(position)? })
+    }
+}
+
+/// An event id that we did not write.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct NotOurs;
+
+/// A message as an event.
+pub(super) fn message(id: Option<EventId>, data: Bytes) -> Bytes {
+    let id = id.map(|id| id.to_string());
+    sse::encode(&Event { event: Some("message".to_owned()), data, id, retry: None })
+}
+
+/// The event that tells a client of HTTP+SSE where to post.
+pub(super) fn endpoint(uri: &str) -> Bytes {
+    let data = Bytes::copy_from_slice(uri.as_bytes());
+    sse::encode(&Event { event: Some("endpoint".to_owned()), data, id: None, retry: None })
+}
+
+/// The empty event that gives a client of 2025-11-25 an id to come back with.
+pub(super) fn priming(id: EventId, retry: Option<Duration>) -> Bytes {
+    sse::encode(&Event { event: None, data: Bytes::new(), id: Some(id.to_string()), retry })
+}
+
+/// How long a client should wait before it comes back; no event, so nobody takes it for a message.
+pub(super) fn retry(time: Duration) -> Bytes {
+    format!("retry: {}\n\n", time.as_millis()).into()
+}
+
+/// An event that no client takes for a message, for its id alone: before 2025-11-25 an empty one would be taken for one.
+pub(super) fn bookmark(id: EventId) -> Bytes {
+    sse::encode(&Event {
+        event: Some("bookmark".to_owned()),
+        data: Bytes::new(),
+        id: Some(id.to_string()),
+        retry: None,
+    })
+}
+
+/// A message under another name.
+pub(super) fn named(name: &str, data: Bytes) -> Bytes {
+    sse::encode(&Event { event: Some(name.to_owned()), data, id: None, retry: None })
+}
+
+/// A comment, which shows that the stream lives.
+pub(super) const KEEP_ALIVE: Bytes = Bytes::from_static(b": keep-alive\n\n");
+
+/// The latest events of all streams of a session, oldest first.
+#[derive(Debug)]
+pub(super) struct History {
+    kept: VecDeque<(EventId, Bytes)>,
+    bytes: usize,
+    events_limit: usize,
+    bytes_limit: usize,
+}
+
+impl History {
+    /// Keeps at most this many events and bytes.
+    pub(super) fn new(events_limit: usize, bytes_limit: usize) -> History {
+        History { kept: VecDeque::new(), bytes: 0, events_limit, bytes_limit }
+    }
+
+    /// Keeps an event, at the expense of the oldest ones.
+    pub(super) fn keep(&mut self, id: EventId, message: Bytes) {
+        self.bytes += message.len();
+        self.kept.push_back((id, message));
+        while self.kept.len() > self.events_limit || self.bytes > self.bytes_limit {
+            match self.kept.pop_front() {
+                Some((_, message)) => self.bytes -= message.len(),
+                None => break,
+            }
+        }
+    }
+
+    /// The later events of the same stream.
+    pub(super) fn after(&self, last: EventId) -> Vec<(EventId, Bytes)> {
+        let later = |id: &EventId| id.channel == last.channel && id.position > last.position;
+        self.kept.iter().filter(|(id, _)| later(id)).cloned().collect()
+    }
+
+    /// The newest position of a stream, if anything of it is still kept.
+    pub(super) fn newest(&self, channel: Channel) -> Option<u64> {
+        self.kept.iter().rev().find(|(id, _)| id.channel == channel).map(|(id, _)| id.position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_a_message_is_a_line_of_data() {
+        let id = Some(EventId { channel: Channel(3), position: 7 });
+        assert_eq!(message(id, Bytes::from_static(b"{}")), "event: message\nid: 3-7\ndata: {}\n\n");
+        assert_eq!(
+            message(None, Bytes::from_static(b"{\r\n\"a\":\r1\n}")),
+            "event: message\ndata: {\ndata: \"a\":\ndata: 1\ndata: }\n\n"
+        );
+        assert_eq!(endpoint("/message?sessionId=x"), "event: endpoint\ndata: /message?sessionId=x\n\n");
+    }
+
+    #[test]
+    fn the_priming_event_has_an_id_and_no_data() {
+        let id = EventId { channel: Channel(1), position: 0 };
+        assert_eq!(priming(id, None), "id: 1-0\ndata: \n\n");
+        assert_eq!(priming(id, Some(Duration::from_millis(500))), "id: 1-0\nretry: 500\ndata: \n\n");
+    }
+
+    #[test]
+    fn an_event_id_that_we_did_not_write_is_not_ours() {
+        let id = EventId { channel: Channel(12), position: 345 };
+        assert_eq!(id.to_string().parse(), Ok(id));
+        for text in ["", "1", "-", "1-", "-1", "a-b", "1-2-3", "99999999999999999999-1"] {
+            assert_eq!(text.parse::<EventId>(), Err(NotOurs), "{text}");
+        }
+    }
+
+    fn positions(history: &History, channel: u64, position: u64) -> Vec<u64> {
+        let last = EventId { channel: Channel(channel), position };
+        history.after(last).into_iter().map(|(id, _)| id.position).collect()
+    }
+
+    #[test]
+    fn only_the_later_events_of_the_same_stream_come_back() {
+        let mut history = History::new(10, 1000);
+        for (channel, position) in [(1, 1), (2, 1), (1, 2), (1, 3)] {
+            history.keep(EventId { channel: Channel(channel), position }, Bytes::from_static(b"{}"));
+        }
+        assert_eq!(positions(&history, 1, 1), [2, 3]);
+        assert_eq!(positions(&history, 2, 0), [1]);
+        assert_eq!(history.newest(Channel(1)), Some(3));
+        assert_eq!(history.newest(Channel(9)), None);
+    }
+
+    #[test]
+    fn the_oldest_events_make_room() {
+        let mut by_count = History::new(2, 1000);
+        let mut by_bytes = History::new(10, 4);
+        for position in 1..=5 {
+            let id = EventId { channel: Channel(1), position };
+            by_count.keep(id, Bytes::from_static(b"{}"));
+            by_bytes.keep(id, Bytes::from_static(b"{}"));
+        }
+        assert_eq!(positions(&by_count, 1, 0), [4, 5]);
+        assert_eq!(positions(&by_bytes, 1, 0), [4, 5]);
     }
 }

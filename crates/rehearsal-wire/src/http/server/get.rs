@@ -8,22 +8,20 @@ use http::{HeaderMap, StatusCode};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::protocol::header;
 
-use super::accept;
-use super::event_stream::EventStream;
-use super::frame::{self, EventId};
-use super::ladder;
+use super::event_stream::{self, EventId, EventStream};
 use super::options::Sessions;
 use super::post::named_session;
 use super::refusal::{Answer, BAD_REQUEST, Refusal, whole};
 use super::registry::Registry;
 use super::session::Session;
+use super::{ladder, read_post};
 use crate::Ending;
 
 /// Opens the standing stream of a session, or goes on with a stream that broke.
 pub(super) fn get(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, Refusal> {
     let options = &registry.options;
     let session = session(registry, &parts.headers)?;
-    if !accept::takes_events(&parts.headers) {
+    if !read_post::takes_events(&parts.headers) {
         let message = "Not Acceptable: the client must accept text/event-stream";
         return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, BAD_REQUEST, message));
     }
@@ -32,7 +30,7 @@ pub(super) fn get(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, Ref
     if let Some(last) = parts.headers.get(header::LAST_EVENT_ID) {
         let last = last.to_str().ok().and_then(|last| last.parse().ok()).ok_or_else(not_kept)?;
         let stream = |missed: Vec<(EventId, Bytes)>| {
-            let missed = missed.into_iter().map(|(id, message)| frame::message(Some(id), message));
+            let missed = missed.into_iter().map(|(id, message)| event_stream::message(Some(id), message));
             EventStream::of(session.clone(), missed, options.keep_alive, permit)
         };
         return match session.resume(last) {
@@ -50,7 +48,7 @@ pub(super) fn get(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, Ref
         Refusal::new(StatusCode::CONFLICT, BAD_REQUEST, message)
     })?;
     let id = EventId { channel: Channel::MAIN, position: outlet.written() };
-    let priming = revision.has_priming_event().then(|| frame::priming(id, options.retry));
+    let priming = revision.has_priming_event().then(|| event_stream::priming(id, options.retry));
     let stream = EventStream::of(session.clone(), priming, options.keep_alive, permit);
     Ok(stream.then(outlet, reader).answer(HeaderMap::new()))
 }

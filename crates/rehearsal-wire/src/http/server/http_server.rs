@@ -15,7 +15,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::options::Options;
 use super::registry::Registry;
-use super::route::route;
+use super::router::route;
 use crate::Connection;
 
 /// A server of MCP over HTTP. Dropping it ends everything at once; [`HttpServer::shutdown`] is polite.

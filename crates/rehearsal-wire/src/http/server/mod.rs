@@ -1,13 +1,13 @@
 //! The server's side of HTTP: both eras of Streamable HTTP and the older HTTP+SSE, on one listener.
 //!
 //! ```text
-//! socket ──► route ──► guard ──► intake ──► ladder ──┬─ stateless POST ─────► the one Connection of all of them
-//!              │                                     └─ POST in a session ──► the Connection of that session
+//! socket ──► router ──► guard ──► read_post ──► ladder ──┬─ stateless POST ─────► the one Connection of all of them
+//!              │                                         └─ POST in a session ──► the Connection of that session
 //!              ├─ GET, DELETE in a session
 //!              ├─ /sse, /message ──► one Connection for each stream
 //!              └─ Routes of the application
 //!
-//! Sender::send ──► outlet (one per channel) ──► JSON body, or a stream of events ──► socket
+//! Sender::send ──► channel_writer (one per channel) ──► JSON body, or a stream of events ──► socket
 //! ```
 //!
 //! The application sees [`Connection`](crate::Connection)s. Every POST with a request is a
@@ -38,32 +38,23 @@
 //! # }
 //! ```
 
-mod accept;
+mod channel_writer;
 mod event_stream;
-mod extra;
-mod flow;
-mod frame;
+mod fault;
 mod get;
-mod halves;
-mod held;
-mod history;
 mod http_server;
-mod intake;
+mod http_sse;
 mod ladder;
-mod misbehave;
 mod options;
-mod outlet;
 mod post;
+mod read_post;
 mod refusal;
 mod registry;
-mod route;
+mod router;
 mod session;
 #[cfg(test)]
 mod tests;
-mod two_endpoints;
-mod unanswered;
-mod wreck;
 
-pub use extra::Routes;
 pub use http_server::{BindError, Handle, HttpServer};
 pub use options::{Answers, Hosts, Limits, Options, Sessions, ToolSchema};
+pub use router::Routes;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rehearsal_core::protocol::{Era, Revision};
 use serde_json::Value;
 
-use super::extra::Routes;
+use super::router::Routes;
 use crate::MESSAGE_LIMIT;
 
 /// The input schema of a tool, by its name.

@@ -13,24 +13,21 @@ use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Body, Message, Method, RequestId};
 use rehearsal_core::protocol::{Revision, code, header};
 
-use super::accept;
-use super::event_stream::EventStream;
-use super::flow::{First, Left};
-use super::frame::{self, EventId, Frame};
-use super::intake;
+use super::channel_writer::{First, Left, Outlet};
+use super::event_stream::{self, EventId, EventStream, Frame};
+use super::fault::Head;
 use super::ladder::{self, Lane};
 use super::options::{Answers, Sessions};
-use super::outlet::Outlet;
+use super::read_post;
 use super::refusal::{Answer, BAD_REQUEST, HungUp, Refusal, whole};
 use super::registry::Registry;
 use super::session::{Busy, Kind, Session, requests};
-use super::wreck::Head;
 use crate::{Ending, HttpHead};
 
 /// Takes a POST to the path of Streamable HTTP.
 pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming) -> Result<Answer, Refusal> {
     let options = &registry.options;
-    let message = intake::read(&parts.headers, body, &options.limits).await?;
+    let message = read_post::read(&parts.headers, body, &options.limits).await?;
     let head = Arc::new(HttpHead { status: None, headers: parts.headers });
     let id = only_id(&message);
     let refuse = |refusal: Refusal| refusal.of(id.as_ref());
@@ -38,7 +35,7 @@ pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming)
         Lane::Stateless => (registry.shared(Kind::SharedModern).map_err(refuse)?, Revision::LATEST_MODERN),
         Lane::Handshake { wants } => {
             // A client that takes no answer must not leave a session behind.
-            accept::form(&head.headers, options.answers).ok_or_else(Refusal::not_acceptable).map_err(refuse)?;
+            read_post::form(&head.headers, options.answers).ok_or_else(Refusal::not_acceptable).map_err(refuse)?;
             let session = match options.sessions {
                 Sessions::On => registry.begin(Kind::Session),
                 Sessions::Off => registry.shared(Kind::SharedLegacy),
@@ -101,7 +98,7 @@ async fn take(
         }
         return Ok(whole(StatusCode::ACCEPTED, Bytes::new()));
     }
-    let answers = accept::form(&head.headers, options.answers).ok_or_else(Refusal::not_acceptable)?;
+    let answers = read_post::form(&head.headers, options.answers).ok_or_else(Refusal::not_acceptable)?;
     let permit = registry.stream()?;
     let (theirs, message) = sorted(message);
     for answer in theirs {
@@ -147,7 +144,7 @@ async fn take(
             waiting.answered();
             let priming = session.kind == Kind::Session && revision.has_priming_event();
             let priming =
-                priming.then(|| frame::priming(EventId { channel: outlet.channel, position: 0 }, options.retry));
+                priming.then(|| event_stream::priming(EventId { channel: outlet.channel, position: 0 }, options.retry));
             let stream = EventStream::of(session.clone(), priming, options.keep_alive, permit);
             Ok(stream.then(outlet, reader).answer(headers))
         }
@@ -161,7 +158,11 @@ async fn take(
             }
             let first = (wreck.head == Head::Resumable).then(|| {
                 let id = EventId { channel: outlet.channel, position: 0 };
-                if revision.has_priming_event() { frame::priming(id, options.retry) } else { frame::bookmark(id) }
+                if revision.has_priming_event() {
+                    event_stream::priming(id, options.retry)
+                } else {
+                    event_stream::bookmark(id)
+                }
             });
             let stream = EventStream::of(session.clone(), None, options.keep_alive, permit);
             let Some(head) = wreck.response(()) else { return Ok(HungUp::answer()) };
@@ -229,10 +230,16 @@ pub(super) fn gone(session: &Session) -> Refusal {
 /// The answers as one body; those to a batch are an array.
 fn body_of(frames: Vec<Frame>, is_batch: bool) -> Bytes {
     match &frames[..] {
-        [noise @ .., answer] if !noise.is_empty() && noise.iter().all(|frame| frame.kind == frame::Kind::Noise) => {
+        [noise @ .., answer]
+            if !noise.is_empty() && noise.iter().all(|frame| frame.kind == event_stream::Kind::Noise) =>
+        {
             [noise, std::slice::from_ref(answer)].concat().iter().flat_map(|frame| frame.bytes.clone()).collect()
         }
-        [frame] if !is_batch || frame.bytes.trim_ascii_start().starts_with(b"[") || frame.kind == frame::Kind::Raw => {
+        [frame]
+            if !is_batch
+                || frame.bytes.trim_ascii_start().starts_with(b"[")
+                || frame.kind == event_stream::Kind::Raw =>
+        {
             frame.bytes.clone()
         }
         frames => joined(frames.iter().map(|frame| &frame.bytes)),

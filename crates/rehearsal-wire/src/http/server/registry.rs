@@ -6,9 +6,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rehearsal_core::protocol::code;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::halves;
 use super::options::Options;
 use super::refusal::Refusal;
+use super::session;
 use super::session::{Kind, Session};
 use crate::{Connection, Ending};
 
@@ -48,7 +48,7 @@ impl Registry {
         }
         sessions.insert(id, session.clone());
         drop(sessions);
-        self.hand_out(halves::connection(session.clone(), events))?;
+        self.hand_out(session::connection(session.clone(), events))?;
         Ok(session)
     }
 
@@ -65,7 +65,7 @@ impl Registry {
         let (session, events) = Session::new(String::new(), kind, &self.options, Arc::downgrade(self));
         *slot = Some(session.clone());
         drop(slot);
-        self.hand_out(halves::connection(session.clone(), events))?;
+        self.hand_out(session::connection(session.clone(), events))?;
         Ok(session)
     }
 

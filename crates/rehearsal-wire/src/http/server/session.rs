@@ -3,22 +3,24 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use rehearsal_core::answer::fault::{Aftermath, Misdeed};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{Body, Message, Reply, RequestId};
 use rehearsal_core::protocol::{Era, Revision};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::flow::{Left, Resumed, Spent};
-use super::frame::EventId;
-use super::held::Held;
-use super::history::History;
+use super::channel_writer::{Left, Outlet, Resumed, Spent, Terms};
+use super::event_stream::{EventId, History};
+use super::http_sse::PendingPosts;
 use super::options::{Answers, Options};
-use super::outlet::{Outlet, Terms};
 use super::registry::Registry;
-use crate::{ChannelEnd, Ending, Event, HttpHead, Outgoing, SendError};
+use crate::{
+    BoxFuture, ChannelEnd, Connection, Ending, Event, HttpHead, Outgoing, Receiver, SendError, Sender, Stopped,
+};
 
 /// What kind of conversation it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +76,7 @@ pub(super) struct Session {
     running: AtomicUsize,
     draining: AtomicBool,
     /// POSTs of HTTP+SSE that may still be refused.
-    pub(super) held: Held,
+    pub(super) held: PendingPosts,
 }
 
 impl Session {
@@ -106,7 +108,7 @@ impl Session {
             heard: AtomicU64::new(0),
             running: AtomicUsize::new(0),
             draining: AtomicBool::new(false),
-            held: Held::default(),
+            held: PendingPosts::default(),
         };
         if matches!(kind, Kind::Session | Kind::TwoEndpoints) {
             let outlet = Outlet::standing(session.terms(Answers::Events));
@@ -426,5 +428,80 @@ fn answers(message: &Message) -> usize {
         Body::Response(_) => 1,
         Body::Batch(messages) => messages.iter().map(answers).sum(),
         Body::Request(_) | Body::Notification(_) | Body::Garbled(_) => 0,
+    }
+}
+
+/// The connection of a conversation.
+pub(super) fn connection(session: Arc<Session>, events: mpsc::UnboundedReceiver<Queued>) -> Connection {
+    let open = Arc::new(OpenGuard(session));
+    Connection {
+        sender: Arc::new(SessionSender { open: open.clone() }),
+        receiver: Box::new(SessionReceiver { open, events }),
+    }
+}
+
+/// A conversation that somebody holds: it ends when both halves are dropped.
+#[derive(Debug)]
+struct OpenGuard(Arc<Session>);
+
+impl Drop for OpenGuard {
+    fn drop(&mut self) {
+        self.0.end(Ending::Closed);
+    }
+}
+
+#[derive(Debug)]
+struct SessionSender {
+    open: Arc<OpenGuard>,
+}
+
+impl Sender for SessionSender {
+    /// A question of the server that belongs to no request goes on the standing stream.
+    fn open_channel(&self) -> Channel {
+        Channel::MAIN
+    }
+
+    fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>> {
+        Box::pin(self.open.0.send(outgoing))
+    }
+
+    fn send_bytes(&self, channel: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {
+        Box::pin(self.open.0.send_bytes(channel, bytes))
+    }
+
+    fn misbehave(&self, channel: Channel, misdeed: Misdeed) -> BoxFuture<'_, Result<Aftermath, SendError>> {
+        Box::pin(self.open.0.misbehave(channel, misdeed))
+    }
+
+    fn close_channel(&self, channel: Channel) {
+        self.open.0.close_channel(channel, None);
+    }
+
+    fn close_channel_for(&self, channel: Channel, retry: Duration) {
+        self.open.0.close_channel(channel, Some(retry));
+    }
+
+    fn abort(&self) {
+        self.open.0.end(Ending::Closed);
+    }
+
+    fn close(&self) -> BoxFuture<'_, Stopped> {
+        self.abort();
+        Box::pin(async { Stopped::Gone })
+    }
+}
+
+#[derive(Debug)]
+struct SessionReceiver {
+    open: Arc<OpenGuard>,
+    events: mpsc::UnboundedReceiver<Queued>,
+}
+
+impl Receiver for SessionReceiver {
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+        self.events.poll_recv(context).map(|queued| match queued {
+            Some(queued) => queued.event,
+            None => Event::Ended(self.open.0.ending().cloned().unwrap_or(Ending::Closed)),
+        })
     }
 }

@@ -1,30 +1,30 @@
 //! HTTP+SSE of 2024-11-05: a stream to listen to, and a second address to post to.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
 use hyper::body::Incoming;
+use rehearsal_core::answer::fault::Refused;
 use rehearsal_core::exchange::Channel;
-use rehearsal_core::message::Body;
+use rehearsal_core::message::{Body, Message, RequestId};
 use rehearsal_core::protocol::code;
+use tokio::sync::oneshot;
 
-use super::accept;
 use super::event_stream::EventStream;
-use super::frame;
-use super::intake;
-use super::misbehave;
 use super::post::gone;
 use super::refusal::{Answer, BAD_REQUEST, Refusal, whole};
 use super::registry::Registry;
 use super::session::Kind;
+use super::{event_stream, fault, read_post};
 use crate::HttpHead;
 
 /// Opens a conversation: the stream first says where to post.
 pub(super) fn listen(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, Refusal> {
     let options = &registry.options;
-    if !accept::takes_events(&parts.headers) {
+    if !read_post::takes_events(&parts.headers) {
         let message = "Not Acceptable: the client must accept text/event-stream";
         return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, BAD_REQUEST, message));
     }
@@ -32,7 +32,7 @@ pub(super) fn listen(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, 
     let session = registry.begin(Kind::TwoEndpoints)?;
     let outlet = session.outlet(Channel::MAIN).ok_or_else(Refusal::closing)?;
     let reader = outlet.attach();
-    let endpoint = frame::endpoint(&format!("{}?sessionId={}", options.message_path, session.id));
+    let endpoint = event_stream::endpoint(&format!("{}?sessionId={}", options.message_path, session.id));
     let stream = EventStream::of(session, [endpoint], options.keep_alive, permit);
     Ok(stream.then(outlet, reader).answer(HeaderMap::new()))
 }
@@ -46,7 +46,7 @@ pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming)
         return Err(Refusal::new(StatusCode::BAD_REQUEST, BAD_REQUEST, message));
     };
     let session = registry.find(id, Kind::TwoEndpoints).ok_or_else(Refusal::no_session)?;
-    let message = intake::read(&parts.headers, body, &registry.options.limits).await?;
+    let message = read_post::read(&parts.headers, body, &registry.options.limits).await?;
     if matches!(message.body(), Body::Batch(_)) {
         let message = "Invalid Request: 2024-11-05 has no batches over HTTP+SSE";
         return Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message));
@@ -58,10 +58,42 @@ pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming)
     if let Some((time, refused)) = held
         && let Ok(Ok(refused)) = tokio::time::timeout(time, refused).await
     {
-        let (status, headers, body) = misbehave::status(refused, false);
+        let (status, headers, body) = fault::status(refused, false);
         let mut answer = whole(status, body);
         answer.headers_mut().extend(headers);
         return Ok(answer);
     }
     Ok(whole(StatusCode::ACCEPTED, Bytes::new()))
+}
+
+/// The POSTs that wait, by the request in them.
+#[derive(Debug, Default)]
+pub(super) struct PendingPosts(Mutex<HashMap<RequestId, oneshot::Sender<Refused>>>);
+
+impl PendingPosts {
+    /// A POST waits; what comes back is a refusal, or the news that there will be none.
+    pub(super) fn hold(&self, id: RequestId) -> oneshot::Receiver<Refused> {
+        let (sender, receiver) = oneshot::channel();
+        self.posts().insert(id, sender);
+        receiver
+    }
+
+    /// Nobody is refused any more: an answer that the client waits for may depend on the next POST.
+    pub(super) fn release(&self) {
+        self.posts().clear();
+    }
+
+    /// Refuses the POST of a request; it comes back if that one does not wait.
+    pub(super) fn refuse(&self, refused: Refused) -> Option<Refused> {
+        let said = Message::parse(refused.instead.clone());
+        let id = said.as_response().and_then(|response| response.id.clone());
+        match id.and_then(|id| self.posts().remove(&id)) {
+            Some(post) => post.send(refused).err(),
+            None => Some(refused),
+        }
+    }
+
+    fn posts(&self) -> MutexGuard<'_, HashMap<RequestId, oneshot::Sender<Refused>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

@@ -1,30 +1,36 @@
 //! The HTTP server at the other end.
 
+use std::convert::Infallible;
 use std::error::Error;
-use std::fmt;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
 use std::time::Duration;
+use std::{fmt, io};
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue, LOCATION, USER_AGENT};
-use http::{Method, Request, StatusCode, Uri};
-use hyper_rustls::HttpsConnectorBuilder;
+use http::{Method, Request, Response, StatusCode, Uri};
+use http_body_util::Full;
+use hyper::body::{Body, Frame, SizeHint};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Client, Error as ClientError};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use tower_service::Service;
 
-use super::answer::{Answer, REFUSAL_LIMIT, read};
-use super::authorize::{Again, Authorize, CHALLENGES};
-use super::connector::Connector;
-use super::endpoint::resolve;
-use super::posted::Posted;
+use super::answer::{Answer, REFUSAL_LIMIT, ReadEnd, read};
+use super::http_sse::resolve;
+use super::options::{Again, Authorize, CHALLENGES};
 use super::{ConnectError, Options};
-use crate::HttpHead;
+use crate::{BoxFuture, HttpHead};
 
 /// Node and uvicorn drop a connection that was idle for five seconds, and a request that crosses with that is lost.
 const IDLE_CONNECTION: Duration = Duration::from_secs(3);
@@ -280,6 +286,129 @@ fn add(roots: &mut RootCertStore, certificate: &Bytes) -> Result<(), String> {
         found = true;
     }
     if found { Ok(()) } else { Err("no certificate in the PEM text".to_owned()) }
+}
+
+type DialError = Box<dyn Error + Send + Sync>;
+
+/// Makes connections with one time limit for everything: name, TCP and TLS.
+///
+/// The limit of [`HttpConnector`] is for TCP alone, and a server that accepts and then says nothing is the usual way to hang.
+#[derive(Clone, Debug)]
+pub(super) struct Connector {
+    tls: HttpsConnector<HttpConnector>,
+    limit: Duration,
+}
+
+impl Connector {
+    pub(super) fn new(tls: HttpsConnector<HttpConnector>, limit: Duration) -> Connector {
+        Connector { tls, limit }
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Error = DialError;
+    type Future = BoxFuture<'static, Result<Self::Response, DialError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), DialError>> {
+        self.tls.poll_ready(context)
+    }
+
+    fn call(&mut self, url: Uri) -> Self::Future {
+        let (connecting, limit) = (self.tls.call(url), self.limit);
+        Box::pin(async move {
+            let connected = timeout(limit, connecting).await;
+            let late = || io::Error::new(io::ErrorKind::TimedOut, format!("not connected within {limit:?}"));
+            connected.map_err(|_| late())?
+        })
+    }
+}
+
+/// A body that says when it is taken to be written.
+///
+/// A request may be followed by its cancellation on another connection. Waiting until the first is on its way keeps the
+/// two in order as far as two connections can.
+#[derive(Debug)]
+pub(super) struct Posted {
+    body: Full<Bytes>,
+    taken: Option<oneshot::Sender<()>>,
+}
+
+impl Posted {
+    /// A body, and what ends when it is taken or nobody will take it any more.
+    pub(super) fn new(bytes: Bytes) -> (Posted, oneshot::Receiver<()>) {
+        let (taken, on_its_way) = oneshot::channel();
+        (Posted { body: Full::new(bytes), taken: Some(taken) }, on_its_way)
+    }
+
+    /// The same body once more, for a request that has to be made again.
+    pub(super) fn again(&self) -> Posted {
+        Posted { body: self.body.clone(), taken: None }
+    }
+
+    /// No body.
+    pub(super) fn empty() -> Posted {
+        Posted { body: Full::default(), taken: None }
+    }
+}
+
+impl Body for Posted {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if let Some(taken) = self.taken.take() {
+            let _ = taken.send(()); // nobody may be waiting
+        }
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The longest body that a [`fetch`] takes.
+pub const FETCH_LIMIT: usize = 1024 * 1024;
+
+/// Makes one request as it stands and reads the whole answer: redirects are not followed, and of `options` only how a
+/// connection is made counts.
+pub async fn fetch(
+    options: &Options,
+    request: Request<Bytes>,
+    limit: Duration,
+) -> Result<Response<Bytes>, ConnectError> {
+    let (head, body) = request.into_parts();
+    let mut options = Options { authorize: None, url: head.uri, ..options.clone() };
+    options.headers.clear();
+    let peer = Peer::new(&options)?.without_redirects();
+    let fetched = timeout(limit, async {
+        let answer = peer.request(head.method, head.headers, &http::HeaderMap::new(), Posted::new(body).0).await;
+        let answer = answer.map_err(|error| ConnectError::Failed { why: error.to_string() })?;
+        let status = answer.status;
+        let headers = answer.head.headers.clone();
+        let read = read(answer.body, FETCH_LIMIT).await;
+        match read.end {
+            ReadEnd::Whole => {
+                let mut response = Response::new(read.bytes);
+                *response.status_mut() = status;
+                *response.headers_mut() = headers;
+                Ok(response)
+            }
+            ReadEnd::TooLong => {
+                Err(ConnectError::Failed { why: format!("the answer is longer than the limit of {FETCH_LIMIT} bytes") })
+            }
+            ReadEnd::Broken { why } => Err(ConnectError::Failed { why }),
+        }
+    });
+    fetched.await.unwrap_or_else(|_| Err(ConnectError::Failed { why: format!("no answer within {limit:?}") }))
 }
 
 #[cfg(test)]

@@ -7,23 +7,22 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use rehearsal_core::answer::fault::Misdeed;
 use rehearsal_core::exchange::Channel;
-use rehearsal_core::message::{Message, RequestId};
+use rehearsal_core::message::{Body, Message, Reply, RequestId};
 use rehearsal_core::protocol::Era;
 use tokio::sync::Notify;
 
-use super::flow::{First, Flow, Left, Life, Next, Resumed, Spent, Stage};
-use super::frame::{self, EventId, Frame, Kind};
-use super::history::History;
+use super::event_stream;
+use super::event_stream::{EventId, Frame, History, Kind};
+use super::fault::Wreck;
 use super::options::Answers;
 use super::refusal::status_of;
-use super::unanswered::Unanswered;
 use crate::SendError;
 
 /// What does not change while a channel lives.
@@ -248,7 +247,7 @@ impl Outlet {
             let next = match (frame.kind, self.keep(&frame), frame.misdeed) {
                 (_, _, Some(misdeed)) => Next::Wreck(Box::new(self.wreck_of_stream(frame.position, *misdeed))),
                 (Kind::Raw | Kind::Noise | Kind::Misdeed, _, None) => Next::Event(frame.bytes),
-                (Kind::Answer { .. } | Kind::Aside, id, None) => Next::Event(frame::message(id, frame.bytes)),
+                (Kind::Answer { .. } | Kind::Aside, id, None) => Next::Event(event_stream::message(id, frame.bytes)),
             };
             drop(flow);
             self.room.notify_waiters();
@@ -297,7 +296,7 @@ impl Outlet {
         let mut flow = self.flow();
         if flow.stage != Stage::Detached && flow.life == Life::Open {
             if let Some(retry) = retry.filter(|_| self.terms.answers != Answers::Json) {
-                let (position, bytes) = (flow.position, frame::retry(retry));
+                let (position, bytes) = (flow.position, event_stream::retry(retry));
                 flow.queue.push_back(Frame { position, kind: Kind::Noise, bytes, misdeed: None });
             }
             flow.cut = Some(flow.position);
@@ -339,5 +338,217 @@ impl Outlet {
         for frame in flow.queue.drain(..) {
             self.keep(&frame);
         }
+    }
+}
+
+/// How far a channel has come.
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub(super) life: Life,
+    pub(super) stage: Stage,
+    pub(super) unanswered: Unanswered,
+    pub(super) queue: VecDeque<Frame>,
+    /// The position of the newest message.
+    pub(super) position: u64,
+    /// Set when the stream shall end here and go on in another.
+    pub(super) cut: Option<u64>,
+    pub(super) readers: u64,
+    pub(super) headers: HeaderMap,
+    pub(super) waker: Option<Waker>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    /// More may be said.
+    Open,
+    /// Every request is answered.
+    Done,
+    /// The channel was closed, by us or with its session.
+    Ended,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The POST waits for the first thing to say.
+    Waiting,
+    /// A stream of events takes what there is.
+    Attached { reader: u64 },
+    /// Nobody listens; somebody may come back.
+    Detached,
+}
+
+/// How a POST is answered after all.
+#[derive(Debug)]
+pub(super) enum First {
+    /// With these answers as a whole.
+    Whole(Vec<Frame>, StatusCode, HeaderMap),
+    /// With a stream.
+    Events(HeaderMap),
+    /// Not at all: the channel was closed.
+    Ended,
+    /// Wrongly, on purpose.
+    Wreck(Box<Wreck>, HeaderMap),
+}
+
+/// What a stream takes next.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// An event, as it is written.
+    Event(Bytes),
+    /// Something that goes wrong on purpose.
+    Wreck(Box<Wreck>),
+}
+
+/// What became of a channel that nobody listens to any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Somebody else listens already.
+    Superseded,
+    /// Everything had been said.
+    Finished,
+    /// More may be said.
+    Unfinished,
+}
+
+/// A client that came back: what it missed, and the number of its stream if there is more to come.
+#[derive(Debug)]
+pub(super) struct Resumed {
+    /// The events that it missed.
+    pub(super) missed: Vec<(EventId, Bytes)>,
+    /// The stream that goes on.
+    pub(super) reader: u64,
+}
+
+/// Whether a channel can be forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spent {
+    /// All is said, and all of it is in the history.
+    Yes,
+    /// Somebody still takes from it.
+    No,
+}
+
+impl Flow {
+    pub(super) fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    pub(super) fn attach(&mut self) -> u64 {
+        self.readers += 1;
+        // The cut was made for the stream before; whoever attaches from `Waiting` is that stream.
+        if self.stage != Stage::Waiting {
+            self.cut = None;
+        }
+        self.stage = Stage::Attached { reader: self.readers };
+        self.wake();
+        self.readers
+    }
+
+    /// Whether a client is there that will take more.
+    pub(super) fn is_heard(&self) -> bool {
+        self.stage != Stage::Detached && self.cut.is_none()
+    }
+}
+
+/// The requests of a POST that nobody has answered yet.
+#[derive(Debug)]
+pub(super) struct Unanswered(Vec<RequestId>);
+
+impl Unanswered {
+    /// None is answered so far.
+    pub(super) fn new(requests: Vec<RequestId>) -> Unanswered {
+        Unanswered(requests)
+    }
+
+    /// Whether all are.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What a message is to this POST: an answer, or something beside it.
+    pub(super) fn kind(&self, message: &Message) -> Kind {
+        let answers = match message.body() {
+            Body::Batch(messages) => messages.iter().all(|message| self.answered_by(message).is_some()),
+            Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Garbled(_) => {
+                self.answered_by(message).is_some()
+            }
+        };
+        match message.as_response().map(|response| &response.reply) {
+            _ if !answers => Kind::Aside,
+            Some(Reply::Error(error)) => Kind::Answer { code: Some(error.code) },
+            Some(Reply::Result(_)) | None => Kind::Answer { code: None },
+        }
+    }
+
+    /// Crosses off what a message answers.
+    pub(super) fn cross_off(&mut self, message: &Message) {
+        match message.body() {
+            Body::Batch(messages) => messages.iter().for_each(|message| self.cross_off(message)),
+            Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Garbled(_) => {
+                if let Some(at) = self.answered_by(message) {
+                    self.0.swap_remove(at);
+                }
+            }
+        }
+    }
+
+    /// Where the request stands that a message answers.
+    fn answered_by(&self, message: &Message) -> Option<usize> {
+        let id = match message.body() {
+            Body::Response(response) => match &response.id {
+                Some(id) => id,
+                // `null` says that the question could not be read; where only one is open it can only be that one.
+                None => return (self.0.len() == 1).then_some(0),
+            },
+            // Half an answer is better news for the one who waits than silence.
+            Body::Garbled(garbled) => garbled.id.as_ref()?,
+            Body::Request(_) | Body::Notification(_) | Body::Batch(_) => return None,
+        };
+        self.0.iter().position(|open| open == id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unanswered() -> Unanswered {
+        Unanswered::new(vec![1.into(), "1".into()])
+    }
+
+    #[test]
+    fn only_the_answer_to_an_open_request_is_an_answer() {
+        let table = [
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Kind::Answer { code: None }, 1),
+            (r#"{"jsonrpc":"2.0","id":"1","error":{"code":-5,"message":""}}"#, Kind::Answer { code: Some(-5) }, 1),
+            (r#"{"jsonrpc":"2.0","id":2,"result":{}}"#, Kind::Aside, 2),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#, Kind::Aside, 2),
+            (r#"{"jsonrpc":"2.0","id":null,"error":{"code":-5,"message":""}}"#, Kind::Aside, 2),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":3}"#, Kind::Answer { code: None }, 1),
+            (
+                r#"[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":"1","result":{}}]"#,
+                Kind::Answer { code: None },
+                0,
+            ),
+            (r#"[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"x"}]"#, Kind::Aside, 1),
+        ];
+        for (text, kind, left) in table {
+            let mut unanswered = unanswered();
+            let message = Message::parse(text);
+            assert_eq!(unanswered.kind(&message), kind, "{text}");
+            unanswered.cross_off(&message);
+            assert_eq!(unanswered.0.len(), left, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_error_about_nobody_answers_the_only_request() {
+        let mut unanswered = Unanswered::new(vec![1.into()]);
+        let message = Message::parse(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":""}}"#);
+        assert_eq!(unanswered.kind(&message), Kind::Answer { code: Some(-32700) });
+        unanswered.cross_off(&message);
+        assert!(unanswered.is_empty());
     }
 }

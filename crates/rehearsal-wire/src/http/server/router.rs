@@ -1,18 +1,23 @@
-//! Which part of the server a request is for.
+//! Which part of the server a request is for, and the paths of the application.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, HeaderName, ORIGIN};
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 
+use super::fault::Broken;
+use super::options::Limits;
 use super::refusal::{Answer, BAD_REQUEST, HungUp, Refusal, whole};
 use super::registry::Registry;
-use super::wreck::Broken;
-use super::{Options, extra, get, post, two_endpoints};
-use crate::http::guard::{self, Named};
+use super::{Options, get, http_sse, post};
+use crate::BoxFuture;
+use crate::http::guard;
+use crate::http::guard::Named;
 
 /// Answers one request, whatever it is; fails only where the socket is to be closed without a word.
 pub(super) async fn route(registry: Arc<Registry>, request: Request<Incoming>) -> Result<Answer, Broken> {
@@ -39,18 +44,18 @@ async fn find(registry: &Arc<Registry>, request: Request<Incoming>) -> Result<An
     }
     if path == options.sse_path && options.serves_two_endpoints() {
         return match parts.method {
-            Method::GET => two_endpoints::listen(registry, &parts),
+            Method::GET => http_sse::listen(registry, &parts),
             _ => Err(Refusal::method("GET")),
         };
     }
     if path == options.message_path && options.serves_two_endpoints() {
         return match parts.method {
-            Method::POST => two_endpoints::post(registry, parts, body).await,
+            Method::POST => http_sse::post(registry, parts, body).await,
             _ => Err(Refusal::method("POST")),
         };
     }
     if let Some(routes) = options.routes.as_deref().filter(|routes| routes.has(path)) {
-        return extra::answer(routes, parts, body, &options.limits).await;
+        return answer(routes, parts, body, &options.limits).await;
     }
     Err(Refusal::new(StatusCode::NOT_FOUND, BAD_REQUEST, format!("Not Found: {path}")))
 }
@@ -74,4 +79,35 @@ fn health(method: &Method) -> Result<Answer, Refusal> {
     let mut answer = whole(StatusCode::OK, Bytes::from_static(b"ok"));
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     Ok(answer)
+}
+
+/// Paths beside those of MCP. They are behind the same check of `Host` and `Origin`, and bodies have the same limit.
+pub trait Routes: fmt::Debug + Send + Sync {
+    /// Whether a path is one of them. The paths of MCP come first.
+    fn has(&self, path: &str) -> bool;
+
+    /// Answers a request to one of them.
+    fn answer(&self, request: Request<Bytes>) -> BoxFuture<'_, Response<Bytes>>;
+}
+
+/// Reads a request whole and lets it be answered.
+pub(super) async fn answer(
+    routes: &dyn Routes,
+    parts: Parts,
+    body: Incoming,
+    limits: &Limits,
+) -> Result<Answer, Refusal> {
+    let collected = tokio::time::timeout(limits.body_timeout, Limited::new(body, limits.body).collect()).await;
+    let refuse = |status, message: String| Err(Refusal::new(status, BAD_REQUEST, message));
+    let body = match collected {
+        Ok(Ok(collected)) => collected.to_bytes(),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => {
+            let message = format!("the body is longer than the limit of {} bytes", limits.body);
+            return refuse(StatusCode::PAYLOAD_TOO_LARGE, message);
+        }
+        Ok(Err(error)) => return refuse(StatusCode::BAD_REQUEST, format!("could not read the body: {error}")),
+        Err(_) => return refuse(StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive".to_owned()),
+    };
+    let answer = routes.answer(Request::from_parts(parts, body)).await;
+    Ok(answer.map(|body| Either::Left(Full::new(body))))
 }
