@@ -7,8 +7,8 @@ use std::time::Duration;
 use rehearsal_wire::BoxFuture;
 use rehearsal_wire::http::redirect::RedirectListener;
 
-use super::error::OAuthError;
-use super::query::parameter;
+use super::login::parameter;
+use super::options::OAuthError;
 
 /// How a person says yes.
 #[derive(Clone)]

@@ -5,18 +5,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use http::Request;
 use http::header::{ACCEPT, CONTENT_TYPE};
+use oauth2::url::form_urlencoded;
 use rehearsal_wire::http::client::{Options, fetch};
 use rmcp::transport::auth::{
     AuthError, AuthorizationCallback, AuthorizationManager, AuthorizationMetadata, ClientCredentialsConfig,
     OAuthTokenResponse,
 };
 
-use super::assertion::Key;
+use super::client_registration::{Key, identify, known};
 use super::consent::Consent;
-use super::error::OAuthError;
-use super::identity::{identify, known};
-use super::options::{Grant, OAuth};
-use super::query::{encoded, parameter};
+use super::options::{Grant, OAuth, OAuthError};
 use super::shelf::Shelf;
 use super::store::Login;
 
@@ -109,11 +107,11 @@ impl Logging<'_> {
             form.push(("scope", scopes.join(" ")));
         }
         let failed = |why: String| OAuthError::Protocol(AuthError::ClientCredentialsError(why));
-        let form: Vec<String> = form.iter().map(|(key, value)| format!("{key}={}", encoded(value))).collect();
+        let form = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
         let request = Request::post(&self.metadata.token_endpoint)
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .header(ACCEPT, "application/json")
-            .body(Bytes::from(form.join("&")))
+            .body(Bytes::from(form))
             .map_err(|error| failed(error.to_string()))?;
         let answer = fetch(self.options, request, LIMIT).await.map_err(|error| failed(error.to_string()))?;
         if !answer.status().is_success() {
@@ -143,6 +141,13 @@ fn read(visited: &str) -> Result<AuthorizationCallback, OAuthError> {
     Ok(AuthorizationCallback::from_redirect_url(visited)?)
 }
 
+/// A parameter of an address, decoded.
+pub(super) fn parameter(url: &str, name: &str) -> Option<String> {
+    let (_, query) = url.split_once('?')?;
+    let query = query.split('#').next().unwrap_or_default();
+    form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,5 +157,12 @@ mod tests {
         let visited = "http://127.0.0.1:1/callback?error=access_denied&error_description=not+by+me%21&state=s";
         let error = read(visited).unwrap_err().to_string();
         assert_eq!(error, r#"the authorization server answered "access_denied": not by me!"#);
+    }
+
+    #[test]
+    fn a_parameter_is_decoded() {
+        assert_eq!(parameter("http://h/?x=1&y=a%26b%3Dc%2Bd+%C3%BC#z=3", "y").as_deref(), Some("a&b=c+d ü"));
+        assert_eq!(parameter("http://h/?x=100%25%20%zz", "x").as_deref(), Some("100% %zz"));
+        assert_eq!(parameter("http://h/", "x"), None);
     }
 }

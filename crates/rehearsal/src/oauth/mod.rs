@@ -20,20 +20,15 @@
 //! # }
 //! ```
 
-mod assertion;
-mod authority;
+mod authorizer;
+mod client_registration;
 mod consent;
-mod error;
-mod fetch;
-mod identity;
 mod login;
 mod options;
-mod query;
 mod shelf;
 mod store;
 
-pub use assertion::Algorithm;
-pub(crate) use authority::Authority;
-pub use error::OAuthError;
-pub use options::OAuth;
+pub(crate) use authorizer::Authority;
+pub use client_registration::Algorithm;
+pub use options::{OAuth, OAuthError};
 pub use store::{StoreError, TokenStore};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use rmcp::transport::auth::{AuthError, CredentialStore, StoredCredentials};
 
-use super::error::OAuthError;
+use super::options::OAuthError;
 use super::store::{Login, StoreError, TokenStore};
 
 /// The login in use. Clones are the same shelf; `rmcp` puts its tokens here.

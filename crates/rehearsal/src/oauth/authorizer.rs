@@ -1,21 +1,23 @@
-//! Who answers for us when a server wants to know who we are.
+//! Authorization at one server: when a token is requested, renewed and sent.
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use http::header::{HeaderValue, WWW_AUTHENTICATE};
-use http::{HeaderMap, StatusCode};
-use rehearsal_wire::http::client::{Again, Authorize, Options};
+use bytes::Bytes;
+use http::header::WWW_AUTHENTICATE;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use rehearsal_wire::http::client::{Again, Authorize, Options, fetch};
 use rehearsal_wire::{BoxFuture, HttpHead};
-use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationMetadata, WWWAuthenticateParams};
+use rmcp::transport::auth::{
+    AuthError, AuthorizationManager, AuthorizationMetadata, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest,
+    WWWAuthenticateParams,
+};
 use tokio::sync::Mutex;
 
-use super::error::OAuthError;
-use super::fetch::Fetcher;
-use super::identity::of_login;
+use super::client_registration::of_login;
 use super::login::Logging;
-use super::options::OAuth;
+use super::options::{OAuth, OAuthError};
 use super::shelf::Shelf;
 use super::store::Login;
 
@@ -169,5 +171,24 @@ impl Authorize for Authority {
 impl fmt::Debug for Authority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Authority").field("oauth", &self.oauth).finish_non_exhaustive()
+    }
+}
+
+/// How long each request may take, unless it says so itself.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Makes the requests of a login with our own client, so that certificates and limits are those of the server's
+/// connection. Redirects are not followed.
+pub(super) struct Fetcher {
+    pub(super) options: Options,
+}
+
+impl OAuthHttpClient for Fetcher {
+    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+        Box::pin(async move {
+            let limit = request.timeout.unwrap_or(LIMIT);
+            let fetched = fetch(&self.options, request.request.map(Bytes::from), limit).await?;
+            Ok(fetched.map(Vec::from))
+        })
     }
 }
