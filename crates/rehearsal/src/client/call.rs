@@ -18,8 +18,8 @@ use super::answers::Asked;
 use super::conversation::{Ask, Watch};
 use super::error::ClientError;
 use super::params::{MetaField, Params, WithMeta, written};
+use super::pending_request::{GiveUp, Running};
 use super::response::{LogMessage, Progress, Response};
-use super::running::{GiveUp, Running};
 use super::session::Client;
 
 /// What we have to say in `_meta`.

@@ -16,8 +16,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::answers::{Answers, Asked};
 use super::error::{Evidence, NoiseOn};
-use super::running::{GiveUp, Running, Unsent};
-use super::slot::{Settled, Slot};
+use super::pending_request::{GiveUp, Running, Settled, Slot, Unsent};
 
 /// What one answer carries, and what waits unread.
 const NOTIFICATIONS: Limit = Limit { notifications: 10_000, bytes: 64 * 1024 * 1024 };

@@ -22,8 +22,8 @@ use tokio::task::JoinHandle;
 use super::builder::ClientBuilder;
 use super::conversation::{Answered, Ask, Conversation};
 use super::error::ClientError;
+use super::pending_request::{GiveUp, Running};
 use super::response::Response;
-use super::running::{GiveUp, Running};
 use super::session::{Client, Negotiated};
 use super::target::Protocol;
 

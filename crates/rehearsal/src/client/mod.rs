@@ -29,10 +29,9 @@ mod handshake;
 mod listening;
 mod listing;
 mod params;
+mod pending_request;
 mod response;
-mod running;
 mod session;
-mod slot;
 mod subscription;
 mod target;
 #[cfg(feature = "oauth")]

@@ -1,21 +1,20 @@
-//! A request whose answer is waited for.
+//! A request whose answer is waited for, and the slot that the answer is put in.
 
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use rehearsal_core::exchange::{Channel, Key, Side, Step};
 use rehearsal_core::message::{Message, Method, Reason};
 use rehearsal_wire::http::client::refusal;
-use rehearsal_wire::{ChannelEnd, Outgoing, SendError};
+use rehearsal_wire::{ChannelEnd, Ending, Outgoing, SendError};
 use serde_json::Value;
 use tokio::time::{Instant, Sleep};
 
 use super::conversation::{Answered, Conversation};
 use super::error::ClientError;
-use super::slot::{Settled, Slot};
 
 /// How long a cancellation may take to be sent.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -293,5 +292,58 @@ impl Drop for Running {
             let (conversation, channel) = (self.conversation.clone(), self.key.channel);
             runtime.spawn(async move { farewell(&conversation, channel, message).await });
         }
+    }
+}
+
+/// What a waiter is told.
+pub(super) enum Settled {
+    Answered(Answered),
+    /// The request itself came back.
+    Repeated,
+    ChannelEnded(ChannelEnd),
+    Ended(Ending),
+}
+
+/// A place for one answer.
+pub(super) struct Slot {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    settled: Option<Settled>,
+    waker: Option<Waker>,
+}
+
+impl Slot {
+    pub(super) fn new() -> Arc<Slot> {
+        Arc::new(Slot { state: Mutex::default() })
+    }
+
+    /// Puts the answer here, and wakes the task that waits for it.
+    pub(super) fn settle(&self, settled: Settled) {
+        let waker = {
+            let mut state = self.state();
+            state.settled = Some(settled);
+            state.waker.take()
+        };
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    /// Takes the answer, if it is there; otherwise wakes the task when it is.
+    pub(super) fn poll(&self, context: &mut Context<'_>) -> Poll<Settled> {
+        let mut state = self.state();
+        if let Some(settled) = state.settled.take() {
+            return Poll::Ready(settled);
+        }
+        match &mut state.waker {
+            Some(waker) => waker.clone_from(context.waker()),
+            None => state.waker = Some(context.waker().clone()),
+        }
+        Poll::Pending
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
