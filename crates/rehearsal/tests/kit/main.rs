@@ -10,6 +10,7 @@ mod fixtures;
 mod forwards;
 mod gallery;
 mod listening;
+mod login;
 mod mocks;
 mod recorder;
 mod replayed_clients;
@@ -33,10 +34,12 @@ use rehearsal::client::ClientBuilder;
 use rehearsal::mock::{Files, Server};
 use rehearsal::wire::memory;
 
-/// A client of a mock that offers one of everything, in memory.
+/// A mock that offers one of everything.
+const MOCK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/interop/tiny.mock.yaml");
+
+/// A client of that mock, in memory.
 fn mock_client() -> ClientBuilder {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/interop/tiny.mock.yaml");
-    let server = Server::new(Files::new([file]).load().unwrap());
+    let server = Server::new(Files::new([MOCK]).load().unwrap());
     let (near, far) = memory::pair();
     tokio::spawn(async move { server.serve(far).await });
     Client::connection(near)

@@ -11,7 +11,7 @@ use rehearsal::mock::MockServer;
 use serde_json::json;
 
 fn mock() -> MockServer {
-    MockServer::start(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/interop/tiny.mock.yaml")).unwrap()
+    MockServer::start(crate::MOCK).unwrap()
 }
 
 fn prepared(builder: ClientBuilder, revision: Revision) -> ClientBuilder {

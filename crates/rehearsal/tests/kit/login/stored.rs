@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use rehearsal::client::Token;
 use rehearsal::oauth::TokenStore;
 
-use crate::clients::{call, connect, person};
-use crate::house::House;
+use super::clients::{call, connect, person};
+use super::house::House;
 
 #[tokio::test]
 async fn the_next_client_is_logged_in_already() {

@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::authorization::{Books, authorize, register, token};
+use super::authorization::{Books, authorize, register, token};
 
 /// A server and its authorization server; they end with this.
 pub(crate) struct House {

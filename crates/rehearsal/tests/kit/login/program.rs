@@ -8,8 +8,8 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::clients::browse;
-use crate::house::House;
+use super::clients::browse;
+use super::house::House;
 
 fn rehearse(state: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rehearse"));
