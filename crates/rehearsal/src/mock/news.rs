@@ -1,23 +1,20 @@
-//! What clients may want to know, and who listens.
+//! Changes that clients may want to know, and the subscribers that are sent them.
 //!
 //! ```text
 //! tell ──► Ear, Ear, …      each at its own pace
-//! tell_in_order ──► the same, and waits until those have passed it on who keep pace
+//! tell_in_order ──► the same, and waits until they have passed it on
 //! ```
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rehearsal_core::answer::Change;
-use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, watch};
-use tokio::time::Instant;
+use tokio::sync::mpsc;
 
-/// How many changes wait for a slow subscriber before it misses the oldest.
+/// How many changes wait for a slow subscriber before it misses the newest.
 const CHANGES: usize = 256;
 
-/// How long a play waits for those who do not read what they are told.
+/// How long a play waits for subscribers that do not read.
 const SLOW_LISTENER: Duration = Duration::from_secs(1);
 
 /// Something that clients may want to know.
@@ -29,102 +26,72 @@ pub(super) enum News {
     Task(String),
 }
 
-/// What is told: news, or the number of what was told until here.
-#[derive(Clone, Debug)]
-enum Told {
-    News(News),
-    Mark(u64),
-}
+/// Where news come from: the queue of each subscriber.
+#[derive(Debug, Default)]
+pub(super) struct Newsroom(Mutex<Vec<mpsc::Sender<Told>>>);
 
-/// Where news come from.
+/// News for one subscriber.
 #[derive(Debug)]
-pub(super) struct Newsroom {
-    told: broadcast::Sender<Told>,
-    marks: AtomicU64,
-    listeners: Mutex<Vec<Weak<Heard>>>,
+struct Told {
+    news: News,
+    /// Dropped when the subscriber has passed the news on.
+    passing: Option<mpsc::Sender<()>>,
 }
 
-/// How far somebody has listened.
-#[derive(Debug)]
-struct Heard {
-    mark: watch::Sender<u64>,
-    /// Whether a play has waited for it in vain; it is not waited for again before it has heard everything.
-    late: AtomicBool,
-}
-
-/// Somebody who listens.
+/// The subscriber's end of its queue.
 #[derive(Debug)]
 pub(super) struct Ear {
-    told: broadcast::Receiver<Told>,
-    heard: Arc<Heard>,
-}
-
-impl Default for Newsroom {
-    fn default() -> Newsroom {
-        Newsroom { told: broadcast::Sender::new(CHANGES), marks: AtomicU64::new(0), listeners: Mutex::default() }
-    }
+    told: mpsc::Receiver<Told>,
+    /// Held while the last news are passed on.
+    passing: Option<mpsc::Sender<()>>,
 }
 
 impl Newsroom {
-    /// Listens from now on.
+    /// Subscribes from now on.
     pub(super) fn listen(&self) -> Ear {
-        let heard = Arc::new(Heard { mark: watch::Sender::new(0), late: AtomicBool::new(false) });
-        let mut listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        listeners.retain(|listener| listener.strong_count() > 0);
-        listeners.push(Arc::downgrade(&heard));
-        Ear { told: self.told.subscribe(), heard }
+        let (sender, told) = mpsc::channel(CHANGES);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(sender);
+        Ear { told, passing: None }
     }
 
-    /// Tells everybody who wants to know; nobody listening is not a failure.
+    /// Sends news to every subscriber.
     pub(super) fn tell(&self, news: News) {
-        let _ = self.told.send(Told::News(news));
+        self.send(&news, None);
     }
 
-    /// The same, and returns when everybody has passed it on: what is said next comes later on every pipe. Whoever does
-    /// not read holds others up once, and not for long.
+    /// Sends news to every subscriber, and returns when they have passed it on: what is sent next comes later on every pipe.
     pub(super) async fn tell_in_order(&self, news: News) {
-        self.tell(news);
-        let mark = self.marks.fetch_add(1, Ordering::SeqCst) + 1;
-        let waited_for = self.keeping_pace();
-        let _ = self.told.send(Told::Mark(mark));
-        let deadline = Instant::now() + SLOW_LISTENER;
-        for (listener, mut heard) in waited_for {
-            // That it is gone is as good.
-            let waited = tokio::time::timeout_at(deadline, heard.wait_for(|heard| *heard >= mark)).await;
-            if waited.is_err()
-                && let Some(listener) = listener.upgrade()
-            {
-                listener.late.store(true, Ordering::SeqCst);
-            }
-        }
+        let (passing, mut passed) = mpsc::channel(1);
+        self.send(&news, Some(&passing));
+        drop(passing);
+        // A subscriber that does not read holds others up, but not for long.
+        let _ = tokio::time::timeout(SLOW_LISTENER, passed.recv()).await;
     }
 
-    /// Those who were not late the last time; nobody is kept alive by this.
-    fn keeping_pace(&self) -> Vec<(Weak<Heard>, watch::Receiver<u64>)> {
-        let listeners = self.listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = listeners.iter().filter_map(|listener| Some((listener, listener.upgrade()?)));
-        let in_time = all.filter(|(_, heard)| !heard.late.load(Ordering::SeqCst));
-        in_time.map(|(listener, heard)| (listener.clone(), heard.mark.subscribe())).collect()
+    fn send(&self, news: &News, passing: Option<&mpsc::Sender<()>>) {
+        let mut subscribers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        subscribers.retain(|subscriber| !subscriber.is_closed());
+        for subscriber in &*subscribers {
+            // A subscriber that has older news to read is not waited for.
+            let is_in_time = subscriber.capacity() == subscriber.max_capacity();
+            let passing = passing.filter(|_| is_in_time).cloned();
+            // Where the queue is full, what it has says "look again" as well.
+            let _ = subscriber.try_send(Told { news: news.clone(), passing });
+        }
     }
 }
 
 impl Ear {
-    /// What happens next; whoever is too slow misses some, and everything told says only "look again". What was given
-    /// before counts as passed on.
+    /// What happens next. What was returned before counts as passed on.
     pub(super) async fn next(&mut self) -> News {
-        loop {
-            match self.told.recv().await {
-                Ok(Told::News(news)) => return news,
-                Ok(Told::Mark(mark)) => {
-                    self.heard.mark.send_modify(|heard| *heard = mark.max(*heard));
-                    if self.told.is_empty() {
-                        self.heard.late.store(false, Ordering::SeqCst);
-                    }
-                }
-                Err(RecvError::Lagged(_)) => {}
-                // The server outlives its sessions, so this is never reached; waiting for ever is right if it were.
-                Err(RecvError::Closed) => std::future::pending().await,
+        self.passing = None;
+        match self.told.recv().await {
+            Some(Told { news, passing }) => {
+                self.passing = passing;
+                news
             }
+            // The server outlives its sessions, so this is never reached; waiting for ever is right if it were.
+            None => std::future::pending().await,
         }
     }
 }
@@ -132,13 +99,16 @@ impl Ear {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio::time::Instant;
 
     fn change() -> News {
         News::Changed(Change::Tools)
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_is_waited_for_where_nobody_listens() {
+    async fn a_change_without_subscribers_does_not_wait() {
         let newsroom = Newsroom::default();
         let began = Instant::now();
         newsroom.tell_in_order(change()).await;
@@ -148,32 +118,26 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_does_not_listen_holds_others_up_once_until_it_has_caught_up() {
-        let newsroom = Arc::new(Newsroom::default());
-        let mut deaf = newsroom.listen();
+    async fn a_subscriber_that_does_not_read_holds_others_up_once() {
+        let newsroom = Newsroom::default();
+        let deaf = newsroom.listen();
         let mut ear = newsroom.listen();
-        let (passed_on, mut heard) = watch::channel(0);
+        let count = Arc::new(AtomicUsize::new(0));
+        let passed_on = Arc::clone(&count);
         let listening = tokio::spawn(async move {
             loop {
                 ear.next().await;
                 tokio::time::sleep(Duration::from_millis(1)).await;
-                passed_on.send_modify(|count| *count += 1);
+                passed_on.fetch_add(1, Ordering::SeqCst);
             }
         });
         let began = Instant::now();
         for told in 1..=20 {
             newsroom.tell_in_order(change()).await;
-            assert_eq!(*heard.borrow_and_update(), told, "who listens is waited for");
+            assert_eq!(count.load(Ordering::SeqCst), told, "a subscriber that reads is waited for");
         }
         assert!(began.elapsed() < SLOW_LISTENER + Duration::from_millis(100), "{:?}", began.elapsed());
-        // It reads everything, and is waited for again.
-        for _ in 0..20 {
-            deaf.next().await;
-        }
-        let _ = tokio::time::timeout(Duration::from_millis(1), deaf.next()).await;
-        let again = Instant::now();
-        newsroom.tell_in_order(change()).await;
-        assert_eq!(again.elapsed(), SLOW_LISTENER);
         listening.abort();
+        drop(deaf);
     }
 }

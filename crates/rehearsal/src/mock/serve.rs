@@ -182,11 +182,8 @@ fn take_up(
         }
         Begun::Listens(wanted, info, first) => {
             tasks.spawn(async move {
-                // Whoever ends it waits until that is said.
-                let mut ear = call.session.server.news.listen();
-                let reply = subscriptions::listen(&call, &info, &wanted, first, &mut ear, revision).await;
+                let reply = subscriptions::listen(&call, &info, &wanted, first, revision).await;
                 call.settle(reply.map(Answer::protocol)).await;
-                drop(ear);
             });
         }
         Begun::AboutTask(about, terms, mock) => {

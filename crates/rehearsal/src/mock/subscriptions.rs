@@ -44,15 +44,15 @@ impl Session {
 }
 
 /// `subscriptions/listen`: acknowledges what it can tell, then tells it until the client has heard enough.
-/// What was recorded after another client had begun to listen comes first. What it tells is heard by `ear`.
+/// What was recorded after another client had begun to listen comes first.
 pub(super) async fn listen(
     call: &Call,
     info: &Value,
     wanted: &Wanted,
     mut first: Option<Box<RecordedPlay>>,
-    ear: &mut Ear,
     revision: Revision,
 ) -> Option<Reply> {
+    let mut ear = call.session.server.news.listen();
     let accepted = on_subscription(json!({"notifications": wanted.accepted()}), &call.id);
     call.notify(Method::SUBSCRIPTION_ACKNOWLEDGED, &accepted).await;
     while let Some(act) = first.as_mut().and_then(|play| play.afterwards()) {

@@ -15,7 +15,6 @@ mod forward;
 mod index;
 mod ledger;
 mod line;
-mod listed;
 mod listening;
 mod lists;
 mod openings;

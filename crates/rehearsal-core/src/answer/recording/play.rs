@@ -234,18 +234,16 @@ impl RecordedPlay {
         let (terms, from) = (&self.asked.terms, self.from());
         // Since 2026-07-28 changes are told to those who listen.
         let is_modern = |revision: Revision| revision.era() == Era::Modern;
-        if let Some(change) = Change::told(&method, &params) {
-            if is_modern(terms.revision) || from.is_some_and(is_modern) {
-                return self.tell(change);
-            }
+        if let Some(change) = Change::told(&method, &params)
+            && (is_modern(terms.revision) || from.is_some_and(is_modern))
+        {
+            return self.tell(change);
         }
         let mut params = adapted_notification(&method, params, from, terms.revision)?;
         if method == Method::PROGRESS {
             params[meta::PROGRESS_TOKEN] = self.token(params.get(meta::PROGRESS_TOKEN))?;
-        } else if method == Method::LOG_MESSAGE {
-            if !terms.logs.include(LogLevel::of(&params)) {
-                return None;
-            }
+        } else if method == Method::LOG_MESSAGE && !terms.logs.include(LogLevel::of(&params)) {
+            return None;
         }
         self.told = true;
         Some(Act::Notify { method, params })

@@ -47,14 +47,6 @@ pub enum Place {
 }
 
 impl Thing {
-    /// Its place in the conversation.
-    pub fn seq(&self) -> u64 {
-        match &self.what {
-            Inside::Entry(entry) => entry.seq,
-            Inside::Call(call) => call.request.seq,
-        }
-    }
-
     /// What it tells, where it is a notification of the server's.
     pub fn told(&self) -> Option<&Notification> {
         match &self.what {
