@@ -1,10 +1,5 @@
 //! What a server asks while it works, asked again.
 
-use std::sync::{Arc, Mutex};
-
-use rehearsal::client::{Answers, Protocol};
-use rehearsal::core::exchange::Side;
-use rehearsal::core::protocol::Revision;
 use rehearsal::replay::Options;
 use serde_json::{Value, json};
 
@@ -69,51 +64,6 @@ async fn a_client_that_gives_up_is_told_that_nobody_waits_for_its_answers() {
     for id in ids {
         let told = heard(&mut peer).await;
         assert_eq!((&told["method"], &told["params"]["requestId"]), (&json!("notifications/cancelled"), &id));
-    }
-}
-
-/// Three calls at once, of which two ask; what they are about tells which.
-const AT_ONCE: &str = r#"
-> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}}
-< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}
-> {"id":1,"method":"tools/call","params":{"name":"write","arguments":{"about":"the sea"}}}
-> {"id":2,"method":"tools/call","params":{"name":"book"}}
-> {"id":3,"method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":2}}}
-< {"id":7,"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"a poem about the sea"}}],"maxTokens":1}}
-< {"id":8,"method":"elicitation/create","params":{"message":"Which day?","requestedSchema":{"type":"object","properties":{"day":{"type":"string"}}}}}
-> {"id":8,"result":{"action":"accept","content":{"day":"Monday"}}}
-> {"id":7,"result":{"role":"assistant","content":{"type":"text","text":"waves"},"model":"m"}}
-< {"id":3,"result":{"content":[{"type":"text","text":"3"}]}}
-< {"id":1,"result":{"content":[{"type":"text","text":"a poem"}]}}
-< {"id":2,"result":{"content":[{"type":"text","text":"booked for Monday"}]}}
-"#;
-
-#[tokio::test]
-async fn of_several_calls_that_one_asks_whose_words_are_in_the_question() {
-    let replay = replay(&[session("a", AT_ONCE)], Options::default());
-    for protocol in [Protocol::Legacy(Revision::V2025_06_18), Protocol::Modern] {
-        for (tool, arguments, expected) in [
-            ("add", json!({"a": 1, "b": 2}), None),
-            ("book", json!({}), Some("elicitation/create")),
-            ("write", json!({"about": "the sea"}), Some("sampling/createMessage")),
-        ] {
-            let heard = Arc::new(Mutex::new(String::new()));
-            let see = Arc::clone(&heard);
-            let client = client(&replay).protocol(protocol).on_message(move |side, message| {
-                if side == Side::Server {
-                    see.lock().unwrap().push_str(&String::from_utf8_lossy(message.raw()));
-                }
-            });
-            let answers =
-                |answers: Answers| answers.sampling_text("waves").elicitation_accept(json!({"day": "Monday"}));
-            let client = client.answering(answers).connect().await.unwrap();
-            let response = client.call_tool(tool, arguments).await.unwrap();
-            assert!(response.success(), "{response:?}");
-            let heard = heard.lock().unwrap();
-            for method in ["elicitation/create", "sampling/createMessage"] {
-                assert_eq!(heard.contains(method), expected == Some(method), "{protocol:?} {tool}: {heard}");
-            }
-        }
     }
 }
 
