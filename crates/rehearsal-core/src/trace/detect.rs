@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 use super::pull::Pull;
 
-/// A format of recordings that can be read.
+/// A format of recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Ours: one session a line.
@@ -29,8 +29,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// Every format, in the order in which they are listed.
-    pub const ALL: [Format; 9] = [
+    /// The formats that can be read.
+    pub const READ: [Format; 8] = [
         Format::Trace,
         Format::Journal,
         Format::PythonTrace,
@@ -39,10 +39,13 @@ impl Format {
         Format::McpCassette,
         Format::Mcporter,
         Format::Mcptest,
-        Format::Har,
     ];
 
-    /// What people call it: `python-log`.
+    /// The formats that can be written.
+    pub const WRITTEN: [Format; 5] =
+        [Format::Trace, Format::Journal, Format::PythonTrace, Format::PythonLog, Format::Har];
+
+    /// The name of the format on the command line: `python-log`.
     pub fn name(self) -> &'static str {
         match self {
             Format::Trace => "trace",

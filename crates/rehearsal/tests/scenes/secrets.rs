@@ -99,7 +99,7 @@ fn secrets_over_a_pipe_are_nowhere() {
     ));
     assert!(recorded.starts_with("exit: 0"), "{recorded}");
     std::fs::remove_file(stage.path().join("said.txt")).unwrap();
-    let formats = ["trace", "journal", "python", "python-log", "mcp-recorder", "mcp-cassette", "mcporter", "mcptest"];
+    let formats = ["trace", "journal", "python", "python-log"];
     let text = everything(&stage, &formats);
     let places = [
         "argument",
@@ -199,8 +199,7 @@ fn secrets_over_http_are_nowhere() {
     drop(socket);
     recorder.signal(Signal::SIGINT);
     assert_eq!(recorder.ended().0, Some(130));
-    let formats =
-        ["trace", "journal", "python", "python-log", "mcp-recorder", "mcp-cassette", "mcporter", "mcptest", "har"];
+    let formats = ["trace", "journal", "python", "python-log", "har"];
     let text = everything(&stage, &formats);
     let places = [
         "told",

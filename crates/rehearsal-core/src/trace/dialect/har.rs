@@ -228,7 +228,7 @@ fn entry<S: Read + Seek>(
 /// The request; its body and the size of it are for later.
 fn request_of(session: &Session, head: &Tree, sends: bool) -> Tree {
     let target = head.get("target").and_then(Tree::text).unwrap_or_else(|| "/".to_owned());
-    let origin = session.info("url").map(origin).unwrap_or_default();
+    let origin = session.start.server_info.get("url").and_then(|url| url.as_str()).map(origin).unwrap_or_default();
     let url = format!("{origin}{target}");
     let query = target.split_once('?').map(|(_, query)| query).unwrap_or_default();
     let pairs = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
@@ -350,7 +350,7 @@ mod tests {
             started_at: Some("2026-07-28T12:00:00Z".parse().unwrap()),
             metadata: serde_json::Map::new(),
         };
-        let mut writer = Writer::new(Format::Har, Vec::new(), Cursor::new(Vec::new()));
+        let mut writer = Writer::new(Format::Har, Vec::new(), Cursor::new(Vec::new())).unwrap();
         writer.part(&Part::Start(start)).unwrap();
         parts.iter().for_each(|part| writer.part(part).unwrap());
         writer.part(&Part::Finish { ended_at: None, end: None }).unwrap();

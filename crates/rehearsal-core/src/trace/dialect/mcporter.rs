@@ -1,21 +1,15 @@
-//! Recordings of `mcporter`: one message a line, with who said it in `_meta`; several servers may share a file.
+//! Recordings of `mcporter`: one message a line, with who said it in `_meta`; several servers may share a file. They are
+//! only read.
 
 use std::collections::VecDeque;
-use std::time::Duration;
-
-use jiff::Timestamp;
 
 use super::super::{End, Entry, Fold, Part, Start, What};
-use super::patch;
 use super::python_time::{self, Clock};
 use super::reader::{Dialect, Parts};
 use super::records::Record;
-use super::session::{Said, Session, message_patch, message_tree, with_patch};
 use super::tree::Tree;
 use crate::exchange::{Channel, Side};
 use crate::message::Message;
-
-const NAME: &str = "mcporter";
 
 /// Reads a recording: a session for each server, from its `$transport/start` to its `$transport/close`.
 ///
@@ -59,7 +53,7 @@ impl Dialect for Mcporter {
                 self.sessions.len() - 1
             }
         };
-        let taken = self.sessions[at].line(line, meta, &direction, &method);
+        let taken = self.sessions[at].line(&line, &meta, &direction, &method);
         self.give(out);
         taken
     }
@@ -84,7 +78,7 @@ impl Mcporter {
 }
 
 impl Reading {
-    fn line(&mut self, mut line: Tree, meta: Tree, direction: &str, method: &str) -> Result<(), String> {
+    fn line(&mut self, line: &Tree, meta: &Tree, direction: &str, method: &str) -> Result<(), String> {
         let Some(fold) = &mut self.fold else { return Ok(()) };
         let (seq, time) = (self.seq, self.clock.at(meta.get("ts")));
         let from = match direction {
@@ -99,15 +93,8 @@ impl Reading {
             "lifecycle" => return Ok(()),
             other => return Err(format!("`dir` that is `send`, `recv` or `lifecycle` instead of `{other}`")),
         };
-        let said = Message::parse(line.to_string());
         self.seq += 1;
-        let mut ours = message_tree(&said);
-        ours.set("_meta", meta_of(direction, &self.server, self.clock.started, time));
-        line.set("_meta", meta);
-        let message = match patch::difference(&ours, &line) {
-            Some(patch) => with_patch(&said, NAME, &patch),
-            None => said,
-        };
+        let message = Message::parse(line.to_string());
         let what = What::Message { from, channel: Channel::MAIN, message, event_id: None };
         fold.entry(Entry::new(seq, time, what), &mut self.parts);
         Ok(())
@@ -124,54 +111,9 @@ fn begin(server: String, meta: &Tree, count: u64) -> Reading {
     let started_at = meta.get("ts").and_then(python_time::read);
     let mut server_info = serde_json::Map::new();
     server_info.insert("server".to_owned(), server.as_str().into());
-    let session_id = format!("{NAME}-{count}");
+    let session_id = format!("mcporter-{count}");
     let start = Start { session_id, server_info, started_at, metadata: serde_json::Map::new() };
     Reading { server, clock: Clock::new(started_at), fold: Some(Fold::new(start)), seq: 0, parts: Vec::new() }
-}
-
-fn meta_of(direction: &str, server: &str, started: Option<Timestamp>, at: Duration) -> Tree {
-    let time = started.and_then(|started| started.checked_add(at).ok());
-    // To the millisecond, as JavaScript has it.
-    let time = time.map_or_else(Tree::null, |time| Tree::string(&format!("{time:.3}")));
-    Tree::object([("dir", Tree::string(direction)), ("server", Tree::string(server)), ("ts", time)])
-}
-
-/// The name of the server that a session was with.
-fn server(session: &Session) -> &str {
-    let named = session.info("server").or_else(|| session.info("name"));
-    named.unwrap_or(&session.start.session_id)
-}
-
-/// The line of a message; only messages have a place there.
-pub(super) fn line(said: &Said<'_>, session: &Session) -> Option<Tree> {
-    let mut tree = Some(message_tree(said.message)).filter(Tree::is_object)?;
-    let direction = match said.from {
-        Side::Client => "send",
-        Side::Server => "recv",
-    };
-    tree.set("_meta", meta_of(direction, server(session), session.start.started_at, said.at));
-    if let Some(patch) = message_patch(said.message, NAME) {
-        patch::apply(&mut tree, &patch);
-    }
-    Some(tree)
-}
-
-/// The first line of a session.
-pub(super) fn first(session: &Session) -> Tree {
-    lifecycle("start", session, Duration::ZERO)
-}
-
-/// The last line of a session.
-pub(super) fn last(session: &Session) -> Tree {
-    let ended = session.ended_at.zip(session.start.started_at);
-    let at = ended.and_then(|(ended, started)| Duration::try_from(ended.duration_since(started)).ok());
-    lifecycle("close", session, at.unwrap_or(session.last))
-}
-
-fn lifecycle(event: &str, session: &Session, at: Duration) -> Tree {
-    let meta = meta_of("lifecycle", server(session), session.start.started_at, at);
-    let method = Tree::string(&format!("$transport/{event}"));
-    Tree::object([("jsonrpc", Tree::string("2.0")), ("method", method), ("_meta", meta)])
 }
 
 #[cfg(test)]

@@ -1,16 +1,15 @@
-//! Recordings of other tools: each read into parts, and written from parts.
+//! Recordings of other tools: each read into parts, and some written from parts.
 //!
 //! ```text
 //! any file ──► detect ──► Reader ──► Part, Part, … ──► Writer ──► any file
 //! ```
 //!
-//! What a foreign file says and we have no word for stays in the member `_imported` of the message, or of the session's
+//! What a file of the Python interceptor says and we have no word for stays in the member `_imported` of the message, or of the session's
 //! metadata, as the difference between that file and what we would have written; so it is all there again on the way back.
 
-mod cassette;
+mod cassettes;
 mod har;
 mod mcporter;
-mod mcptest;
 mod patch;
 mod python_call;
 mod python_line;
@@ -20,7 +19,6 @@ mod python_trace;
 mod python_whole;
 mod python_words;
 mod reader;
-mod recorder;
 mod records;
 mod session;
 mod sorter;

@@ -4,13 +4,11 @@ use std::collections::VecDeque;
 use std::io::{BufRead, Seek};
 
 use super::super::{Format, JournalParts, JournalReader, LINE_LIMIT, Part, ReadError, TraceReader};
-use super::cassette::Cassette;
+use super::cassettes::{McpCassette, McpRecorder, Mcptest};
 use super::mcporter::Mcporter;
-use super::mcptest::Mcptest;
 use super::python_log::PythonLog;
 use super::python_trace::PythonTrace;
 use super::python_whole::{self, Slice, Whole};
-use super::recorder::Recorder;
 use super::records::{Lent, Record, Records, Span};
 use super::tree::Tree;
 
@@ -81,8 +79,8 @@ impl<R: BufRead + Seek> Reader<R> {
                 Input::Foreign { records: Box::new(records), dialect: Box::<PythonTrace>::default() }
             }
             Format::PythonLog => foreign(input, None, Box::<PythonLog>::default()),
-            Format::McpRecorder => foreign(input, Some("interactions"), Box::<Recorder>::default()),
-            Format::McpCassette => foreign(input, Some("messages"), Box::<Cassette>::default()),
+            Format::McpRecorder => foreign(input, Some("interactions"), Box::<McpRecorder>::default()),
+            Format::McpCassette => foreign(input, Some("messages"), Box::<McpCassette>::default()),
             Format::Mcporter => foreign(input, None, Box::<Mcporter>::default()),
             Format::Mcptest => foreign(input, Some("exchanges"), Box::<Mcptest>::default()),
             Format::Har => return None,

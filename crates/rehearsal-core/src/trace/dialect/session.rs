@@ -15,8 +15,6 @@ use crate::message::{Body, Message};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Session {
     pub(super) start: Start,
-    /// The answer to `initialize`, or to what came in its place.
-    pub(super) greeting: Option<Tree>,
     /// When the last thing happened.
     pub(super) last: Duration,
     pub(super) ended_at: Option<Timestamp>,
@@ -38,7 +36,7 @@ pub(super) struct Said<'s> {
 
 impl Session {
     pub(super) fn new(start: Start) -> Session {
-        Session { start, greeting: None, last: Duration::ZERO, ended_at: None, end: None }
+        Session { start, last: Duration::ZERO, ended_at: None, end: None }
     }
 
     /// Learns what a part says about the whole.
@@ -47,13 +45,6 @@ impl Session {
             Part::Call(call) => {
                 let answered = call.response.as_ref();
                 self.last = self.last.max(answered.map_or(call.request.at, |answer| answer.at)).max(call.request.at);
-                let method = call.request.message.method().map(|method| method.as_str());
-                if self.greeting.is_none()
-                    && matches!(method, Some("initialize" | "server/discover"))
-                    && let Some(answer) = answered
-                {
-                    self.greeting = message_tree(&answer.message).remove("result");
-                }
             }
             Part::Entry(entry) => self.last = self.last.max(entry.at),
             Part::Finish { ended_at, end } => (self.ended_at, self.end) = (*ended_at, end.clone()),
@@ -67,31 +58,11 @@ impl Session {
         time.map_or_else(Tree::null, |time| Tree::string(&time.to_string()))
     }
 
-    /// A text of what was recorded, such as its `url`.
-    pub(super) fn info(&self, key: &str) -> Option<&str> {
-        self.start.server_info.get(key)?.as_str()
-    }
-
-    /// Where the server was: its URL, or its command.
-    pub(super) fn server(&self) -> String {
-        let command = || Some(format!("stdio:{}", self.info("command")?));
-        self.info("url").map(str::to_owned).or_else(command).unwrap_or_default()
-    }
-
     /// What the file of another tool said about its session, if this one came from there.
     pub(super) fn imported(&self, from: &str) -> Option<Tree> {
         let patch = Tree::parse(self.start.metadata.get(IMPORTED)?.as_str()?).ok()?;
         (patch.get("from")?.text()? == from).then_some(patch)
     }
-}
-
-/// What the head of a cassette says about its server: where it was, and who it said it was.
-pub(super) fn server_info(head: &Tree, url: &str, transport: &str) -> serde_json::Map<String, serde_json::Value> {
-    let text = |tree: &Tree, key: &str| tree.some(key).and_then(Tree::text).filter(|text| !text.is_empty());
-    let known = [("url", text(head, url)), ("transport", text(head, transport))];
-    let named = ["name", "version"].map(|key| (key, head.get("server_info").and_then(|info| text(info, key))));
-    let said = known.into_iter().chain(named).filter_map(|(key, value)| Some((key.to_owned(), value?.into())));
-    said.collect()
 }
 
 /// Keeps, beside what is known of a session, what else its file said: `ours` is what we would have written.

@@ -1,25 +1,18 @@
-//! Parts, written as a file of any format.
+//! Parts, written as a file of any format that can be written.
 
 use std::io::{self, Read, Seek, Write};
 
 use super::super::{Entry, Format, Part, Placed, TraceWriter, What, write_entry, write_start};
 use super::har::Archive;
 use super::python_line::PythonLine;
+use super::python_log;
 use super::session::{Session, place, said};
-use super::sorter::{Key, Sorted, Sorter};
-use super::tree::Tree;
-use super::{cassette, mcporter, mcptest, python_log, recorder};
+use super::sorter::{Sorted, Sorter};
 use crate::exchange::Side;
 
 /// Why something could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The format holds one session a file.
-    #[error("a {format} file holds one session, and there are more; split the trace first")]
-    SecondSession {
-        /// Which format.
-        format: Format,
-    },
     /// An HTTP archive of something that was not over HTTP.
     #[error("session {session_id} was not recorded over HTTP, so there is nothing to put into an HTTP archive")]
     NoHttp {
@@ -31,7 +24,7 @@ pub enum WriteError {
     Io(#[from] io::Error),
 }
 
-/// Writes parts in any format, and keeps no session in memory.
+/// Writes parts in any format that can be written, and keeps no session in memory.
 ///
 /// Other formats than a trace have an order of their own, and some begin with what is known only in the end. So what is
 /// written of each part is put aside, and put in order when the session is over.
@@ -49,38 +42,34 @@ enum Output<W, S> {
 #[derive(Debug)]
 struct Other<W, S> {
     out: W,
-    format: Format,
+    form: Form,
     session: Option<Session>,
     pieces: Sorter<S>,
-    /// How many sessions there were.
-    count: u64,
-    python: PythonLine,
-    archive: Archive,
+}
+
+/// The format that is written, with what is known of the whole file.
+#[derive(Debug)]
+enum Form {
+    Journal,
+    PythonTrace(PythonLine),
+    PythonLog,
+    Har(Archive),
 }
 
 impl<W: Write, S: Read + Write + Seek> Writer<W, S> {
-    /// Writes to `out`; what has to wait, waits in `side`: a temporary file, or a `Cursor` where the sessions are small.
-    pub fn new(format: Format, out: W, side: S) -> Writer<W, S> {
-        let output = match format {
-            Format::Trace => Output::Trace(TraceWriter::new(out, side)),
-            Format::Journal
-            | Format::PythonTrace
-            | Format::PythonLog
-            | Format::McpRecorder
-            | Format::McpCassette
-            | Format::Mcporter
-            | Format::Mcptest
-            | Format::Har => Output::Other(Box::new(Other {
-                out,
-                format,
-                session: None,
-                pieces: Sorter::new(side),
-                count: 0,
-                python: PythonLine::default(),
-                archive: Archive::default(),
-            })),
+    /// Writes to `out`; what has to wait, waits in `side`: a temporary file, or a `Cursor` where the sessions are small. `None`
+    /// if the format can only be read.
+    pub fn new(format: Format, out: W, side: S) -> Option<Writer<W, S>> {
+        let form = match format {
+            Format::Trace => return Some(Writer { output: Output::Trace(TraceWriter::new(out, side)) }),
+            Format::Journal => Form::Journal,
+            Format::PythonTrace => Form::PythonTrace(PythonLine::default()),
+            Format::PythonLog => Form::PythonLog,
+            Format::Har => Form::Har(Archive::default()),
+            Format::McpRecorder | Format::McpCassette | Format::Mcporter | Format::Mcptest => return None,
         };
-        Writer { output }
+        let other = Other { out, form, session: None, pieces: Sorter::new(side) };
+        Some(Writer { output: Output::Other(Box::new(other)) })
     }
 
     /// Takes the next part.
@@ -97,8 +86,8 @@ impl<W: Write, S: Read + Write + Seek> Writer<W, S> {
             Output::Trace(writer) => Ok(writer.finish()?),
             Output::Other(mut other) => {
                 other.end_session()?;
-                if other.format == Format::Har {
-                    other.archive.finish(&mut other.out)?;
+                if let Form::Har(archive) = &other.form {
+                    archive.finish(&mut other.out)?;
                 }
                 other.out.flush()?;
                 Ok(other.out)
@@ -111,12 +100,6 @@ impl<W: Write, S: Read + Write + Seek> Other<W, S> {
     fn part(&mut self, part: &Part) -> Result<(), WriteError> {
         if let Part::Start(start) = part {
             self.end_session()?;
-            self.count += 1;
-            let format = self.format;
-            let one = matches!(format, Format::McpRecorder | Format::McpCassette | Format::Mcptest);
-            if one && self.count > 1 {
-                return Err(WriteError::SecondSession { format });
-            }
             self.session = Some(Session::new(start.clone()));
             return Ok(());
         }
@@ -125,33 +108,22 @@ impl<W: Write, S: Read + Write + Seek> Other<W, S> {
         if let Part::Finish { .. } = part {
             return self.end_session();
         }
-        Ok(put_aside(part, self.format, session, &mut self.pieces, &mut self.python, &mut self.archive)?)
+        Ok(put_aside(part, &mut self.form, session, &mut self.pieces)?)
     }
 
     /// Writes what was put aside.
     fn end_session(&mut self) -> Result<(), WriteError> {
         let Some(session) = &self.session.take() else { return Ok(()) };
         let (out, pieces) = (&mut self.out, self.pieces.sorted()?);
-        match self.format {
-            Format::PythonTrace => self.python.write(session, pieces, out)?,
-            Format::PythonLog => lines(pieces, out)?,
-            Format::Mcporter => {
-                writeln!(out, "{}", mcporter::first(session))?;
-                lines(pieces, out)?;
-                writeln!(out, "{}", mcporter::last(session))?;
-            }
-            Format::McpRecorder => document(&recorder::head(session), "interactions", pieces, out, |_, _| {})?,
-            Format::Mcptest => document(&mcptest::head(session), "exchanges", pieces, out, |_, _| {})?,
-            Format::McpCassette => {
-                let number = |at, message: &mut Tree| cassette::number(message, at, session);
-                document(&cassette::head(session), "messages", pieces, out, number)?;
-            }
-            Format::Har => {
-                if !self.archive.write(session, pieces, out)? {
+        match &mut self.form {
+            Form::PythonTrace(python) => python.write(session, pieces, out)?,
+            Form::PythonLog => lines(pieces, out)?,
+            Form::Har(archive) => {
+                if !archive.write(session, pieces, out)? {
                     return Err(WriteError::NoHttp { session_id: session.start.session_id.clone() });
                 }
             }
-            Format::Journal | Format::Trace => journal(session, pieces, out)?,
+            Form::Journal => journal(session, pieces, out)?,
         }
         Ok(())
     }
@@ -164,28 +136,18 @@ fn not_begun() -> io::Error {
 /// Puts what will be written of a part in its place.
 fn put_aside<S: Read + Write + Seek>(
     part: &Part,
-    format: Format,
+    form: &mut Form,
     session: &Session,
     pieces: &mut Sorter<S>,
-    python: &mut PythonLine,
-    archive: &mut Archive,
 ) -> io::Result<()> {
-    let mut put = |(key, tree): (Key, Tree)| pieces.push(key, tree.to_string());
-    match format {
-        Format::PythonTrace => python.part(part, session, pieces),
-        Format::Har => archive.part(part, pieces),
-        Format::McpRecorder => recorder::interaction(part).map_or(Ok(()), put),
-        Format::Mcptest => mcptest::exchange(part).map_or(Ok(()), put),
-        Format::McpCassette => said(part).try_for_each(|said| put((said.key(), cassette::message(&said)))),
-        Format::PythonLog => said(part).try_for_each(|said| {
+    match form {
+        Form::PythonTrace(python) => python.part(part, session, pieces),
+        Form::Har(archive) => archive.part(part, pieces),
+        Form::PythonLog => said(part).try_for_each(|said| {
             let line = python_log::line_of(&said, session.start.started_at);
-            line.map_or(Ok(()), |line| put((said.key(), line)))
+            line.map_or(Ok(()), |line| pieces.push(said.key(), line.to_string()))
         }),
-        Format::Mcporter => said(part).try_for_each(|said| {
-            let line = mcporter::line(&said, session);
-            line.map_or(Ok(()), |line| put((said.key(), line)))
-        }),
-        Format::Journal | Format::Trace => entries(part).try_for_each(|entry| {
+        Form::Journal => entries(part).try_for_each(|entry| {
             let mut text = Vec::new();
             write_entry(&mut text, &entry, None);
             text.pop();
@@ -201,34 +163,6 @@ fn lines<S: Read + Seek>(mut pieces: Sorted<'_, S>, out: &mut impl Write) -> io:
         out.write_all(b"\n")?;
     }
     Ok(())
-}
-
-/// One document with the pieces in a list, each as `last` leaves it.
-fn document<S: Read + Seek>(
-    head: &Tree,
-    list: &str,
-    mut pieces: Sorted<'_, S>,
-    out: &mut impl Write,
-    last: impl Fn(u64, &mut Tree),
-) -> io::Result<()> {
-    let mut text = String::from("{");
-    for (key, value) in head.valid().members() {
-        text.push_str(&format!("\n  \"{key}\": "));
-        value.pretty(&mut text, 2);
-        text.push(',');
-    }
-    write!(out, "{text}\n  \"{list}\": [")?;
-    let mut count = 0;
-    while let Some(piece) = pieces.next()? {
-        let mut tree = Tree::known(&String::from_utf8_lossy(&piece.text));
-        last(count, &mut tree);
-        text.clear();
-        text.push_str(if count == 0 { "\n    " } else { ",\n    " });
-        tree.valid().pretty(&mut text, 4);
-        out.write_all(text.as_bytes())?;
-        count += 1;
-    }
-    writeln!(out, "{}]\n}}", if count == 0 { "" } else { "\n  " })
 }
 
 /// What a part is in a journal.
@@ -275,6 +209,7 @@ mod tests {
     use super::super::super::detect;
     use super::super::Reader;
     use super::super::patch::difference;
+    use super::super::tree::Tree;
     use super::*;
     use std::io::Cursor;
 
@@ -289,7 +224,7 @@ mod tests {
     }
 
     fn write(format: Format, parts: &[Part]) -> String {
-        let mut writer = Writer::new(format, Vec::new(), Cursor::new(Vec::new()));
+        let mut writer = Writer::new(format, Vec::new(), Cursor::new(Vec::new())).unwrap();
         parts.iter().for_each(|part| writer.part(part).unwrap());
         String::from_utf8(writer.finish().unwrap()).unwrap()
     }
@@ -548,16 +483,17 @@ mod tests {
     }
 
     #[test]
-    fn what_other_tools_wrote_is_read_and_comes_back() {
+    fn what_other_tools_wrote_is_read() {
         for (format, name, calls) in [
             (Format::McpRecorder, "mcp-recorder-0.5.json", 5),
             (Format::McpCassette, "mcp-cassette-0.4.json", 5),
             (Format::Mcporter, "mcporter-0.12.ndjson", 2),
             (Format::Mcptest, "mcptest-1.3.json", 5),
-            (Format::PythonTrace, "python.jsonl", 4),
-            (Format::PythonLog, "python.log", 2),
         ] {
-            let parts = comes_back(format, &fixture(name));
+            assert_eq!(detect(fixture(name).as_bytes()), Some(format), "{name}");
+            let parts = read(format, fixture(name).as_bytes());
+            assert_eq!(read(Format::Trace, write(Format::Trace, &parts).as_bytes()), parts, "{name}");
+            assert!(Writer::new(format, Vec::new(), Cursor::new(Vec::new())).is_none(), "{name}");
             let found = parts.iter().filter(|part| matches!(part, Part::Call(call) if call.response.is_some())).count();
             assert_eq!(found, calls, "{name}");
         }
@@ -568,6 +504,8 @@ mod tests {
     #[test]
     fn whatever_people_and_programs_make_of_it_comes_back() {
         for (name, calls) in [
+            ("../python.jsonl", 4),
+            ("../python.log", 2),
             ("bom-and-crlf.jsonl", 1),
             ("escapes-and-digits.jsonl", 1),
             ("errors.jsonl", 19),
@@ -689,19 +627,9 @@ mod tests {
     fn ours_survives_every_format_that_can_hold_it() {
         let cassette = fixture("mcp-cassette-0.4.json");
         let ours = read(Format::McpCassette, cassette.as_bytes());
-        for format in [Format::Trace, Format::PythonTrace] {
+        for format in [Format::Trace, Format::Journal, Format::PythonTrace] {
             let text = write(format, &ours);
             assert_eq!(read(format, text.as_bytes()), ours, "{text}");
-        }
-        // The others have no words for some of it; what was said is there.
-        let said = |parts: &[Part]| -> Vec<String> {
-            let calls = parts.iter().filter_map(|part| if let Part::Call(call) = part { Some(call) } else { None });
-            calls.map(|call| call.request.message.text().into_owned()).collect()
-        };
-        for format in [Format::Journal, Format::Mcporter, Format::McpRecorder, Format::Mcptest, Format::McpCassette] {
-            let text = write(format, &ours);
-            assert_eq!(detect(text.as_bytes()), Some(format));
-            assert_eq!(said(&read(format, text.as_bytes())), said(&ours), "{text}");
         }
     }
 
@@ -749,19 +677,12 @@ mod tests {
     }
 
     #[test]
-    fn a_format_that_holds_one_session_says_so() {
-        let two = read(Format::PythonTrace, format!("{SEED}\n{SEED}\n").as_bytes());
-        for (format, expected) in [
-            (Format::McpCassette, "a mcp-cassette file holds one session, and there are more; split the trace first"),
-            (
-                Format::Har,
-                "session 550e8400-e29b-41d4-a716-446655440000 was not recorded over HTTP, so there is nothing to put into an HTTP archive",
-            ),
-        ] {
-            let mut writer = Writer::new(format, Vec::new(), Cursor::new(Vec::new()));
-            let failed = two.iter().find_map(|part| writer.part(part).err()).unwrap();
-            assert_eq!(failed.to_string(), expected);
-        }
+    fn an_archive_of_what_was_not_over_http_is_refused() {
+        let mut writer = Writer::new(Format::Har, Vec::new(), Cursor::new(Vec::new())).unwrap();
+        let parts = read(Format::PythonTrace, SEED.as_bytes());
+        let failed = parts.iter().find_map(|part| writer.part(part).err()).unwrap();
+        let expected = "session 550e8400-e29b-41d4-a716-446655440000 was not recorded over HTTP, so there is nothing to put into an HTTP archive";
+        assert_eq!(failed.to_string(), expected);
         assert!(Reader::new(Format::Har, Cursor::new(b"")).is_none());
     }
 

@@ -26,11 +26,11 @@ pub(super) struct Convert {
     to_file: PathBuf,
 
     /// The format of the recording, where it is not the one that its first bytes look like
-    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    #[arg(long, value_name = "FORMAT", value_parser = formats(&Format::READ))]
     from: Option<Format>,
 
     /// The format to write; without it, by the end of the file's name: .har, .journal, otherwise a trace
-    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    #[arg(long, value_name = "FORMAT", value_parser = formats(&Format::WRITTEN))]
     to: Option<Format>,
 
     #[command(flatten)]
@@ -39,10 +39,9 @@ pub(super) struct Convert {
 
 const MORE: &str = "\
 Formats: trace and journal are ours; python and python-log are those of the Python interceptor;
-mcp-recorder, mcp-cassette, mcporter and mcptest are those of the tools of that name; har is an
-HTTP archive, written only. Nothing is lost between python and trace, in either direction. The
-cassettes of the others have no place for some of what we record;
-docs/reference/trace-format.md says what.
+mcp-recorder, mcp-cassette, mcporter and mcptest are those of the tools of that name, and are only
+read; har is an HTTP archive, and is only written. Nothing is lost between python and trace, in
+either direction; docs/reference/trace-format.md lists what the other formats have no place for.
 
 Examples:
   rehearse trace convert session.jsonl trace.jsonl
@@ -53,20 +52,17 @@ Exit status:
     0  everything went well
     2  a file cannot be read or written, or does not fit the format";
 
-fn formats() -> impl TypedValueParser<Value = Format> {
-    let names = PossibleValuesParser::new(Format::ALL.map(|format| PossibleValue::new(format.name())));
+fn formats(formats: &'static [Format]) -> impl TypedValueParser<Value = Format> {
+    let names = PossibleValuesParser::new(formats.iter().map(|format| PossibleValue::new(format.name())));
     names.map(|name| {
-        let known = Format::ALL.into_iter().find(|format| format.name() == name);
-        known.expect("only names of formats are let through")
+        let known = formats.iter().find(|format| format.name() == name);
+        *known.expect("only names of formats are let through")
     })
 }
 
 impl Convert {
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
         let recording = match self.from {
-            Some(Format::Har) => {
-                return Err(Failure::bad_input(format_args!("{} files can be written, but not read", Format::Har)));
-            }
             Some(format) => Recording::open_as(&self.from_file, format)?,
             None => self.reading.open(&self.from_file, context)?,
         };

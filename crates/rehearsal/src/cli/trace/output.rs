@@ -54,6 +54,7 @@ impl Writing {
                 }
             };
             let writer = Writer::new(format, BufWriter::with_capacity(256 << 10, out), tempfile::tempfile()?);
+            let writer = writer.expect("only formats that can be written are asked for");
             Ok(Writing { writer, file })
         };
         begun().map_err(|cause| failure(path, cause.into()))
@@ -118,9 +119,6 @@ fn failure(path: Option<&Path>, error: WriteError) -> Failure {
     match (error, path) {
         (WriteError::Io(cause), Some(path)) => Failure::unwritable(path, &cause),
         (WriteError::Io(cause), None) => Failure::stdout(cause),
-        (error @ WriteError::SecondSession { .. }, _) => {
-            Failure::bad_input(error).hint("`rehearse trace split` makes one file of each")
-        }
         (error @ WriteError::NoHttp { .. }, _) => Failure::bad_input(error),
     }
 }
