@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use super::journal::{Spool, is_torn, private_file};
@@ -100,14 +100,13 @@ fn last_without_end(trace: &Path, file: &mut File) -> io::Result<Option<(u64, bo
 }
 
 /// Where the last line begins that has no end; the length where there is none.
-fn last_line(file: &mut File, length: u64) -> io::Result<u64> {
+pub(crate) fn last_line(file: &File, length: u64) -> io::Result<u64> {
     let mut end = length;
     let mut block = Vec::new();
     while end > 0 {
         let start = end.saturating_sub(BLOCK);
-        block.clear();
-        file.seek(SeekFrom::Start(start))?;
-        (&*file).take(end - start).read_to_end(&mut block)?;
+        block.resize(usize::try_from(end - start).map_err(io::Error::other)?, 0);
+        file.read_exact_at(&mut block, start)?;
         if let Some(at) = memchr::memrchr(b'\n', &block) {
             return Ok(start + at as u64 + 1);
         }

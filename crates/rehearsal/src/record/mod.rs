@@ -29,6 +29,7 @@ mod stdio;
 mod tape;
 mod unfinished;
 
+pub(crate) use append::last_line;
 pub use hooks::{RequestHook, ResponseHook};
 pub use http::HttpRecording;
 #[cfg(feature = "rmcp")]

@@ -1,6 +1,6 @@
 //! Opens a recording, whatever its format.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Read, Write};
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use rehearsal_core::trace::{
 use super::Input;
 use super::order::Order;
 use super::read_at::ReadAt;
-use crate::record::Unrecovered;
+use crate::record::{Unrecovered, last_line};
 
 /// How much of a file is read at once.
 const BUFFER: usize = 256 << 10;
@@ -77,7 +77,7 @@ impl Recording {
         // A file without a session is a trace like any other.
         let format = detect(&first).or(blank.then_some(Format::Trace));
         match format {
-            Some(format) => Ok(Recording::of(file, format)),
+            Some(format) => Recording::snapshot(file, format).map_err(unreadable(input)),
             None => Err(OpenError::Unknown { input: input.clone(), first: beginning(&first) }),
         }
     }
@@ -85,7 +85,24 @@ impl Recording {
     /// Opens a recording whose format is known; one that is only ever written has nothing in it.
     pub fn open_as(input: &Input, format: Format) -> Result<Recording, OpenError> {
         let file = opened(input).map_err(unreadable(input))?;
-        Ok(Recording::of(file, format))
+        Recording::snapshot(file, format).map_err(unreadable(input))
+    }
+
+    /// A recording of what the file has now. A recorder that appends a session to a trace holds its lock meanwhile: then the
+    /// last line is unfinished, and is not read.
+    fn snapshot(file: Arc<File>, format: Format) -> io::Result<Recording> {
+        if format != Format::Trace {
+            return Ok(Recording::of(file, format));
+        }
+        let locked = file.try_lock_shared();
+        let length = file.metadata()?.len();
+        let length = match locked {
+            Ok(()) => file.unlock().map(|()| length)?,
+            Err(TryLockError::WouldBlock) => last_line(&file, length)?,
+            // This file system has no locks.
+            Err(TryLockError::Error(_)) => length,
+        };
+        Ok(Recording { length, ..Recording::of(file, format) })
     }
 
     fn of(file: Arc<File>, format: Format) -> Recording {
@@ -105,7 +122,8 @@ impl Recording {
             File::open(path).map(Arc::new).map_err(cause)
         });
         let journals = journals.collect::<Result<_, OpenError>>()?;
-        Ok(Recording { length: unrecovered.torn_at.unwrap_or(u64::MAX), journals, ..recording })
+        let length = unrecovered.torn_at.unwrap_or(u64::MAX).min(recording.length);
+        Ok(Recording { length, journals, ..recording })
     }
 
     /// The same, with the sessions in the order in which they began, where that is known. Those of journals come last.
@@ -135,7 +153,8 @@ impl Recording {
 
     /// A reader of a trace of ours, from its beginning.
     pub(crate) fn trace_reader(&self) -> TraceReader<BufReader<ReadAt>> {
-        TraceReader::new(BufReader::with_capacity(BUFFER, ReadAt::new(self.file.clone())))
+        let input = ReadAt::new(self.file.clone()).up_to(self.length);
+        TraceReader::new(BufReader::with_capacity(BUFFER, input))
     }
 
     /// The file itself.
@@ -247,5 +266,38 @@ fn beginning(first: &[u8]) -> String {
     match line.char_indices().nth(40) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_is_being_appended_is_not_read_until_it_is_whole() {
+        let line = |id: &str| format!("{{\"format\":1,\"session_id\":\"{id}\",\"calls\":[]}}\n");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("trace.jsonl");
+        let second = line("b");
+        let (begun, rest) = second.split_at(second.len() / 2);
+        std::fs::write(&path, line("a") + begun).unwrap();
+        let sessions = || -> Result<Vec<String>, String> {
+            let recording = Recording::open(&Input::File(path.clone())).unwrap();
+            let calls = recording.parts(BadLines::Refuse).filter_map(|part| match part {
+                Ok(Part::Start(start)) => Some(Ok(start.session_id)),
+                Ok(Part::Call(_) | Part::Entry(_) | Part::Finish { .. }) => None,
+                Err(error) => Some(Err(error.to_string())),
+            });
+            calls.collect()
+        };
+        let mut recorder = File::options().append(true).open(&path).unwrap();
+        recorder.lock().unwrap();
+        assert_eq!(sessions().unwrap(), ["a"]);
+        recorder.write_all(rest.as_bytes()).unwrap();
+        recorder.unlock().unwrap();
+        assert_eq!(sessions().unwrap(), ["a", "b"]);
+        // A line that no recorder is writing is reported.
+        recorder.write_all(begun.as_bytes()).unwrap();
+        assert!(sessions().unwrap_err().starts_with("line 3"));
     }
 }
