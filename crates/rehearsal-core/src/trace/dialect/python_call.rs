@@ -20,9 +20,6 @@ use crate::exchange::{Channel, Side};
 use crate::message::{Body, Message, Reply};
 use crate::protocol::{Era, Revision, meta};
 
-/// Who wrote what is kept in a message.
-pub(super) const PYTHON: &str = "python";
-
 /// The code of an error that Python gave only words for: JSON-RPC's "internal error".
 const NO_CODE: &str = "-32603";
 
@@ -61,7 +58,7 @@ pub(super) fn import(original: &Tree, id: u64, places: (u64, u64), clock: &mut C
     });
     let mut call = Call { asker: Side::Client, request: Placed::new(places.0, asked_at, message(&request)), response };
     if let Some(patch) = patch::difference(&plain(&call, clock.started), original) {
-        call.request.message = with_patch(&call.request.message, PYTHON, &patch);
+        call.request.message = with_patch(&call.request.message, &patch);
     }
     call
 }
@@ -85,7 +82,7 @@ pub(super) fn import_told(original: &Tree, seq: u64, clock: &mut Clock) -> Optio
     let ours = plain_told(&told, at, clock.started);
     // What has a patch was a call of Python's.
     let patch = patch::difference(&ours, original).unwrap_or_else(|| Tree::Object(Vec::new()));
-    let message = with_patch(&told, PYTHON, &patch);
+    let message = with_patch(&told, &patch);
     let what = What::Message { from: Side::Client, channel: Channel::MAIN, message, event_id: None };
     Some(Entry::new(seq, at, what))
 }
@@ -94,7 +91,7 @@ pub(super) fn import_told(original: &Tree, seq: u64, clock: &mut Clock) -> Optio
 pub(super) fn export_told(entry: &Entry, started: Option<Timestamp>) -> Option<Tree> {
     let What::Message { from: Side::Client, message, .. } = &entry.what else { return None };
     let Body::Notification(_) = message.body() else { return None };
-    let patch = message_patch(message, PYTHON)?;
+    let patch = message_patch(message)?;
     let mut tree = plain_told(message, entry.at, started);
     patch::apply(&mut tree, &patch);
     Some(tree)
@@ -110,7 +107,7 @@ fn plain_told(message: &Message, at: Duration, started: Option<Timestamp>) -> Tr
 /// The call as Python would have written it.
 pub(super) fn export(call: &Call, started: Option<Timestamp>) -> Tree {
     let mut tree = plain(call, started);
-    if let Some(patch) = message_patch(&call.request.message, PYTHON) {
+    if let Some(patch) = message_patch(&call.request.message) {
         patch::apply(&mut tree, &patch);
     }
     tree
@@ -371,7 +368,7 @@ fn code(error: &Tree) -> Option<&Tree> {
 /// none that anybody has seen.
 pub fn is_code_recorded(call: &Call) -> bool {
     let Some(mut written) = export(call, None).remove("response") else { return true };
-    if let Some(patch) = call.response.as_ref().and_then(|response| message_patch(&response.message, PYTHON)) {
+    if let Some(patch) = call.response.as_ref().and_then(|response| message_patch(&response.message)) {
         patch::apply(&mut written, &patch);
     }
     written.some("error").and_then(code).is_some()

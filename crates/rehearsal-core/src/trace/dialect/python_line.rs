@@ -10,7 +10,6 @@ use std::io::{self, Read, Seek, Write};
 use super::super::Part;
 use super::super::trace_writer::{BETWEEN, put_beginning, put_call, put_ending};
 use super::super::write::put_entry;
-use super::python_call::PYTHON;
 use super::python_trace::{WHOLE, call, head};
 use super::session::Session;
 use super::sorter::{Sorted, Sorter};
@@ -38,9 +37,7 @@ impl PythonLine {
         // In our files what is no call comes after all calls; in Python's it stands where it happened.
         let place = match part {
             // Python writes a call when it is answered.
-            Part::Call(call) if session.imported(PYTHON).is_some() => {
-                call.response.as_ref().unwrap_or(&call.request).seq
-            }
+            Part::Call(call) if session.imported().is_some() => call.response.as_ref().unwrap_or(&call.request).seq,
             Part::Entry(entry) => entry.seq,
             Part::Call(_) | Part::Start(_) | Part::Finish { .. } => 0,
         };
@@ -77,7 +74,7 @@ impl PythonLine {
         if calls > 0 {
             head.set("calls", Tree::List(Vec::new()));
         }
-        let from_python = session.imported(PYTHON).is_some();
+        let from_python = session.imported().is_some();
         let says_all = from_python && our_calls + our_messages == calls && session.end.is_none();
         let metadata = (!says_all).then(|| {
             // After the calls, because ours come after Python's.

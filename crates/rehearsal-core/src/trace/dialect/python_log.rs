@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::super::{Call, Entry, Part, Placed, Start, What};
 use super::patch;
-use super::python_call::{Agreed, PYTHON, message, reply, request, request_line, response_line, timestamp};
+use super::python_call::{Agreed, message, reply, request, request_line, response_line, timestamp};
 use super::python_time::{self, Clock};
 use super::reader::{Dialect, Parts};
 use super::records::Record;
@@ -72,7 +72,7 @@ impl Dialect for PythonLog {
                 let mut placed = Placed::new(seq, at, asked);
                 let ours = request_of(&placed, self.clock.started);
                 if let Some(patch) = patch::difference(&ours, &line) {
-                    placed.message = with_patch(&placed.message, PYTHON, &patch);
+                    placed.message = with_patch(&placed.message, &patch);
                 }
                 let names = line.members().iter().filter(|(key, _)| NAMES.contains(&key.as_str())).cloned();
                 let line = Tree::Object(names.collect());
@@ -83,7 +83,7 @@ impl Dialect for PythonLog {
                 told.remove("id");
                 let mut placed = Placed::new(seq, at, message(&told));
                 if let Some(patch) = patch::difference(&notification_of(&placed, self.clock.started), &line) {
-                    placed.message = with_patch(&placed.message, PYTHON, &patch);
+                    placed.message = with_patch(&placed.message, &patch);
                 }
                 let from = if CLIENTS.contains(&method.as_str()) { Side::Client } else { Side::Server };
                 let what = What::Message { from, channel: Channel::MAIN, message: placed.message, event_id: None };
@@ -94,7 +94,7 @@ impl Dialect for PythonLog {
                     let mut response = Placed::new(seq, at, message(&reply(&line, &method, id, &mut self.agreed)));
                     let ours = response_of(&response, &request.message, self.clock.started);
                     if let Some(patch) = patch::difference(&ours, &line) {
-                        response.message = with_patch(&response.message, PYTHON, &patch);
+                        response.message = with_patch(&response.message, &patch);
                     }
                     let call = Call { asker: asker(&request), request, response: Some(response) };
                     out.push_back(Part::Call(Box::new(call)));
@@ -184,7 +184,7 @@ pub(super) fn line_of(said: &Said<'_>, started: Option<jiff::Timestamp>) -> Opti
             return Tree::parse(&said.message.text()).ok().filter(|line| matches!(line, Tree::Object(_)));
         }
     };
-    if let Some(patch) = message_patch(said.message, PYTHON) {
+    if let Some(patch) = message_patch(said.message) {
         patch::apply(&mut line, &patch);
     }
     Some(line)

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::super::{Part, Start};
 use super::patch::{self, IMPORTED};
-use super::python_call::{self, Agreed, PYTHON};
+use super::python_call::{self, Agreed};
 use super::python_time::{self, Clock};
 use super::reader::{Dialect, Parts};
 use super::records::Record;
@@ -118,7 +118,7 @@ fn places(times: &[(Timestamp, Timestamp)]) -> Vec<(u64, u64)> {
 /// kept for whoever can make something of it.
 pub fn odd_calls(start: &Start) -> Option<String> {
     let session = Session::new(start.clone());
-    let patch = session.imported(PYTHON)?;
+    let patch = session.imported()?;
     let calls = patch.get("set")?.some("/calls")?;
     Some(excerpt(&calls.value(), DEFAULT_EXCERPT))
 }
@@ -134,7 +134,7 @@ fn start(head: &Tree, count: u64) -> Start {
     let ended_at = head.get("ended_at").and_then(python_time::read);
     let mut start = Start { session_id, server_info: map("server_info"), started_at, metadata: map("metadata") };
     let ours = plain(&Session { ended_at, ..Session::new(start.clone()) });
-    keep(&mut start, PYTHON, &ours, head);
+    keep(&mut start, &ours, head);
     start
 }
 
@@ -156,7 +156,7 @@ fn plain(session: &Session) -> Tree {
 /// A session in Python's words, without its calls.
 pub(super) fn head(session: &Session) -> Tree {
     let mut tree = plain(session);
-    if let Some(patch) = session.imported(PYTHON) {
+    if let Some(patch) = session.imported() {
         patch::apply(&mut tree, &patch);
     }
     tree

@@ -11,6 +11,9 @@ use super::tree::Tree;
 use crate::exchange::{Channel, Side};
 use crate::message::{Body, Message};
 
+/// The name of the format whose `_imported` members are read and written.
+const PYTHON: &str = "python";
+
 /// What is known of a session as a whole, however long it is.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Session {
@@ -58,24 +61,23 @@ impl Session {
         time.map_or_else(Tree::null, |time| Tree::string(&time.to_string()))
     }
 
-    /// What the file of another tool said about its session, if this one came from there.
-    pub(super) fn imported(&self, from: &str) -> Option<Tree> {
-        let patch = Tree::parse(self.start.metadata.get(IMPORTED)?.as_str()?).ok()?;
-        (patch.get("from")?.text()? == from).then_some(patch)
+    /// What else its file contains about the session, if it came from the Python interceptor.
+    pub(super) fn imported(&self) -> Option<Tree> {
+        patch_of_python(Tree::parse(self.start.metadata.get(IMPORTED)?.as_str()?).ok()?)
     }
 }
 
 /// Keeps, beside what is known of a session, what else its file said: `ours` is what we would have written.
-pub(super) fn keep(start: &mut Start, from: &str, ours: &Tree, original: &Tree) {
+pub(super) fn keep(start: &mut Start, ours: &Tree, original: &Tree) {
     let patch = patch::difference(ours, original).unwrap_or_else(|| Tree::Object(Vec::new()));
-    let kept = labelled(from, &patch);
+    let kept = labelled(&patch);
     // As text, because a value would not keep the digits of numbers.
     start.metadata.insert(IMPORTED.to_owned(), serde_json::Value::from(kept.to_string()));
 }
 
 /// A patch with the name of the format that it belongs to.
-pub(super) fn labelled(from: &str, patch: &Tree) -> Tree {
-    let mut kept = Tree::object([("from", Tree::string(from))]);
+fn labelled(patch: &Tree) -> Tree {
+    let mut kept = Tree::object([("from", Tree::string(PYTHON))]);
     patch.members().iter().for_each(|(key, value)| kept.set(key, value.clone()));
     kept
 }
@@ -131,19 +133,23 @@ pub(super) fn message_tree(message: &Message) -> Tree {
 }
 
 /// What we keep in a message of the file of another tool.
-pub(super) fn message_patch(message: &Message, from: &str) -> Option<Tree> {
+pub(super) fn message_patch(message: &Message) -> Option<Tree> {
     // Looking for the name first saves reading every message twice.
     let raw = std::str::from_utf8(message.raw()).ok().filter(|raw| raw.contains(IMPORTED))?;
-    let patch = Tree::parse(raw).ok()?.remove(IMPORTED)?;
-    (patch.get("from")?.text()? == from).then_some(patch)
+    patch_of_python(Tree::parse(raw).ok()?.remove(IMPORTED)?)
+}
+
+/// A patch, unless it belongs to a format that this version only reads.
+fn patch_of_python(patch: Tree) -> Option<Tree> {
+    (patch.get("from")?.text()? == PYTHON).then_some(patch)
 }
 
 /// A message with what else its file said.
-pub(super) fn with_patch(message: &Message, from: &str, patch: &Tree) -> Message {
+pub(super) fn with_patch(message: &Message, patch: &Tree) -> Message {
     let mut tree = match Tree::parse(&message.text()) {
         Ok(tree @ Tree::Object(_)) => tree,
         Ok(Tree::Leaf(_) | Tree::List(_)) | Err(_) => return message.clone(),
     };
-    tree.set(IMPORTED, labelled(from, patch));
+    tree.set(IMPORTED, labelled(patch));
     Message::parse(tree.to_string())
 }
