@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::members::{message, whole};
-use super::put::milliseconds;
+use super::json_writer::{message, milliseconds, whole};
 use super::{End, Entry, HttpHead, Start, What};
 use crate::exchange::{Channel, Side};
 

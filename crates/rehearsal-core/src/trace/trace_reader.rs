@@ -11,7 +11,7 @@ use super::error::SESSION_NOT_ARRAY;
 use super::fields::{EndFields, Fields, timestamp};
 use super::format::{FORMAT, Piece, migrate};
 use super::journal::LINE_LIMIT;
-use super::members::{id_text, message};
+use super::json_writer::{id_text, message};
 use super::pull::{Mark, Pull};
 use super::{Call, End, Entry, Part, Placed, ReadError, Start};
 use crate::exchange::{Channel, Side};

@@ -4,8 +4,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use super::fields::EndFields;
 use super::format::FORMAT;
-use super::members::{id_text, put_message};
-use super::put::{put_milliseconds, put_number, put_value};
+use super::json_writer::{id_text, put_message, put_milliseconds, put_number, put_value};
 use super::write::{put_channel, put_entry, put_event_id, put_start, put_time};
 use super::{Call, End, Part, Placed, Start};
 use crate::exchange::Side;

@@ -6,8 +6,9 @@ use jiff::Timestamp;
 
 use super::fields::{EndFields, EventFields};
 use super::format::JOURNAL_FORMAT;
-use super::members::{put_message, put_whole};
-use super::put::{is_plain, put_milliseconds, put_number, put_plain, put_text, put_value};
+use super::json_writer::{
+    is_plain, put_message, put_milliseconds, put_number, put_plain, put_text, put_value, put_whole,
+};
 use super::{Entry, HttpHead, Start, What};
 use crate::exchange::{Channel, Side};
 use crate::message::Body;

@@ -5,10 +5,7 @@
 //!                             ──► Moment, Moment, …  in the order in which it happened
 //! ```
 
-mod input;
-mod open;
-mod order;
 mod read_at;
+mod recording;
 
-pub use input::Input;
-pub use open::{BadLines, OpenError, Parts, Recording, RecordingTimeline};
+pub use recording::{BadLines, Input, OpenError, Parts, Recording, RecordingTimeline};

@@ -1,11 +1,13 @@
-//! One file, read at several places at once.
+//! One file, read at several places at once, and with its sessions in the order in which they began. In a trace they stand in the
+//! order in which they ended, and a session of 2026-07-28 over HTTP ends with its recorder.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use super::order::Order;
+use jiff::Timestamp;
+use rehearsal_core::trace::{Part, ReadError, TraceReader};
 
 /// A reader with a place of its own in a file that others read too.
 #[derive(Clone, Debug)]
@@ -65,10 +67,129 @@ impl Seek for ReadAt {
     }
 }
 
+/// How much of a line is looked at for when its session began.
+const HEAD: usize = 64 << 10;
+/// How much is read at once.
+const CHUNK: usize = 256 << 10;
+
+/// Lines of a file in another order.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    lines: Vec<Line>,
+    /// Where each stands in this order, from 1, in the order of the file.
+    places: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    /// Where it stands in this order.
+    at: u64,
+    /// Where in the file, and how long it is with its end.
+    from: u64,
+    length: u64,
+    /// Its number in the file, from 1.
+    number: usize,
+    started: Timestamp,
+}
+
+impl Order {
+    /// The order of a trace of this length; `None` where its lines are in order, or nobody knows.
+    pub(super) fn of(file: &Arc<File>, end: u64) -> io::Result<Option<Order>> {
+        let mut lines = Vec::new();
+        let (mut head, mut from, mut at) = (Vec::new(), 0, 0);
+        let mut input = ReadAt::new(Arc::clone(file)).up_to(end);
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            let count = input.read(&mut chunk)?;
+            if count == 0 {
+                break;
+            }
+            for piece in chunk[..count].split_inclusive(|byte| *byte == b'\n') {
+                let room = HEAD.saturating_sub(head.len()).min(piece.len());
+                head.extend_from_slice(&piece[..room]);
+                at += piece.len() as u64;
+                if piece.ends_with(b"\n") {
+                    let Some(started) = started(&head) else { return Ok(None) };
+                    let number = lines.len() + 1;
+                    lines.push(Line { at: 0, from, length: at - from, number, started });
+                    (from, head) = (at, Vec::new());
+                }
+            }
+        }
+        if from != at || lines.is_sorted_by_key(|line| line.started) {
+            return Ok(None);
+        }
+        lines.sort_by_key(|line| line.started);
+        let (mut at, mut places) = (0, vec![0; lines.len()]);
+        for (place, line) in (1..).zip(&mut lines) {
+            line.at = at;
+            at += line.length;
+            places[line.number - 1] = place;
+        }
+        Ok(Some(Order { lines, places }))
+    }
+
+    /// Where in the file a place is, and how much of its line follows.
+    pub(super) fn find(&self, place: u64) -> Option<(u64, u64)> {
+        let line = self.lines[..self.lines.partition_point(|line| line.at <= place)].last()?;
+        let within = place - line.at;
+        (within < line.length).then(|| (line.from + within, line.length - within))
+    }
+
+    /// How long all of them are.
+    pub(super) fn length(&self) -> u64 {
+        self.lines.last().map_or(0, |line| line.at + line.length)
+    }
+
+    /// The place, from 1, of a line that has this number in the file.
+    pub(super) fn place_of(&self, number: usize) -> Option<usize> {
+        self.places.get(number.checked_sub(1)?).copied()
+    }
+
+    /// An error with the number that its line has in the file.
+    pub(super) fn placed(&self, error: ReadError) -> ReadError {
+        let number =
+            |line: u64| self.lines.get(usize::try_from(line).ok()?.checked_sub(1)?).map(|line| line.number as u64);
+        error.on_line(|line| number(line).unwrap_or(line))
+    }
+}
+
+/// When the session of a line began, as its beginning says.
+fn started(head: &[u8]) -> Option<Timestamp> {
+    match TraceReader::new(Cursor::new(head)).next()?.ok()? {
+        Part::Start(start) => start.started_at,
+        Part::Call(_) | Part::Entry(_) | Part::Finish { .. } => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::Write;
+
+    #[test]
+    fn lines_are_in_the_order_of_their_sessions() {
+        let line = |id: &str, second: u8| {
+            let head = r#""format":1,"server_info":{},"metadata":{}"#;
+            format!(r#"{{{head},"session_id":"{id}","started_at":"2026-07-28T12:00:0{second}Z","calls":[]}}"#) + "\n"
+        };
+        let ordered = |text: &str| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            let file = Arc::new(file);
+            let order = Order::of(&file, u64::MAX).unwrap()?;
+            let mut read = String::new();
+            ReadAt::new(file).ordered(Some(Arc::new(order))).read_to_string(&mut read).unwrap();
+            Some(read)
+        };
+        let [a, b, c] = [line("a", 1), line("b", 2), line("c", 3)];
+        assert_eq!(ordered(&[&*c, &a, &b].concat()), Some([&*a, &b, &c].concat()));
+        assert_eq!(ordered(&[&*a, &b, &c].concat()), None);
+        // What is torn, or says nothing, stays.
+        assert_eq!(ordered(&[&*c, &a, b.trim_end()].concat()), None);
+        assert_eq!(ordered(&[&*c, "nonsense\n", &a].concat()), None);
+        assert_eq!(ordered(""), None);
+    }
 
     #[test]
     fn two_readers_of_one_file_do_not_disturb_each_other() {

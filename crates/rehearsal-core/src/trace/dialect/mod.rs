@@ -12,7 +12,6 @@ mod har;
 mod mcporter;
 mod patch;
 mod python_call;
-mod python_line;
 mod python_log;
 mod python_time;
 mod python_trace;

@@ -4,8 +4,8 @@ use std::io::{self, Read, Seek, Write};
 
 use super::super::{Entry, Format, Part, Placed, TraceWriter, What, write_entry, write_start};
 use super::har::Archive;
-use super::python_line::PythonLine;
 use super::python_log;
+use super::python_trace::PythonLine;
 use super::session::{Session, place, said};
 use super::sorter::{Sorted, Sorter};
 use crate::exchange::Side;

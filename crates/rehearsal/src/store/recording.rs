@@ -1,7 +1,11 @@
-//! Opens a recording, whatever its format.
+//! Recordings: files and streams, whatever their format, opened and read.
 
+use std::convert::Infallible;
+use std::fmt;
 use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use rehearsal_core::trace::dialect::Reader;
@@ -9,10 +13,43 @@ use rehearsal_core::trace::{
     DETECT_BYTES, End, Format, JournalParts, JournalReader, Part, ReadError, Timeline, TraceReader, detect,
 };
 
-use super::Input;
-use super::order::Order;
-use super::read_at::ReadAt;
+use super::read_at::{Order, ReadAt};
 use crate::record::{Unrecovered, last_line};
+
+/// Where a recording is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// In a file.
+    File(PathBuf),
+    /// On stdin: `-` on the command line.
+    Stdin,
+}
+
+impl FromStr for Input {
+    type Err = Infallible;
+
+    fn from_str(word: &str) -> Result<Input, Infallible> {
+        Ok(match word {
+            "-" => Input::Stdin,
+            path => Input::File(path.into()),
+        })
+    }
+}
+
+impl From<PathBuf> for Input {
+    fn from(path: PathBuf) -> Input {
+        if path.as_os_str() == "-" { Input::Stdin } else { Input::File(path) }
+    }
+}
+
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Input::File(path) => write!(f, "{}", path.display()),
+            Input::Stdin => f.write_str("stdin"),
+        }
+    }
+}
 
 /// How much of a file is read at once.
 const BUFFER: usize = 256 << 10;
