@@ -3,11 +3,11 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::align::{Piece, kind, pieces};
+use super::align::{Piece, pieces};
 use super::check::{walk_exact, words};
 use super::judge::{Judge, Trail, Words};
 use super::mismatch::Mismatch;
-use crate::json::{DEFAULT_EXCERPT, Path, Segment, excerpt};
+use crate::json::{DEFAULT_EXCERPT, Kind, Path, Segment, excerpt};
 
 /// In which way something is not what it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -158,6 +158,14 @@ fn counted(before: usize, after: usize, came: usize) -> Words {
     Words { expected: format!("{before} {elements}"), got: Some(got) }
 }
 
+/// The JSON type, in which all numbers are one.
+fn kind(value: &Value) -> Kind {
+    match Kind::of(value) {
+        Kind::Integer => Kind::Number,
+        other => other,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::arbitrary::json_value;
@@ -206,20 +214,12 @@ mod tests {
         assert_eq!(
             shown(
                 json!([note(1, "a"), note(2, "b"), note(3, "c")]),
-                json!([note(9, "i"), note(1, "a"), note(8, "h"), note(2, "B"), note(3, "c")])
+                json!([note(9, "i"), note(1, "a"), note(2, "B"), note(8, "h"), note(3, "c")])
             ),
             [
                 r#"added $[0]: expected nothing, got {"id":9,"text":"i","tags":["x"]}"#,
-                r#"added $[2]: expected nothing, got {"id":8,"text":"h","tags":["x"]}"#,
-                r#"changed $[3].text: expected "b", got "B""#,
-            ]
-        );
-        assert_eq!(
-            shown(json!([note(1, "a"), note(2, "b"), note(3, "c")]), json!([note(9, "i"), note(1, "a"), note(2, "B")])),
-            [
-                r#"added $[0]: expected nothing, got {"id":9,"text":"i","tags":["x"]}"#,
                 r#"changed $[2].text: expected "b", got "B""#,
-                r#"removed $[2]: missing, expected {"id":3,"text":"c","tags":["x"]}"#,
+                r#"added $[3]: expected nothing, got {"id":8,"text":"h","tags":["x"]}"#,
             ]
         );
     }
@@ -239,13 +239,13 @@ mod tests {
 
     #[test]
     fn what_went_has_the_place_that_it_had() {
-        let (before, after) = (json!([{"a": 1, "b": 2, "c": 3}]), json!([7, {"a": 1, "b": 2}]));
+        let (before, after) = (json!([1, {"a": 1, "c": 3}, 2]), json!([0, 1, {"a": 1}, 2]));
         let found = drifted(&before, &after);
         let places: Vec<_> = found
             .iter()
             .map(|it| (it.was.as_ref().map(Path::to_string), it.is.as_ref().map(Path::to_string)))
             .collect();
-        assert_eq!(places, [(None, Some("$[0]".to_owned())), (Some("$[0].c".to_owned()), None)]);
+        assert_eq!(places, [(None, Some("$[0]".to_owned())), (Some("$[1].c".to_owned()), None)]);
     }
 
     #[test]

@@ -71,13 +71,13 @@ fn several_elements_come_go_and_change_in_one_array() {
     exit: 1
     ----- stdout -----
     ~ tools/call all
-      error: removed (message 4)
-        $.result.structuredContent.notes[2]: missing, expected {"id":3,"text":"tea"}
       error: added (message 4)
         $.result.structuredContent.notes[0]: expected nothing, got {"id":9,"text":"rice"}
-        $.result.structuredContent.notes[2]: expected nothing, got {"id":8,"text":"salt"}
       error: changed (message 4)
-        $.result.structuredContent.notes[3].text: expected "eggs", got "egg"
+        $.result.structuredContent.notes[2].id: expected 2, got 8
+        $.result.structuredContent.notes[2].text: expected "eggs", got "salt"
+        $.result.structuredContent.notes[3].id: expected 3, got 2
+        $.result.structuredContent.notes[3].text: expected "tea", got "egg"
     ----- stderr -----
     2 as recorded, 1 different, 0 skipped
     hint: `--update` writes the live answers into the recording, `--ignore PATH` passes over some
