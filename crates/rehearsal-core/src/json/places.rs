@@ -4,36 +4,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
-use serde_json_path::JsonPath;
 
-use super::Path;
+use super::{Path, PathQuery, Segment};
 
 /// Places that do not count, each a JSONPath such as `$.result.content[*].text` or `$..timestamp`.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
-    paths: Vec<Written>,
+    paths: Vec<Ignored>,
 }
 
-/// A path as it was written; its copies know of each other whether it led anywhere.
+/// A path; its copies know of each other whether it led anywhere.
 #[derive(Clone, Debug)]
-struct Written {
-    text: String,
-    path: JsonPath,
+struct Ignored {
+    path: PathQuery,
     is_met: Arc<AtomicBool>,
 }
 
 impl Places {
     /// These and one more. `Err` says what is wrong with it.
     pub fn and(mut self, path: &str) -> Result<Places, String> {
-        let parsed = JsonPath::parse(path).map_err(|error| error.to_string())?;
-        self.paths.push(Written { text: path.to_owned(), path: parsed, is_met: Arc::default() });
+        let path = PathQuery::parse(path).map_err(|error| error.to_string())?;
+        self.paths.push(Ignored { path, is_met: Arc::default() });
         Ok(self)
     }
 
     /// The paths that led nowhere so far, as they were written.
     pub fn unmet(&self) -> impl Iterator<Item = &str> {
-        let is_unmet = |written: &&Written| !written.is_met.load(Ordering::Relaxed);
-        self.paths.iter().filter(is_unmet).map(|written| written.text.as_str())
+        self.paths.iter().filter(|path| !path.is_met.load(Ordering::Relaxed)).map(|it| it.path.as_str())
     }
 
     /// Whether there are none.
@@ -43,104 +40,92 @@ impl Places {
 
     /// The paths as they were written.
     pub fn written(&self) -> impl Iterator<Item = &str> {
-        self.paths.iter().map(|written| written.text.as_str())
+        self.paths.iter().map(|it| it.path.as_str())
     }
 
     /// Takes out of a value what is at these places.
     pub fn take_out(&self, value: &mut Value) {
         for path in &self.paths {
             // From the back, so that the indexes of what is still to go stay right.
-            path.pointers(value).iter().rev().for_each(|place| remove(value, place));
+            path.located(value).into_iter().rev().for_each(|place| remove(value, place));
         }
     }
 
     /// Takes out of its objects what is at these places; what is in an array stays, and so do the indexes.
     pub fn take_out_members(&self, value: &mut Value) {
         for path in &self.paths {
-            for place in path.pointers(value).iter().rev() {
-                if !split(place).is_some_and(|(parent, _)| value.pointer(parent).is_some_and(Value::is_array)) {
-                    remove(value, place);
-                }
-            }
+            let is_element = |place: &Path| matches!(place.segments().last(), Some(Segment::Index(_)));
+            let members = path.located(value).into_iter().rev().filter(|place| !is_element(place));
+            members.for_each(|place| remove(value, place));
         }
     }
 
     /// Where these places are in a value.
     pub fn located(&self, value: &Value) -> Vec<Path> {
-        let pointers = self.paths.iter().flat_map(|path| path.pointers(value));
-        pointers.map(|pointer| Path::from_pointer(&pointer, value)).collect()
+        self.paths.iter().flat_map(|path| path.located(value)).collect()
     }
 
     /// Makes a value have at these places what another one has there, or nothing where that has nothing. Where elements
     /// came to an array or went, an index does not say which one is meant: then those that both have stay.
     pub fn carry_over(&self, from: &Value, to: &mut Value) {
         for path in &self.paths {
-            let new: Vec<String> = path.pointers(to).into_iter().filter(|it| from.pointer(it).is_none()).collect();
-            new.iter().rev().for_each(|place| remove(to, place));
-            for place in path.pointers(from) {
-                let is_moved = || split(&place).is_some_and(|(parent, _)| differ_in_length(from, to, parent));
-                if let Some(value) = from.pointer(&place)
-                    && (to.pointer(&place).is_none() || !is_moved())
+            let new: Vec<Path> = path.located(to).into_iter().filter(|it| it.lookup(from).is_none()).collect();
+            new.into_iter().rev().for_each(|place| remove(to, place));
+            for place in path.located(from) {
+                if let Some(value) = place.lookup(from)
+                    && (place.lookup(to).is_none() || !is_moved(from, to, &place))
                 {
-                    put(to, &place, value.clone());
+                    put(to, place, value.clone());
                 }
             }
         }
     }
 }
 
-impl Written {
-    fn pointers(&self, value: &Value) -> Vec<String> {
-        let places = self.path.query_located(value);
+impl Ignored {
+    fn located(&self, value: &Value) -> Vec<Path> {
+        let places = self.path.located(value);
         if !places.is_empty() {
             self.is_met.store(true, Ordering::Relaxed);
         }
-        places.locations().map(|place| place.to_json_pointer()).collect()
+        places
     }
 }
 
-/// Whether one of two arrays has more elements.
-fn differ_in_length(one: &Value, other: &Value, pointer: &str) -> bool {
-    let length = |value: &Value| value.pointer(pointer).and_then(Value::as_array).map(Vec::len);
+/// Whether a place is in an array that has more elements in one value than in the other.
+fn is_moved(one: &Value, other: &Value, place: &Path) -> bool {
+    let mut parent = place.clone();
+    parent.pop();
+    let length = |value: &Value| parent.lookup(value).and_then(Value::as_array).map(Vec::len);
     length(one) != length(other)
 }
 
-/// The place that a JSON pointer names: where its parent is, and its key there.
-fn split(pointer: &str) -> Option<(&str, String)> {
-    let (parent, last) = pointer.rsplit_once('/')?;
-    Some((parent, last.replace("~1", "/").replace("~0", "~")))
-}
-
-/// Takes out what a JSON pointer names.
-fn remove(value: &mut Value, pointer: &str) {
-    let Some((parent, key)) = split(pointer) else {
+/// Takes out what is at a place.
+fn remove(value: &mut Value, mut place: Path) {
+    let Some(last) = place.pop() else {
         *value = Value::Null;
         return;
     };
-    match value.pointer_mut(parent) {
-        Some(Value::Object(object)) => drop(object.shift_remove(&key)),
-        Some(Value::Array(array)) => {
-            if let Some(index) = key.parse().ok().filter(|index| *index < array.len()) {
-                array.remove(index);
-            }
-        }
-        Some(_) | None => {}
+    match (place.lookup_mut(value), last) {
+        (Some(Value::Object(object)), Segment::Key(key)) => drop(object.shift_remove(&key)),
+        (Some(Value::Array(array)), Segment::Index(index)) if index < array.len() => drop(array.remove(index)),
+        (Some(_) | None, _) => {}
     }
 }
 
-/// Puts something where a JSON pointer says, if there is an object or an array to put it in.
-fn put(value: &mut Value, pointer: &str, what: Value) {
-    let Some((parent, key)) = split(pointer) else {
+/// Puts something at a place, if there is an object or an array to put it in.
+fn put(value: &mut Value, mut place: Path, what: Value) {
+    let Some(last) = place.pop() else {
         *value = what;
         return;
     };
-    match value.pointer_mut(parent) {
-        Some(Value::Object(object)) => drop(object.insert(key, what)),
-        Some(Value::Array(array)) => match key.parse().ok().and_then(|index: usize| array.get_mut(index)) {
+    match (place.lookup_mut(value), last) {
+        (Some(Value::Object(object)), Segment::Key(key)) => drop(object.insert(key, what)),
+        (Some(Value::Array(array)), Segment::Index(index)) => match array.get_mut(index) {
             Some(element) => *element = what,
             None => array.push(what),
         },
-        Some(_) | None => {}
+        (Some(_) | None, _) => {}
     }
 }
 

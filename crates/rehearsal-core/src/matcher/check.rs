@@ -7,12 +7,11 @@ use serde_json::{Number, Value};
 use super::closest::{Candidate, walk_closest};
 use super::contains::{Contains, Text};
 use super::judge::{Judge, Trail, Walk, Words};
-use super::matcher::{Matcher, leaves};
+use super::matcher::{At, Matcher, leaves};
 use super::operator;
-use super::place::At;
 use super::range::Range;
 use super::schema::Schema;
-use crate::json::{DEFAULT_EXCERPT, Path, compare, difference, excerpt};
+use crate::json::{DEFAULT_EXCERPT, compare, difference, excerpt};
 
 impl Matcher {
     /// Tells the judge every mismatch. One walk serves [`Matcher::check`], [`Matcher::matches`] and
@@ -245,14 +244,14 @@ fn walk_length(whole: &Matcher, range: &Range, actual: &Value, trail: &Trail<'_>
 
 fn walk_at(at: &At, actual: &Value, trail: &Trail<'_>, judge: &mut Judge) -> Walk {
     if let Judge::First = judge {
-        let nodes = at.query().query(actual).all();
+        let nodes = at.query.found(actual);
         let nothing = nodes.is_empty() && !at.matcher().matches_optional(None);
         let holds = !nothing && nodes.into_iter().all(|node| at.matcher().matches(node));
         return if holds { Walk::Continue(()) } else { Walk::Break(()) };
     }
-    let nodes = at.query().query_located(actual);
-    if nodes.is_empty() {
-        return match at.single() {
+    let places = at.query.located(actual);
+    if places.is_empty() {
+        return match at.query.single() {
             Some(path) => at.matcher().walk(None, &Trail::Below(trail, path), judge),
             None if at.matcher().matches_optional(None) => Walk::Continue(()),
             None => judge.refuse(
@@ -265,10 +264,7 @@ fn walk_at(at: &At, actual: &Value, trail: &Trail<'_>, judge: &mut Judge) -> Wal
             ),
         };
     }
-    nodes.iter().try_for_each(|node| {
-        let path = Path::from_pointer(&node.location().to_json_pointer(), actual);
-        at.matcher().walk(Some(node.node()), &Trail::Below(trail, &path), judge)
-    })
+    places.iter().try_for_each(|path| at.matcher().walk(path.lookup(actual), &Trail::Below(trail, path), judge))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What is wrong with a matcher as it was written.
 
-use crate::json::Path;
+use crate::json::{Path, PathQueryError};
 
 /// A written matcher that cannot be understood, with the place inside it.
 ///
@@ -34,8 +34,8 @@ pub enum Problem {
     BadPattern { reason: String },
     #[error("not a JSON Schema: {reason}")]
     BadSchema { reason: String },
-    #[error("not a JSON path: {reason}, at byte {position}")]
-    BadPath { reason: String, position: usize },
+    #[error("not a JSON path: {0}")]
+    BadPath(PathQueryError),
     #[error("no number is {range}")]
     EmptyRange { range: String },
     #[error("nested more than {limit} levels deep")]
@@ -52,7 +52,7 @@ impl Problem {
 impl MatcherError {
     /// Whether the key at the place is wrong, not what stands under it.
     pub(crate) fn is_about_key(&self) -> bool {
-        matches!(self.problem, Problem::BadPath { .. })
+        matches!(self.problem, Problem::BadPath(_))
     }
 
     /// The same error with advice.

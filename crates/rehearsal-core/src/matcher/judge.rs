@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_trail_becomes_a_path_from_the_root() {
-        let inner: Path = "$.b[2]".parse().unwrap();
+        let inner = Path::root().join("b").join(2);
         let first = Trail::Key(&Trail::Root, "a");
         let second = Trail::Below(&first, &inner);
         let third = Trail::Index(&second, 3);

@@ -5,14 +5,13 @@ use std::ops::Not;
 use serde_json::Value;
 
 use super::contains::{Contains, Text};
-use super::error::MatcherError;
+use super::error::{MatcherError, Problem};
 use super::judge::{Judge, Trail};
 use super::mismatch::Mismatch;
 use super::pattern::{Case, Pattern};
-use super::place::At;
 use super::range::Range;
 use super::schema::Schema;
-use crate::json::{Kind, Path};
+use crate::json::{Kind, Path, PathQuery};
 
 /// What a JSON value, or the lack of one, should be.
 ///
@@ -56,6 +55,30 @@ pub enum Matcher {
     AllOf(Vec<Matcher>),
     /// Anything that this does not match.
     Not(Box<Matcher>),
+}
+
+/// A JSON path (RFC 9535) and what every node that it finds must be.
+#[derive(Debug, Clone)]
+pub struct At {
+    pub(super) query: PathQuery,
+    pub(super) matcher: Matcher,
+}
+
+impl At {
+    /// The path as it was written.
+    pub fn as_str(&self) -> &str {
+        self.query.as_str()
+    }
+
+    /// What every node that is found must be.
+    pub fn matcher(&self) -> &Matcher {
+        &self.matcher
+    }
+
+    /// Whether there is anything at the path.
+    pub fn finds(&self, value: &Value) -> bool {
+        !self.query.found(value).is_empty()
+    }
 }
 
 impl Matcher {
@@ -196,8 +219,8 @@ impl Matcher {
 
     /// Something about every node that a JSON path finds.
     pub fn at(path: &str, matcher: Matcher) -> Result<Matcher, MatcherError> {
-        let at = At::compile(path, matcher);
-        at.map(|at| Matcher::At(Box::new(at))).map_err(|problem| problem.at(&Path::root()))
+        let query = PathQuery::parse(path).map_err(|error| Problem::BadPath(error).at(&Path::root()))?;
+        Ok(Matcher::At(Box::new(At { query, matcher })))
     }
 
     /// A string, array or object of exactly this length.

@@ -13,14 +13,13 @@ use serde_json::{Map, Number, Value};
 
 use super::contains::{Contains, Text};
 use super::error::{MatcherError, Problem};
-use super::matcher::Matcher;
+use super::matcher::{At, Matcher};
 use super::meaning::{Meaning, as_data, kind_named};
 use super::operator;
 use super::pattern::{Case, Pattern};
-use super::place::At;
 use super::range::Range;
 use super::schema::Schema;
-use crate::json::{Path, Segment, excerpt};
+use crate::json::{Path, PathQuery, Segment, excerpt};
 
 /// How deep a written matcher may be nested, data included.
 pub const DEPTH_LIMIT: usize = 128;
@@ -209,11 +208,11 @@ impl Parser {
         let matchers = places.iter().map(|(written, operand)| {
             self.below(written.as_str(), |parser| {
                 let matcher = parser.matcher(operand)?;
-                let at = At::compile(written, matcher);
-                at.map(|at| Matcher::At(Box::new(at))).map_err(|problem| {
+                let at = PathQuery::parse(written).map(|query| Matcher::At(Box::new(At { query, matcher })));
+                at.map_err(|error| {
                     let hint =
                         "the keys under `at` are JSON paths, which begin with `$`: at: { $.items[*].name: Oslo }";
-                    problem.at(&parser.path).hint(hint)
+                    Problem::BadPath(error).at(&parser.path).hint(hint)
                 })
             })
         });

@@ -21,7 +21,6 @@ mod hit;
 mod key;
 mod lines;
 mod needle;
-mod pattern;
 mod private_key;
 mod pseudonym;
 mod redaction;
@@ -35,7 +34,6 @@ mod walk;
 
 pub use hit::{Hit, Kind, Summary};
 pub use lines::Run;
-pub use pattern::PlaceError;
 pub use private_key::{Edge, PRIVATE_KEY, last_edge};
 pub use pseudonym::{has_pseudonym, pseudonym};
 pub use redaction::Redaction;

@@ -4,13 +4,13 @@ use std::str::FromStr;
 
 use regex::Regex;
 
-use super::pattern::{PlaceError, PlacePattern};
+use crate::json::{PathQuery, PathQueryError, Segment, Step};
 
 /// One `--redact`: a place in messages, or a pattern of text.
 ///
 /// ```text
 /// $.params.arguments.ssn          what stands there, whole
-/// $..iban  $.result.rows[*].name  anywhere below, any index or key
+/// $..iban  $.result.rows[*].name  anywhere below, any index or key; quoted: $..['x-api-key']
 /// \d{3}-\d{2}-\d{4}               every match, wherever it is; the first group where there is one
 /// ```
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub struct Rule(pub(super) Meaning);
 
 #[derive(Clone, Debug)]
 pub(super) enum Meaning {
-    Place(PlacePattern),
+    Place(Vec<Step>),
     Text(Regex),
 }
 
@@ -34,7 +34,13 @@ pub enum RuleError {
         /// What was given.
         path: String,
         /// What is wrong with it.
-        source: PlaceError,
+        source: PathQueryError,
+    },
+    /// A path of which a message alone does not show whether it leads to a place.
+    #[error("`{path}` has more than names, indexes, `*` and `..`; a secret is found by those alone")]
+    NotPlain {
+        /// What was given.
+        path: String,
     },
     /// A path to something that a conversation does not work without.
     #[error("`{path}` belongs to the protocol; a trace without it cannot be replayed")]
@@ -66,11 +72,12 @@ impl Rule {
         }
         if text == "$" || text.starts_with("$.") || text.starts_with("$[") {
             let path = || text.to_owned();
-            let place: PlacePattern = text.parse().map_err(|source| RuleError::Path { path: path(), source })?;
-            if place.is_protocol() {
+            let query = PathQuery::parse(text).map_err(|source| RuleError::Path { path: path(), source })?;
+            let steps = query.steps().ok_or_else(|| RuleError::NotPlain { path: path() })?;
+            if is_protocol(steps) {
                 return Err(RuleError::Protocol { path: path() });
             }
-            return Ok(Rule(Meaning::Place(place)));
+            return Ok(Rule(Meaning::Place(steps.to_vec())));
         }
         let pattern = || text.to_owned();
         let regex =
@@ -90,6 +97,15 @@ impl FromStr for Rule {
     }
 }
 
+/// Whether a place is a whole message or what holds one together.
+fn is_protocol(steps: &[Step]) -> bool {
+    match steps {
+        [] | [Step::Any] => true,
+        [Step::One(Segment::Key(key))] => matches!(key.as_str(), "jsonrpc" | "id" | "method"),
+        _ => false,
+    }
+}
+
 /// The crate draws a picture of several lines; the last one says it in words.
 fn last_line(error: &regex::Error) -> String {
     let text = error.to_string();
@@ -104,8 +120,9 @@ mod tests {
     fn a_rule_that_cannot_work_is_refused_with_the_reason() {
         for (text, expected) in [
             ("", "a rule is a path such as $.params.arguments.ssn or a regular expression"),
-            ("$.a..", "cannot read the path `$.a..`: expected a key at byte 5"),
-            ("$[x]", "cannot read the path `$[x]`: expected an index, `*` or a quoted key at byte 2"),
+            ("$.a..", "cannot read the path `$.a..`: must start with lowercase alpha or '_', at byte 5"),
+            ("$[x]", "cannot read the path `$[x]`: unexpected text, at byte 1"),
+            ("$.a[?@.b]", "`$.a[?@.b]` has more than names, indexes, `*` and `..`; a secret is found by those alone"),
             ("$.id", "`$.id` belongs to the protocol; a trace without it cannot be replayed"),
             ("$", "`$` belongs to the protocol; a trace without it cannot be replayed"),
             ("a(b", "cannot read the regular expression `a(b`: unclosed group"),

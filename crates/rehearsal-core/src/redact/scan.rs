@@ -6,10 +6,9 @@ use regex::Regex;
 
 use super::edit::Edit;
 use super::hit::{Hit, Kind};
-use super::pattern::PlacePattern;
 use super::pseudonym::{is_number, is_pseudonym, number, pseudonym};
 use super::{needle, token};
-use crate::json::{Segment, Unescaped};
+use crate::json::{Segment, Step, Unescaped};
 
 /// What is looked for.
 #[derive(Debug, Default, Clone)]
@@ -17,7 +16,7 @@ pub(super) struct Rules {
     /// What everybody wants redacted.
     pub(super) standard: bool,
     /// Places that the user named.
-    pub(super) places: Vec<PlacePattern>,
+    pub(super) places: Vec<Vec<Step>>,
     /// Patterns that the user gave.
     pub(super) patterns: Vec<Regex>,
 }

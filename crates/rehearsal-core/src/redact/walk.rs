@@ -3,7 +3,7 @@
 use super::hit::Kind;
 use super::key::{self, Doubt};
 use super::scan::Scan;
-use crate::json::Segment;
+use crate::json::{Segment, leads_to};
 
 /// What to do with a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -231,7 +231,7 @@ impl Scan<'_> {
 
     /// What to do with the value at this place, in something that is to be treated like `parent`.
     fn mode(&self, parent: Mode) -> Mode {
-        if self.rules.places.iter().any(|place| place.matches(self.message_path())) {
+        if self.rules.places.iter().any(|place| leads_to(place, self.message_path())) {
             return Mode::Hide(Kind::Rule);
         }
         match parent {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use rehearsal_core::json::Path;
+use rehearsal_core::json::PathQuery;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
@@ -45,17 +45,22 @@ impl Snapshot {
         Snapshot { value }
     }
 
-    /// Puts `instead` where a simple path such as `$.structuredContent.items[0].id` leads; `[*]` and `.*` mean every one.
+    /// Puts `instead` where a JSONPath (RFC 9535) such as `$.structuredContent.items[*].id` leads.
     ///
     /// # Panics
     ///
-    /// If the path leads nowhere: a redaction that redacts nothing is a mistake in the test.
+    /// If it is no JSONPath, or leads nowhere: a redaction that redacts nothing is a mistake in the test.
     #[track_caller]
     pub fn redact(mut self, path: &str, instead: impl Into<Value>) -> Snapshot {
-        let keys: Vec<&str> = split(path);
+        let query = PathQuery::parse(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let places = query.located(&self.value);
+        assert!(!places.is_empty(), "nothing to redact at {path}; the response is\n{self}");
         let instead = instead.into();
-        let count = put(&mut self.value, &keys, &instead);
-        assert!(count > 0, "nothing to redact at {path}; the response is\n{self}");
+        for place in places {
+            if let Some(value) = place.lookup_mut(&mut self.value) {
+                *value = instead.clone();
+            }
+        }
         self
     }
 
@@ -74,34 +79,6 @@ impl Snapshot {
     /// The snapshot as a value.
     pub fn value(&self) -> &Value {
         &self.value
-    }
-
-    /// What is at a path, for a look at one thing.
-    pub fn at(&self, path: &Path) -> Option<&Value> {
-        path.lookup(&self.value)
-    }
-}
-
-/// `$.a[0].b` and `$.a[*].b` as keys.
-fn split(path: &str) -> Vec<&str> {
-    let path = path.strip_prefix('$').unwrap_or(path);
-    path.split(['.', '[', ']']).filter(|key| !key.is_empty()).collect()
-}
-
-fn put(value: &mut Value, keys: &[&str], instead: &Value) -> usize {
-    let Some((key, rest)) = keys.split_first() else {
-        *value = instead.clone();
-        return 1;
-    };
-    match (value, *key) {
-        (Value::Array(items), "*") => items.iter_mut().map(|item| put(item, rest, instead)).sum(),
-        (Value::Object(fields), "*") => fields.values_mut().map(|field| put(field, rest, instead)).sum(),
-        (Value::Array(items), index) => {
-            let item = index.parse::<usize>().ok().and_then(|index| items.get_mut(index));
-            item.map_or(0, |item| put(item, rest, instead))
-        }
-        (Value::Object(fields), key) => fields.get_mut(key).map_or(0, |field| put(field, rest, instead)),
-        (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_), _) => 0,
     }
 }
 

@@ -375,7 +375,7 @@ fn what_cannot_be_replayed_is_told() {
     rehearse!(stage, "rehearse replay broken.jsonl --ignore now < /dev/null", @"
     exit: 2
     ----- stderr -----
-    error: --ignore now: not a JSONPath: at position 0, parser error
+    error: --ignore now: not a JSONPath: unexpected text, at byte 0
     hint: a path begins with `$`: $.params.arguments.now, or $..timestamp for all of them
     ");
     rehearse!(stage, "rehearse replay broken.jsonl --match now < /dev/null", @r#"

@@ -206,13 +206,13 @@ fn what_is_wrong_with_the_words_or_the_recording_has_a_hint() {
     rehearse!(stage, "rehearse replay trace.jsonl --ignore now", @"
     exit: 2
     ----- stderr -----
-    error: --ignore now: not a JSONPath: at position 0, parser error
+    error: --ignore now: not a JSONPath: unexpected text, at byte 0
     hint: a path begins with `$`: $.params.arguments.now, or $..timestamp for all of them
     ");
     rehearse!(stage, "rehearse replay trace.jsonl --match now=1", @r#"
     exit: 2
     ----- stderr -----
-    error: --match now: not a JSONPath: at position 0, parser error
+    error: --match now: not a JSONPath: unexpected text, at byte 0
     hint: a path begins with `$`, as in --match '$.params.arguments.city={"matches": "^O"}'
     "#);
     rehearse!(stage, r#"rehearse replay trace.jsonl --match '$.params.arguments.now={"type":"integer"'"#, @r#"

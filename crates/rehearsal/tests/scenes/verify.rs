@@ -346,7 +346,7 @@ fn what_is_wrong_with_the_words_is_told_first() {
     rehearse!(stage, "rehearse verify trace.jsonl --ignore at -- tiny-server", @"
     exit: 2
     ----- stderr -----
-    error: --ignore at: not a JSONPath: at position 0, parser error
+    error: --ignore at: not a JSONPath: unexpected text, at byte 0
     hint: a path begins with `$`: $.result.content[0].text, or $..timestamp for all of them
     ");
     rehearse!(stage, "rehearse verify - --update -- tiny-server < trace.jsonl", @"

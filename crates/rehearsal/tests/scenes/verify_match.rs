@@ -128,7 +128,7 @@ fn what_is_no_matcher_is_told_first() {
     rehearse!(stage, "rehearse verify trace.jsonl --match now=1 -- sh server.sh", @r#"
     exit: 2
     ----- stderr -----
-    error: --match now: not a JSONPath: at position 0, parser error
+    error: --match now: not a JSONPath: unexpected text, at byte 0
     hint: a path begins with `$`, as in --match '$.result.content[0].text={"matches": "^created at "}'
     "#);
 }
