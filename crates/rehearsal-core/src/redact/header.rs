@@ -104,7 +104,7 @@ fn is_one_of(name: &str, names: &[&str]) -> bool {
 
 impl Scan<'_> {
     /// `name=value; name=value`, or in `Set-Cookie` one of them and its attributes. The names stay.
-    fn cookies(&mut self, text: &str, set: bool) {
+    pub(super) fn cookies(&mut self, text: &str, set: bool) {
         let mut at = 0;
         for pair in text.split(';').take(if set { 1 } else { usize::MAX }) {
             let name = pair.find('=').map_or(0, |equals| equals + 1);

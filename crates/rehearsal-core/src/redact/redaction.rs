@@ -442,6 +442,10 @@ mod tests {
             gone(What::Stderr { line: format!("{name}=ZZSECRET37") }, "ZZSECRET37");
         }
         gone(message(&call(&json!({"tokens": ["ZZSECRET37"]}))), "ZZSECRET37");
+        for header in ["Authorization", "cookie", "X-Api-Key", "X-Auth-Token"] {
+            gone(message(&call(&json!({"headers": [["a", "b"], [header, "ZZSECRET37"]]}))), "ZZSECRET37");
+            gone(What::Stderr { line: format!(r#"sent [["{header}", "ZZSECRET37"]]"#) }, "ZZSECRET37");
+        }
         let number = Redaction::standard().message(&Message::parse(call(&json!({"token": 123_456_789})))).unwrap();
         assert!(!number.text().contains("123456789"), "{number:?}");
         for name in ["X-Custom-Auth", "X-Pass", "Authentication", "X-Signature"] {
@@ -467,6 +471,10 @@ mod tests {
             "sshpass -p ZZ37x ssh me@host",
             "the password is ZZ37x.",
             "{\n \"api_key\":\n   \"ZZ37x\"",
+            "> GET /a\n> Cookie: a=1; sid=ZZ37x\n> Host: x",
+            "curl -H 'Cookie: a=1; b=\"x y\"; sid=ZZ37x' https://x",
+            "if (token === \"ZZ37x\") {",
+            "password = \"await ZZ37x\"",
         ] {
             gone(What::Stderr { line: text.to_owned() }, "ZZ37x");
             gone(message(&text_result(text)), "ZZ37x");
@@ -493,6 +501,13 @@ mod tests {
             "auth: required",
             "auth service started, compass: north1234",
             "author: Kafka1924 signature: two pens",
+            "const token = await getToken();",
+            "if (password === undefined) {",
+            "if password == stored:",
+            "let apiKey = config.get(\"a\") || fallback;",
+            "token = process.env.MY_TOKEN",
+            "secret = new Secret(name)",
+            "Set-Cookie: ; Path=/; HttpOnly",
         ] {
             assert_eq!(Redaction::standard().text(text), text);
             let text = text_result(text);
@@ -504,6 +519,7 @@ mod tests {
             json!({"tokens": ["hello", "world", 15496], "auth": {"type": "oauth2", "url": "/a"}, "auth_type": "x"}),
             json!({"signature": "fn main() -> Result<(), Error>", "args": ["-u", "1000:1000", "-p", "8080", "mkdir", "-p", "dir"]}),
             json!({"authentication": "bearer", "first_pass": "done", "path": "/etc/x", "pattern": "a+"}),
+            json!({"rows": [["password", "string"], ["pass", "12"], ["authorization", "cookie", "date"]], "required": ["api_key", "name"]}),
         ] {
             let text = result(&value);
             assert_eq!(Redaction::standard().message(&Message::parse(text.clone())), None, "{text}");

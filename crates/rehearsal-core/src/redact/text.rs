@@ -147,6 +147,10 @@ impl Scan<'_> {
             let before = text[..first].trim_end().rsplit(char::is_whitespace).next().unwrap_or_default();
             key::secret(&format!("{before} {name}")).and_then(|kind| in_sentence(text, last, kind))
         };
+        if let Some(range) = cookies(&text[last..]).filter(|_| kind == Kind::Cookie) {
+            let set = name.eq_ignore_ascii_case("set-cookie");
+            return self.within(text, last + range.start..last + range.end, |scan, text| scan.cookies(text, set));
+        }
         let Some(value) = value(text, last, flag).or_else(in_sentence) else { return };
         let signed = &text[last..value.start];
         let quoted = signed.ends_with(['"', '\'', '`']);
@@ -203,7 +207,9 @@ fn value(text: &str, at: usize, flag: bool) -> Option<Value> {
         None if flag && spaced.len() < rest.len() => (" ", spaced),
         None => return None,
     };
-    let after = after.trim_start_matches([' ', '\t']);
+    // Code compares with anything; only what looks like a secret is one there.
+    let compared = sign == "=" && after.starts_with('=');
+    let after = after.trim_start_matches(|first| compared && first == '=').trim_start_matches([' ', '\t']);
     // The value of a quoted name may stand on the next line.
     let below = after.trim_start();
     let after = if closed.len() < rest.len() && below.starts_with(['"', '\'']) { below } else { after };
@@ -224,7 +230,7 @@ fn value(text: &str, at: usize, flag: bool) -> Option<Value> {
         |character: char| character.is_whitespace() || matches!(character, ';' | '&' | '"' | '\'' | '`' | '<' | '>');
     let word = &line[..line.find(stops).unwrap_or(line.len())];
     let word = word.trim_end_matches([',', ')', '}', ']']).trim_end_matches('\\');
-    if word.is_empty() || is_reference(word) {
+    if word.is_empty() || is_reference(word) || is_expression(line) {
         return None;
     }
     let alone = word.len() == line.trim_end_matches([',', '}', ')', ';']).len();
@@ -238,7 +244,8 @@ fn value(text: &str, at: usize, flag: bool) -> Option<Value> {
         return Some(Value { start, end: start + scheme + credentials.unwrap_or(line.len() - scheme) });
     }
     // Prose says `token: the one that you got`; assignments and lines of configuration are meant.
-    let meant = sign == "=" || sign == ":=" || (sign != " " && alone) || token::looks_secret(word);
+    let assigned = sign == "=" || sign == ":=" || (sign != " " && alone);
+    let meant = (assigned && !compared) || token::looks_secret(word);
     meant.then_some(Value { start, end: start + word.len() })
 }
 
@@ -288,6 +295,45 @@ fn is_reference(word: &str) -> bool {
         || word.starts_with("{{")
         || (word.starts_with('$') && word[1..].bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'))
         || matches!(word, "null" | "None" | "none" | "true" | "false" | "True" | "False" | "undefined")
+}
+
+/// `await getToken()`, `new Token(…)`, `config.get("token")`, `process.env.TOKEN`: code that says where a secret comes from.
+fn is_expression(line: &str) -> bool {
+    let is_word = |character: char| character.is_ascii_alphanumeric() || "_.".contains(character);
+    let (name, rest) = line.split_at(line.find(|character| !is_word(character)).unwrap_or(line.len()));
+    if ["await", "new", "yield", "typeof", "async", "function", "lambda"].contains(&name) {
+        return rest.starts_with(' ');
+    }
+    let is_called = || {
+        let after = rest.strip_prefix('(').and_then(|inner| Some(inner.split_once(')')?.1));
+        after.is_some_and(|after| !after.starts_with(|first: char| first.is_alphanumeric()))
+    };
+    ["process.env.", "os.environ", "self.", "this."].iter().any(|first| name.starts_with(first))
+        || name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') && is_called()
+}
+
+/// The cookies of a header line: up to its end, or to that of the quotes around it.
+///
+/// ```text
+/// Cookie: theme=dark; session="8f14e45f"
+/// ```
+fn cookies(after_name: &str) -> Option<std::ops::Range<usize>> {
+    let line = after_name.strip_prefix(':')?.trim_start_matches(' ');
+    let name = &line[..line.find('=')?];
+    if name.is_empty() || name.contains(|character: char| character.is_whitespace() || "\"';,{}".contains(character)) {
+        return None;
+    }
+    let mut opened = false;
+    let is_end = |(at, byte): (usize, u8)| match byte {
+        b'"' if opened || line.as_bytes()[..at].ends_with(b"=") => {
+            opened = !opened;
+            false
+        }
+        b'"' | b'\'' | b'`' | b'\n' | b'\r' | b'\\' => true,
+        _ => false,
+    };
+    let start = after_name.len() - line.len();
+    Some(start..start + line.bytes().enumerate().position(is_end).unwrap_or(line.len()))
 }
 
 /// Whether no word goes on here: `sk-` in `task-` begins nothing.

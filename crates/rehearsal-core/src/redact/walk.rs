@@ -21,14 +21,16 @@ enum Mode {
 /// An object or array that we are in.
 struct Level {
     array: bool,
+    /// It is an array in an array, such as a header and its value.
+    pair: bool,
     mode: Mode,
     /// In an array: the element before was `--token` or its like.
     flag: Option<Kind>,
     /// In an array: the element before was `-u` or `--user`.
     user: bool,
-    /// In an object: `name` or `key` says that `value` is a secret.
+    /// In an object: `name` or `key` says that `value` is a secret. In a pair: the first element does so of the second.
     named: Option<Kind>,
-    /// In an object: where the text of `value` is.
+    /// In an object or a pair: where the text of that value is.
     value: Option<std::ops::Range<usize>>,
 }
 
@@ -76,7 +78,8 @@ impl Scan<'_> {
             let ended = match (next, byte) {
                 (Next::Value | Next::ValueOrEnd, b'{' | b'[') => {
                     let array = byte == b'[';
-                    stack.push(Level { array, mode, flag: None, user: false, named: None, value: None });
+                    let pair = array && stack.last().is_some_and(|level| level.array);
+                    stack.push(Level { array, pair, mode, flag: None, user: false, named: None, value: None });
                     if array {
                         self.path.push(Segment::Index(0));
                         mode = self.mode(mode);
@@ -160,11 +163,12 @@ impl Scan<'_> {
     }
 
     fn end(&mut self, text: &str, level: &Level, next: Next) {
-        if level.array || next == Next::CommaOrEnd {
-            self.path.pop();
+        let last = if level.array || next == Next::CommaOrEnd { self.path.pop() } else { None };
+        if level.array && last != Some(Segment::Index(1)) {
+            return;
         }
         if let (Some(kind), Some(value)) = (level.named, level.value.clone()) {
-            self.path.push(Segment::Key("value".to_owned()));
+            self.path.push(if level.array { Segment::Index(1) } else { Segment::Key("value".to_owned()) });
             self.within_string(text, value, |scan, text| scan.hide_whole(text, kind));
             self.path.pop();
         }
@@ -176,7 +180,8 @@ impl Scan<'_> {
         let mut flag = None;
         let mut user_next = false;
         let mut named = None;
-        let pairs = self.rules.standard && level.as_ref().is_some_and(|level| !level.array);
+        let pair = level.as_ref().is_some_and(|level| level.pair);
+        let pairs = self.rules.standard && level.as_ref().is_some_and(|level| !level.array || level.pair);
         let role = if pairs { self.path.last().and_then(role) } else { None };
         match (mode, flagged) {
             (Mode::Keep, _) => {}
@@ -189,7 +194,8 @@ impl Scan<'_> {
             (Mode::Look | Mode::Doubt(_), None) => self.within_string(text, range.clone(), |scan, text| {
                 if scan.rules.standard {
                     flag = flag_name(text).and_then(name_of_secret);
-                    named = role.filter(|role| *role == Role::Name).and_then(|_| name_of_secret(text));
+                    let name = if pair { name_of_header } else { name_of_secret };
+                    named = role.filter(|role| *role == Role::Name).and_then(|_| name(text));
                     if user {
                         scan.user(text, 0..text.len());
                     }
@@ -291,7 +297,12 @@ enum Role {
 }
 
 fn role(segment: &Segment) -> Option<Role> {
-    let Segment::Key(key) = segment else { return None };
+    let key = match segment {
+        Segment::Key(key) => key,
+        Segment::Index(0) => return Some(Role::Name),
+        Segment::Index(1) => return Some(Role::Value),
+        Segment::Index(_) => return None,
+    };
     match key.to_ascii_lowercase().as_str() {
         "name" | "key" | "header" | "field" | "variable" => Some(Role::Name),
         "value" | "val" => Some(Role::Value),
@@ -303,6 +314,12 @@ fn role(segment: &Segment) -> Option<Role> {
 fn name_of_secret(name: &str) -> Option<Kind> {
     let doubtful = || key::perhaps(name).filter(|doubt| matches!(doubt, Doubt::Pass | Doubt::Pat)).map(Doubt::kind);
     key::secret(name).or_else(doubtful)
+}
+
+/// What kind of secret a header with this name has. A pair of other words, such as `["password", "string"]`, may be anything.
+fn name_of_header(name: &str) -> Option<Kind> {
+    let kind = key::secret(name)?;
+    (matches!(kind, Kind::Authorization | Kind::Cookie | Kind::ApiKey) || name.contains('-')).then_some(kind)
 }
 
 /// Six digits and more are a code that somebody was sent.
