@@ -143,11 +143,11 @@ impl Task {
                 fields.insert("inputRequests".to_owned(), Value::Object(requests.collect()));
             }
             Status::Completed(result) => {
-                fields.insert("result".to_owned(), result.exact().unwrap_or_default());
+                fields.insert("result".to_owned(), result.value().unwrap_or_default());
             }
             Status::Failed(error) => {
                 let mut object = json!({"code": error.code, "message": error.message});
-                if let Some(data) = error.data.as_ref().and_then(|data| data.exact().ok()) {
+                if let Some(data) = error.data.as_ref().and_then(|data| data.value().ok()) {
                     object["data"] = data;
                 }
                 fields.insert("error".to_owned(), object);
@@ -166,7 +166,7 @@ impl Task {
         match &self.status {
             Status::Working | Status::InputRequired(_) => None,
             Status::Completed(result) => {
-                let mut result = result.exact().unwrap_or_default();
+                let mut result = result.value().unwrap_or_default();
                 result["_meta"][RELATED_TASK] = json!({"taskId": self.id});
                 Some(Reply::Result(RawJson::from_value(&result)))
             }
@@ -214,7 +214,7 @@ pub(super) fn task_support(asked: &Asked, support: Option<TaskSupport>, has_task
 
 /// Whether this is what a tool says that failed.
 pub(super) fn is_failure(result: &RawJson) -> bool {
-    result.exact().is_ok_and(|result| result["isError"] == true)
+    result.value().is_ok_and(|result| result["isError"] == true)
 }
 
 /// A time as RFC 3339 has it.

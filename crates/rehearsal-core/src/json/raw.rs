@@ -63,11 +63,6 @@ impl RawJson {
         read_value(&self.text)
     }
 
-    /// See [`RawJson::value`].
-    pub fn exact(&self) -> Result<Value, serde_json::Error> {
-        self.value()
-    }
-
     /// The value after a change, written again.
     pub fn edit(&self, change: impl FnOnce(&mut Value)) -> Result<RawJson, serde_json::Error> {
         let mut value = self.value()?;

@@ -73,7 +73,7 @@ impl ErrorReply {
 
     /// As the object that it is, with every digit.
     pub fn object(&self) -> Map<String, Value> {
-        let exact = |json: &RawJson| json.exact().unwrap_or_else(|_| json.as_str().into());
+        let exact = |json: &RawJson| json.value().unwrap_or_else(|_| json.as_str().into());
         let mut object = Map::new();
         object.insert("code".to_owned(), self.code.into());
         object.insert("message".to_owned(), self.message.as_str().into());

@@ -167,7 +167,7 @@ fn matched(
 
 /// A value without its `_meta`, which is about the conversation and not about what was said.
 fn stable(json: &RawJson) -> Value {
-    match json.exact() {
+    match json.value() {
         Ok(Value::Object(mut object)) => {
             object.shift_remove("_meta");
             Value::Object(object)

@@ -47,7 +47,7 @@ impl Request {
     pub(super) fn given(&self) -> Result<Value, Failure> {
         let Some(params) = &self.params else { return Ok(Value::Null) };
         let raw = raw_input("--params", params)?;
-        let exact = RawJson::parse(raw.get().as_bytes()).and_then(|raw| raw.exact());
+        let exact = RawJson::parse(raw.get().as_bytes()).and_then(|raw| raw.value());
         exact.or_else(|_| parsed(Source::Flag("--params"), raw.get()))
     }
 

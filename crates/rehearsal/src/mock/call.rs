@@ -110,7 +110,7 @@ impl Call {
         posed.remove(name);
         Ok(reply.map(|reply| match reply {
             Reply::Result(result) => {
-                result.exact().map_err(|error| format!("the client's answer cannot be read: {error}"))
+                result.value().map_err(|error| format!("the client's answer cannot be read: {error}"))
             }
             Reply::Error(error) => Err(format!("the client answered with an error: {error}")),
         }))

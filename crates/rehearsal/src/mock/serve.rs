@@ -211,7 +211,7 @@ fn take_up(
 fn understood(request: &Request) -> Result<Value, ErrorReply> {
     let wrong = |why: String| ErrorReply::new(code::INVALID_PARAMS, why);
     let Some(params) = &request.params else { return Ok(json!({})) };
-    let params = params.exact().map_err(|error| wrong(error.to_string()))?;
+    let params = params.value().map_err(|error| wrong(error.to_string()))?;
     if params.is_object() { Ok(params) } else { Err(wrong("params must be an object".to_owned())) }
 }
 

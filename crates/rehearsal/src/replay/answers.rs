@@ -310,7 +310,7 @@ impl Shared {
     fn redacted(&self, asked: &Asked) -> Option<Value> {
         let message = Message::request(RequestId::Number(0), asked.method.clone(), Some(&asked.params)).ok()?;
         let redacted = self.options.redaction.message(&message)?;
-        let params = redacted.params()?.exact().ok()?;
+        let params = redacted.params()?.value().ok()?;
         Some(self.options.likeness.view(&asked.method, Some(&params)))
     }
 

@@ -289,7 +289,7 @@ impl Ears {
         if told.method == Method::PROGRESS || told.method == Method::CANCELLED {
             return;
         }
-        let params = told.params.as_ref().and_then(|params| params.exact().ok());
+        let params = told.params.as_ref().and_then(|params| params.value().ok());
         self.hear(Heard::Told(told.method.clone(), params.unwrap_or_default()));
     }
 }
@@ -317,7 +317,7 @@ impl Work {
             let ear = ear.clone();
             call = call.on_told(move |message| {
                 let told = message.as_notification().filter(|told| told.method == Method::PROGRESS);
-                let params = told.and_then(|told| told.params.as_ref()?.exact().ok());
+                let params = told.and_then(|told| told.params.as_ref()?.value().ok());
                 let Some(mut params) = params.filter(Value::is_object) else { return };
                 params[meta::PROGRESS_TOKEN] = token.clone();
                 // Whoever asked may have gone.
@@ -371,7 +371,7 @@ async fn pass_on(line: Weak<Line>, mut heard: mpsc::UnboundedReceiver<Heard>) {
                     let standing = line.standing.clone();
                     tokio::spawn(async move {
                         let said = match standing.ask(&question).await {
-                            Some(Reply::Result(result)) => Ok(result.exact().unwrap_or_default()),
+                            Some(Reply::Result(result)) => Ok(result.value().unwrap_or_default()),
                             Some(Reply::Error(error)) => Err(error),
                             None => Err(nobody()),
                         };

@@ -49,7 +49,7 @@ impl Shared {
         let about = about_key(&asked.method, None);
         for number in self.suiting(about, CANDIDATES as usize)? {
             let recorded = self.tape.recorded(number)?;
-            let params = request(&recorded).params().and_then(|params| params.exact().ok());
+            let params = request(&recorded).params().and_then(|params| params.value().ok());
             let is_same = self.options.likeness.key(&asked.method, params.as_ref().or(Some(&Value::Null))) == key;
             let is_let_in = self.tape.index.exchange(number)?.flags.is_let_in();
             let refusal = recorded.reply().filter(|_| !is_let_in);

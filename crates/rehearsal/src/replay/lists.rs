@@ -83,7 +83,7 @@ impl Shared {
             if capability == "tools" {
                 element["inputSchema"] = json!({"type": "object"});
             }
-            let given = request(&recorded).params().and_then(|params| params.field("arguments")?.exact().ok());
+            let given = request(&recorded).params().and_then(|params| params.field("arguments")?.value().ok());
             if let Some(Value::Object(given)) = given.filter(|_| capability == "prompts") {
                 element["arguments"] = given.keys().map(|name| json!({"name": name})).collect();
             }
@@ -107,7 +107,7 @@ impl Shared {
         for number in self.tape.members(group, group.count) {
             let recorded = self.tape.recorded(number?)?;
             if let Some(Reply::Result(result)) = recorded.reply()
-                && result.field("nextCursor").and_then(|next| next.exact().ok()).as_ref() == Some(cursor)
+                && result.field("nextCursor").and_then(|next| next.value().ok()).as_ref() == Some(cursor)
             {
                 return Ok(true);
             }

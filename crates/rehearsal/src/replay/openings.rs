@@ -181,7 +181,7 @@ fn inferred(tape: &Tape, numbers: &[u32]) -> io::Result<Opening> {
 /// What can be told of a server from somebody who listened to it: what it promised, or else what it was asked to tell.
 fn listened(tape: &Tape, recorded: &Recorded, opening: &mut Opening) -> io::Result<()> {
     let promised = tape.facts(recorded.session)?.acknowledged.clone();
-    let asked = || request(recorded).params()?.field("notifications")?.exact().ok()?.as_object().cloned();
+    let asked = || request(recorded).params()?.field("notifications")?.value().ok()?.as_object().cloned();
     if let Some(notifications) = promised.or_else(asked) {
         opening.tells(&notifications);
     }

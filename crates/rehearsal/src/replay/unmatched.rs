@@ -63,7 +63,7 @@ impl Shared {
         let recorded = self.suiting(key, CANDIDATES as usize)?;
         for number in &recorded {
             let recorded = self.tape.recorded(*number)?;
-            let params = request(&recorded).params().and_then(|params| params.exact().ok());
+            let params = request(&recorded).params().and_then(|params| params.value().ok());
             if !at.finds(&Likeness::default().view(&asked.method, params.as_ref())) {
                 return Ok(false);
             }
@@ -122,7 +122,7 @@ impl Shared {
                 self.tape.call(exchange.span)
             });
             let params = match read {
-                Ok(call) => call.request.message.params().and_then(|params| params.exact().ok()),
+                Ok(call) => call.request.message.params().and_then(|params| params.value().ok()),
                 Err(error) => {
                     failed = Some(error);
                     return None;

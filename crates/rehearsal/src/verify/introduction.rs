@@ -57,7 +57,7 @@ impl Verification {
         let (Some(Reply::Result(before)), Reply::Result(after)) = (reply(call), live) else {
             return self.judged(call, call, live, client);
         };
-        let (before, after) = (before.exact().unwrap_or_default(), after.exact().unwrap_or_default());
+        let (before, after) = (before.value().unwrap_or_default(), after.value().unwrap_or_default());
         let (Value::Object(before), Value::Object(after)) = (before, after) else {
             return self.judged(call, call, live, client);
         };

@@ -110,7 +110,7 @@ impl Listing {
     /// A page in which each element is as it was recorded, if it was.
     pub(super) fn as_recorded(self, recorded: &[Value], page: &Reply) -> Reply {
         let Reply::Result(result) = page else { return page.clone() };
-        let mut result = result.exact().unwrap_or_default();
+        let mut result = result.value().unwrap_or_default();
         for item in result.get_mut(self.list).and_then(Value::as_array_mut).into_iter().flatten() {
             if let Some(known) = recorded.iter().find(|known| self.name(known) == self.name(item)) {
                 *item = known.clone();

@@ -42,7 +42,7 @@ impl Opening {
             if self.agreed.is_none() {
                 self.agreed = Some(revision);
                 let declared = params_of.and_then(|params| params.field("capabilities"));
-                self.declared = declared.and_then(|declared| declared.exact().ok()).or(self.declared.take());
+                self.declared = declared.and_then(|declared| declared.value().ok()).or(self.declared.take());
             }
             return;
         }
@@ -57,7 +57,7 @@ impl Opening {
             self.claimed = self.claimed.or(Some(claimed));
             if self.declared.is_none() {
                 let declared = about.and_then(|about| about.field(meta::CLIENT_CAPABILITIES));
-                self.declared = declared.and_then(|declared| declared.exact().ok());
+                self.declared = declared.and_then(|declared| declared.value().ok());
             }
         }
         if discovered.is_some() {
@@ -137,7 +137,7 @@ fn agreed(reply: &Reply) -> Option<Revision> {
 /// The version of 2026-07-28 or later that a server speaks, by what it says about itself.
 fn discovered(reply: &Reply) -> Option<Revision> {
     let Reply::Result(result) = reply else { return None };
-    let versions = result.field("supportedVersions")?.exact().ok()?;
+    let versions = result.field("supportedVersions")?.value().ok()?;
     let versions = versions.as_array()?.iter().filter_map(|version| version.as_str()?.parse::<Revision>().ok());
     versions.filter(|version| !version.has_handshake()).max()
 }

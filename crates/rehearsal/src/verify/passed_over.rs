@@ -108,7 +108,7 @@ impl PassedOver {
     pub(super) fn kept(&self, recorded: Option<&Reply>, live: Reply) -> Reply {
         match (recorded, live) {
             (Some(Reply::Result(recorded)), Reply::Result(live)) if !self.places.is_empty() => {
-                match (recorded.exact(), live.exact()) {
+                match (recorded.value(), live.value()) {
                     (Ok(recorded), Ok(value)) => Reply::Result(RawJson::from_value(&self.result(recorded, value))),
                     (Err(_), _) | (_, Err(_)) => Reply::Result(live),
                 }

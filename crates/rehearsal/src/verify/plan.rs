@@ -221,7 +221,7 @@ pub(super) fn reply(call: &Call) -> Option<Reply> {
 
 /// The params of a request; `null` where it has none.
 pub(super) fn params(message: &Message) -> Value {
-    message.params().and_then(|params| params.exact().ok()).unwrap_or_default()
+    message.params().and_then(|params| params.value().ok()).unwrap_or_default()
 }
 
 /// What a request is called in a report: `tools/call echo`.
@@ -256,7 +256,7 @@ pub(super) fn asked_with(message: &Message, clean: impl Fn(&str) -> String) -> O
 pub(super) fn input_requests(reply: &Reply) -> Option<Map<String, Value>> {
     let Reply::Result(result) = reply else { return None };
     result.field("resultType").and_then(|kind| kind.text()).filter(|kind| kind == "input_required")?;
-    let asked = result.field("inputRequests").and_then(|asked| asked.exact().ok());
+    let asked = result.field("inputRequests").and_then(|asked| asked.value().ok());
     Some(asked.and_then(|asked| asked.as_object().cloned()).unwrap_or_default())
 }
 

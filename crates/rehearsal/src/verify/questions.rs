@@ -173,7 +173,7 @@ fn next(recorded: &mut Vec<Recorded>, wanted: impl Fn(&Recorded) -> bool) -> Opt
 /// What a question was answered with.
 fn given(recorded: &Recorded) -> Answer {
     match &recorded.reply {
-        Some(Reply::Result(result)) => Ok(result.exact().unwrap_or_default()),
+        Some(Reply::Result(result)) => Ok(result.value().unwrap_or_default()),
         Some(Reply::Error(error)) => Err(error.clone()),
         None => {
             Err(ErrorReply::new(code::INTERNAL_ERROR, format!("{} was not answered in the recording", recorded.method)))

@@ -44,7 +44,7 @@ impl Secrets {
     /// The params of a request without their secrets.
     pub(super) fn clean_params(&self, method: &Method, params: &Value) -> Value {
         let message = Message::request(RequestId::Number(0), method.clone(), Some(params)).ok();
-        let clean = message.and_then(|message| self.redaction.message(&message)?.params()?.exact().ok());
+        let clean = message.and_then(|message| self.redaction.message(&message)?.params()?.value().ok());
         clean.unwrap_or_else(|| params.clone())
     }
 
@@ -75,7 +75,7 @@ impl Secrets {
     }
 
     fn kept_out_of(&self, recorded: &RawJson, live: RawJson) -> RawJson {
-        match (recorded.exact(), live.exact()) {
+        match (recorded.value(), live.value()) {
             (Ok(mut recorded), Ok(mut value)) if !self.stand_ins(&recorded).is_empty() => {
                 self.take_out(&mut recorded, &mut value);
                 RawJson::from_value(&value)

@@ -55,10 +55,10 @@ impl Spoken {
         match (&said, was) {
             // How long it may be kept is not said in the other era.
             (Reply::Result(result), Some(Reply::Result(was))) if recorded.era() != self.live.era() => {
-                let Ok(Value::Object(mut fields)) = result.exact() else { return said };
+                let Ok(Value::Object(mut fields)) = result.value() else { return said };
                 for key in ["ttlMs", "cacheScope"] {
                     if let (Some(field), Some(was)) = (fields.get_mut(key), was.field(key)) {
-                        *field = was.exact().unwrap_or_default();
+                        *field = was.value().unwrap_or_default();
                     }
                 }
                 Reply::Result(RawJson::from_value(&Value::Object(fields)))
@@ -71,7 +71,7 @@ impl Spoken {
 /// A result without what only 2026-07-28 has: nobody knows whether it was recorded in that.
 fn without_envelope(reply: &Reply) -> Reply {
     let Reply::Result(result) = reply else { return reply.clone() };
-    let Ok(Value::Object(mut fields)) = result.exact() else { return reply.clone() };
+    let Ok(Value::Object(mut fields)) = result.value() else { return reply.clone() };
     for key in ["resultType", "ttlMs", "cacheScope"] {
         fields.shift_remove(key);
     }
@@ -112,7 +112,7 @@ mod tests {
         let (was, live) = (tools(json!({"name": "b"}), kept.clone()), tools(new.clone(), json!({})));
         let written = back.as_recorded(&live, Some(&was), &Method::TOOLS_LIST, &Value::Null);
         let Reply::Result(written) = written else { panic!("{written:?}") };
-        let written = written.exact().unwrap();
+        let written = written.value().unwrap();
         assert_eq!((&written["ttlMs"], &written["cacheScope"]), (&kept["ttlMs"], &kept["cacheScope"]));
         let unknown = Spoken { recorded: None, live: Revision::V2026_07_28 };
         let modern = json!({"resultType": "complete", "ttlMs": 0, "cacheScope": "private"});

@@ -90,7 +90,7 @@ impl Verification {
         for _ in 0..PAGES {
             let params = cursor.take().map_or_else(|| json!({}), |cursor: Value| json!({"cursor": cursor}));
             let page = match reply_of(&client.request(method.clone(), params).await?)? {
-                Reply::Result(page) => page.exact().unwrap_or_default(),
+                Reply::Result(page) => page.value().unwrap_or_default(),
                 refusal @ Reply::Error(_) => return Ok(Err(refusal)),
             };
             cursor = page.get("nextCursor").filter(|cursor| !cursor.is_null()).cloned();
@@ -113,7 +113,7 @@ impl Verification {
 
 fn result(page: &Call) -> Option<Value> {
     match reply(page)? {
-        Reply::Result(result) => result.exact().ok(),
+        Reply::Result(result) => result.value().ok(),
         Reply::Error(_) => None,
     }
 }

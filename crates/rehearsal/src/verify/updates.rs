@@ -63,7 +63,7 @@ impl Updates {
         for (name, live) in self.questions.get(&place).into_iter().flatten() {
             match name {
                 None => {
-                    let recorded = call.request.message.params().and_then(|params| params.exact().ok());
+                    let recorded = call.request.message.params().and_then(|params| params.value().ok());
                     let params = kept(live, recorded.as_ref());
                     if let Ok(message) = Message::request(id.clone(), method.clone(), Some(&params)) {
                         call.request.message = message;
@@ -94,7 +94,7 @@ fn kept(live: &Value, recorded: Option<&Value>) -> Value {
 /// A round of `input_required` that asks this under a name.
 fn asking(message: &Message, name: &str, live: &Value) -> Option<Reply> {
     let Reply::Result(result) = &message.as_response()?.reply else { return None };
-    let mut result = result.exact().ok()?;
+    let mut result = result.value().ok()?;
     let question = result.get_mut("inputRequests")?.get_mut(name)?;
     let params = kept(live, question.get("params"));
     question["params"] = params;

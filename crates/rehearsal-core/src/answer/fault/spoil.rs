@@ -113,7 +113,7 @@ fn other_kind(value: &Value) -> Value {
 fn change_result(answer: &Message, change: impl FnOnce(&mut Map<String, Value>)) -> Bytes {
     let Some(response) = answer.as_response() else { return answer.raw().clone() };
     let (Some(id), Reply::Result(result)) = (&response.id, &response.reply) else { return answer.raw().clone() };
-    let Ok(Value::Object(mut result)) = result.exact() else { return answer.raw().clone() };
+    let Ok(Value::Object(mut result)) = result.value() else { return answer.raw().clone() };
     change(&mut result);
     match Message::result(id.clone(), &Value::Object(result)) {
         Ok(message) => message.raw().clone(),

@@ -39,7 +39,7 @@ impl Opening {
             return None;
         }
         let Reply::Result(result) = &call.response.as_ref()?.message.as_response()?.reply else { return None };
-        let Value::Object(mut said) = result.exact().ok()? else { return None };
+        let Value::Object(mut said) = result.value().ok()? else { return None };
         let inside = said.get_mut("_meta").and_then(Value::as_object_mut);
         let inside = inside.and_then(|meta| meta.shift_remove(meta::SERVER_INFO));
         let info = said.shift_remove("serverInfo").or(inside).filter(Value::is_object);

@@ -68,7 +68,7 @@ impl Recorded {
     /// another version.
     pub(super) fn input_required(&self, revision: Revision, questions: &[Question], state: &str) -> Option<RawJson> {
         let Reply::Result(result) = self.reply().filter(|_| self.revision == Some(revision))? else { return None };
-        let mut again = result.exact().ok().filter(Value::is_object)?;
+        let mut again = result.value().ok().filter(Value::is_object)?;
         if let Some(requests) = again.get_mut("inputRequests").and_then(Value::as_object_mut) {
             requests.retain(|name, _| questions.iter().any(|question| question.name == *name));
         }
@@ -82,7 +82,7 @@ impl Recorded {
         if error.code != code::URL_ELICITATION_REQUIRED {
             return None;
         }
-        let data = error.data.as_ref()?.exact().ok()?;
+        let data = error.data.as_ref()?.value().ok()?;
         let visit = |(at, params): (usize, &Value)| {
             let name = params.get("elicitationId").and_then(Value::as_str);
             let name = name.map_or_else(|| format!("question-{}", at + 1), str::to_owned);
@@ -99,7 +99,7 @@ impl Recorded {
     /// The progress token that its client gave.
     pub(super) fn token(&self) -> Option<Value> {
         let params = self.call.request.message.params()?;
-        params.at(&["_meta", meta::PROGRESS_TOKEN])?.exact().ok()
+        params.at(&["_meta", meta::PROGRESS_TOKEN])?.value().ok()
     }
 
     /// The era of the task that the answer begins, where it begins one.

@@ -141,13 +141,13 @@ impl Writing {
             // Another call may have asked it.
             let Some(name) = named.map(|(_, name)| name.clone()) else { return };
             self.wait(entry.at);
-            let said = notification.params.as_ref().and_then(|params| params.exact().ok());
+            let said = notification.params.as_ref().and_then(|params| params.value().ok());
             let mut said = said.and_then(|said| said.as_object().cloned()).unwrap_or_default();
             said.shift_remove("requestId");
             return self.steps.push(Step::Withdraw(name, said));
         }
         self.wait(entry.at);
-        let params = notification.params.as_ref().and_then(|params| params.exact().ok());
+        let params = notification.params.as_ref().and_then(|params| params.value().ok());
         let params = params.unwrap_or_default();
         let rise = self.rise.as_mut().filter(|_| notification.method == Method::PROGRESS);
         let params = match rise {
@@ -190,7 +190,7 @@ impl Writing {
     fn question(&mut self, call: &Call) -> Question {
         self.asked += 1;
         let method = call.request.message.method().cloned().unwrap_or(Method::PING);
-        let params = call.request.message.params().and_then(|params| params.exact().ok());
+        let params = call.request.message.params().and_then(|params| params.value().ok());
         let params = params.filter(Value::is_object).unwrap_or_default();
         let name = format!("question-{}", self.asked);
         if let Some(request) = call.request.message.as_request() {
@@ -204,6 +204,6 @@ impl Writing {
 /// The questions of a round of `input_required`; none where it has only state.
 fn asked_for(message: &Message) -> Option<Vec<Question>> {
     let crate::message::Reply::Result(result) = &message.as_response()?.reply else { return None };
-    let requests = result.field("inputRequests").and_then(|requests| requests.exact().ok());
+    let requests = result.field("inputRequests").and_then(|requests| requests.value().ok());
     Some(Question::requested(requests.as_ref()))
 }

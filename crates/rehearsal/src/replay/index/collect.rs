@@ -95,7 +95,7 @@ impl Collection {
     fn acknowledge(&mut self, entry: &Entry) {
         let What::Message { from: Side::Server, message, .. } = &entry.what else { return };
         let told = message.as_notification().filter(|told| told.method == Method::SUBSCRIPTION_ACKNOWLEDGED);
-        let promised = told.and_then(|told| told.param(&["notifications"])?.exact().ok());
+        let promised = told.and_then(|told| told.param(&["notifications"])?.value().ok());
         if let (Some(Value::Object(promised)), Some(facts)) = (promised, self.sessions.last_mut()) {
             let known = facts.acknowledged.get_or_insert_default();
             for (what, promised) in promised {

@@ -153,7 +153,7 @@ impl Asked {
     fn new(call: &Call, likeness: &Likeness) -> Option<Asked> {
         let message = &call.request.message;
         let method = message.method()?;
-        let params = message.params().and_then(|params| params.exact().ok());
+        let params = message.params().and_then(|params| params.value().ok());
         let params = params.as_ref();
         let agreed = (*method == Method::INITIALIZE).then(|| answered(call, "protocolVersion")).flatten();
         Some(Asked {
@@ -207,7 +207,7 @@ fn reply(call: &Call) -> Option<&Reply> {
 /// A member of the result.
 fn answered(call: &Call, key: &str) -> Option<Value> {
     let Some(Reply::Result(result)) = reply(call) else { return None };
-    result.field(key)?.exact().ok()
+    result.field(key)?.value().ok()
 }
 
 fn claims(params: Option<&Value>) -> Option<&Value> {
