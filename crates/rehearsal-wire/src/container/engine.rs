@@ -1,4 +1,4 @@
-//! The engine's command line.
+//! The engine's command line, and the images that it builds.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

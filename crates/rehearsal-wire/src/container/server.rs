@@ -1,4 +1,4 @@
-//! A server in a container.
+//! A server in a container, over stdio or in the background.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

@@ -1,4 +1,4 @@
-//! A server that we start.
+//! A server that we start, and the last lines of its stderr.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;

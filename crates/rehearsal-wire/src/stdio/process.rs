@@ -1,4 +1,4 @@
-//! A child process and everything that it started.
+//! A child process and everything that it started, and the thread that starts all of them.
 
 use std::io;
 use std::process::ExitStatus;
@@ -97,6 +97,10 @@ impl Drop for Process {
     }
 }
 
+/// A process to start, for the one thread that starts them.
+///
+/// On Linux a child's parent-death signal comes when the *thread* that started it ends, and threads of a runtime come
+/// and go. This one stays until the process ends.
 struct Job {
     command: Command,
     runtime: Handle,

@@ -1,4 +1,4 @@
-//! The HTTP server at the other end.
+//! The HTTP server at the other end: its connections, one request and its response, and plain requests beside MCP.
 
 use std::convert::Infallible;
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! A listener, and what is forwarded from there.
+//! A proxy: its listener, its options, and the trait that observes what passes.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

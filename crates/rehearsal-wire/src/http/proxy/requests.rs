@@ -1,4 +1,4 @@
-//! The direction from the client to the upstream: bytes in, bytes out.
+//! The direction from the client to the upstream: bytes in, bytes out, and the responses of the proxy itself.
 
 use std::sync::Arc;
 

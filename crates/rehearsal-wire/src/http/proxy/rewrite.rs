@@ -1,4 +1,4 @@
-//! Addresses of the one side, as the other side knows them.
+//! Addresses of the one side, as the other side knows them, and the first event of HTTP+SSE, which names one.
 
 use http::Uri;
 use http::uri::Scheme;

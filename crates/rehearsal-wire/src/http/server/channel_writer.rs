@@ -1,4 +1,4 @@
-//! One channel on its way to the client.
+//! One response channel: its state, what is written to it, and which of its requests have no response yet.
 //!
 //! ```text
 //! send ──► queue ──► JSON body                                       the answer was the first thing to say

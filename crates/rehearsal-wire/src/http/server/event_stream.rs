@@ -1,4 +1,4 @@
-//! The body of an answer that is a stream of events.
+//! The body of a response that is a stream of events, the frames in it, and those kept for a client that resumes.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What a channel gets wrong on purpose.
+//! Injected faults of a channel, and the response bodies that carry them out.
 //!
 //! ```text
 //! misdeed ──► the POST still waits ──► a wreck with a head: JSON, a stream of events, or neither
