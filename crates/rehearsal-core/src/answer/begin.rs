@@ -12,14 +12,15 @@ use super::play::{Cast, Play};
 use super::provenance::{Answer, Provenance};
 use super::recording::RecordedPlay;
 use super::round::returned;
+use super::rule::nothing_fits;
 use super::shape::{self, ResultType};
 use super::state::State;
 use super::target::Target;
 use super::terms::{Memory, Terms, unknown_level};
 use super::wanted::Wanted;
-use super::{Asked, Mock, complete, fill, refusal, task};
+use super::{Asked, Mock, complete, fill, task};
 use crate::json::RawJson;
-use crate::message::{ErrorReply, Reply};
+use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code};
 use crate::script::mock::{LogLevel, Otherwise, Validate};
 use crate::suggest::closest;
@@ -332,7 +333,7 @@ impl Mock {
         }
         let closest = target.rules(self).closest(&cast.arguments, facts, state);
         let closest = closest.map(|(rule, why)| (Arc::clone(&rule.name), why));
-        let mut error = refusal::nothing_fits(&name, closest);
+        let mut error = nothing_fits(&name, closest);
         if self.otherwise == Otherwise::FillFromSchema {
             error.message.push_str("; nothing could be made up that fits its output_schema");
         }
@@ -413,4 +414,37 @@ pub(super) fn invalid(message: String) -> ErrorReply {
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let meant = closest(name, known).map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default();
     format!("unknown {what} {name:?}{meant}")
+}
+
+impl Mock {
+    /// Begins to answer a request whose method has rules, by its position; gives it back where none of them fits.
+    pub(super) fn request(
+        self: &Arc<Mock>,
+        at: usize,
+        asked: Asked,
+        memory: &mut Memory,
+        state: &mut State,
+        world: &World<'_>,
+    ) -> Result<Begun, Box<Asked>> {
+        let request = &self.requests[at];
+        let mut arguments = asked.params.clone();
+        arguments.as_object_mut().and_then(|params| params.shift_remove("_meta"));
+        let call = state.call(request.number);
+        let values = state.snapshot();
+        let found = request.rules.find(&arguments, &Facts { asked: &asked, call, state: &values }, state);
+        drop(values);
+        let Some(position) = found else { return Err(Box::new(asked)) };
+        if let Some(turn) = request.rules.get(position) {
+            state.give(turn.rule);
+        }
+        let uri = asked.params.get("uri").and_then(Value::as_str).unwrap_or_default();
+        match &asked.method {
+            method if *method == Method::RESOURCES_SUBSCRIBE => drop(memory.subscriptions.insert(uri.to_owned())),
+            method if *method == Method::RESOURCES_UNSUBSCRIBE => drop(memory.subscriptions.remove(uri)),
+            _ => {}
+        }
+        let target = Target::Request(at);
+        let cast = Cast { mock: Arc::clone(self), asked: Arc::new(asked), target, arguments, remarks: Vec::new() };
+        Ok(entered(Play::new(cast, position, call), state, world))
+    }
 }

@@ -418,3 +418,21 @@ pub(super) fn unique<'a>(
         }
     }
 }
+
+/// The rules of a method.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) method: String,
+    pub(super) label: Arc<str>,
+    pub(super) number: usize,
+    pub(super) rules: Rules,
+}
+
+impl Request {
+    pub(super) fn compile(written: &mock::Request, numbers: &mut Numbers, shop: &mut Workshop<'_>) -> Request {
+        let owner = Owner { kind: Kind::Request, uri: None, mime_type: None, description: None, otherwise: None };
+        let rules = rules(&written.answers, &owner, None, numbers, shop);
+        let method = written.method.value.clone();
+        Request { label: method.as_str().into(), method, number: numbers.target(), rules }
+    }
+}

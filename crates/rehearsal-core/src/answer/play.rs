@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 use super::act::{Act, Change, World};
 use super::asked::Facts;
 use super::provenance::{Answer, Provenance};
-use super::refusal;
 use super::rise::Rise;
+use super::rule::nothing_fits;
 use super::scene::{self, Outcome, Scene, Step, TaskTerms, Unanswered};
 use super::state::State;
 use super::target::Target;
@@ -360,8 +360,7 @@ impl Play {
                     let when = choice.when.iter().flat_map(|when| when.check(&answers)).map(|it| it.to_string());
                     (Arc::clone(&choice.name), when.chain(choice.given.mismatches(&facts)).collect())
                 });
-                let error =
-                    refusal::nothing_fits(&format!("{}, after {answers}", self.target.name(&self.mock)), closest);
+                let error = nothing_fits(&format!("{}, after {answers}", self.target.name(&self.mock)), closest);
                 Act::Reply(Answer { provenance: Provenance::Nobody, ..self.answer(Reply::Error(error)) })
             }
             Some(Outcome::Error { code, message, data }) => {

@@ -1,26 +1,28 @@
-//! A mock for one test.
+//! A mock for one test, and how HTTP serves a mock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::ops::{Bound, RangeBounds};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rehearsal_core::answer::Mock;
+use rehearsal_core::answer::harness::{Harness, HarnessError, QueueView};
+use rehearsal_core::answer::{ExpectedCall, Mock};
 use rehearsal_core::message::Method;
 use rehearsal_core::script::mock::Otherwise;
-use rehearsal_wire::http::server::{BindError, Handle, HttpServer};
+use rehearsal_wire::http::server::{BindError, Handle, HttpServer, Options};
 use rehearsal_wire::{Connection, memory};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::http::http_options;
+use super::control::Control;
 use super::load::{Files, LoadError, compile};
+use super::server::now_ms;
 use super::{Called, Server};
 
 /// How long it may take to say that it is healthy.
@@ -333,3 +335,52 @@ times!(
     std::ops::RangeToInclusive<u64>,
     std::ops::RangeTo<u64>
 );
+
+impl MockServer {
+    /// The universal test server: one tool, `get_data`, whose answers come with the question or are loaded before.
+    pub fn harness() -> Result<MockServer, MockError> {
+        let harness = Some(Arc::new(Harness::default()));
+        MockServer::start_files(Files { harness, ..Files::default() })
+    }
+
+    /// Loads the responses of a test case, a JSON list, in place of what it had.
+    ///
+    /// Fails where a response makes no sense, and where this server has no queues.
+    pub fn load_queue(&self, test_case: &str, responses: &Value) -> Result<QueueView, HarnessError> {
+        match self.server().harness() {
+            Some(harness) => harness.load(test_case, responses.to_string().as_bytes(), now_ms()),
+            None => {
+                Err(HarnessError::TooMuch { what: "this server has no queues; start it with harness()".to_owned() })
+            }
+        }
+    }
+
+    /// The queue of a test case as it is now.
+    pub fn queue(&self, test_case: &str) -> Option<QueueView> {
+        self.server().harness()?.view(test_case)
+    }
+
+    /// What was expected and did not happen, a paragraph each, with the call that came closest.
+    pub fn verify(&self, expected: &[ExpectedCall]) -> Result<(), String> {
+        let unmet: Vec<_> = self.server().journal().verify(expected).iter().map(ToString::to_string).collect();
+        if unmet.is_empty() { Ok(()) } else { Err(unmet.join("\n")) }
+    }
+}
+
+/// How long a POST of HTTP+SSE waits for the mock, so that it can be refused.
+const HOLD: Duration = Duration::from_secs(1);
+
+/// What a listener is told about a mock: its versions, the arguments that travel as headers, and the paths that control
+/// it.
+pub fn http_options(server: &Server) -> Options {
+    let Some(mock) = server.mock() else { return Options::default() };
+    let schemas: HashMap<String, Arc<Value>> =
+        mock.header_schemas().map(|(tool, schema)| (tool.to_owned(), Arc::new(schema.clone()))).collect();
+    Options {
+        revisions: mock.revisions().to_vec(),
+        tool_schema: Some(Arc::new(move |tool: &str| schemas.get(tool).cloned())),
+        hold_posts: mock.refuses_requests().then_some(HOLD),
+        routes: Some(Arc::new(Control(server.clone()))),
+        ..Options::default()
+    }
+}

@@ -16,19 +16,16 @@
 //!
 //! [`MockServer`] is the fixture for tests: a server on a free port that is gone when it is dropped.
 
-mod about_task;
 mod batches;
 mod call;
 mod control;
 mod draft;
-mod http;
 mod load;
 mod mock_server;
 mod news;
 mod perform;
 #[cfg(test)]
 mod plays;
-mod queues;
 mod serve;
 mod server;
 mod session;
@@ -39,9 +36,8 @@ mod watch;
 mod wrong;
 
 pub use draft::{Drafted, Surface, draft};
-pub use http::http_options;
 pub use load::{Files, LoadError, check};
-pub use mock_server::{MockError, MockServer, Parameters, Times};
+pub use mock_server::{MockError, MockServer, Parameters, Times, http_options};
 pub use rehearsal_core::answer::{CallOutcome, Called, ExpectedCall, UnmetCall};
 pub use rehearsal_core::script::mock::Otherwise;
 pub use server::Server;

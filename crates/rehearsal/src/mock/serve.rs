@@ -17,7 +17,7 @@ use super::call::{Call, outcome};
 use super::server::Shared;
 use super::session::Session;
 use super::source::{Forwards, Live};
-use super::{about_task, perform, subscriptions};
+use super::{perform, subscriptions, tasks};
 
 /// How long the last answers may take to leave once the conversation has ended.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -188,7 +188,7 @@ fn take_up(
         }
         Begun::AboutTask(about, terms, mock) => {
             tasks.spawn(async move {
-                let reply = about_task::answer(&call, &mock, &terms, about).await;
+                let reply = tasks::answer_request(&call, &mock, &terms, about).await;
                 call.settle(reply.map(Answer::protocol)).await;
             });
         }

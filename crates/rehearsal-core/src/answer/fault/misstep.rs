@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::chance::between;
 use super::misdeed::{Misdeed, Moment, Refused};
+use super::rules::between;
 use super::spoil;
 use crate::message::{ErrorReply, Message, RequestId};
 use crate::protocol::code;

@@ -8,13 +8,11 @@
 //! Nothing here has a clock or a die. Chance is a hash of a seed and the number of the call, so the same run fails in the
 //! same places.
 
-mod chance;
-mod faults;
 mod misdeed;
 mod misstep;
+mod rules;
 mod spoil;
 
-pub use chance::{between, happens};
-pub use faults::Faults;
 pub use misdeed::{Aftermath, Misdeed, Moment, Refused, half};
 pub use misstep::{Honest, Misstep, missteps};
+pub use rules::{Faults, between, happens};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::answer::refusal::with_mismatches;
+use crate::answer::rule::with_mismatches;
 use crate::answer::{Answer, Provenance};
 use crate::matcher::{Mismatch, first_mismatches};
 use crate::message::{ErrorReply, Method, Reply};
