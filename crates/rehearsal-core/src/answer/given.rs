@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::asked::Facts;
+use super::request_context::Facts;
 use crate::matcher::{Matcher, Mismatch};
 use crate::script::{Located, Meaning, Meant, Problem, When, mock};
 

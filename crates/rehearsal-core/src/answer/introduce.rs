@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::begin::text;
-use super::terms::{Handshake, Memory, settle, supported};
+use super::request_context::{Handshake, Memory, settle, supported};
 use super::{Asked, Mock, shape};
 use crate::message::ErrorReply;
 use crate::protocol::{Revision, code};

@@ -11,7 +11,6 @@
 //! [`Answer`] carries its [`Provenance`].
 
 mod act;
-mod asked;
 mod begin;
 mod complete;
 mod content;
@@ -30,6 +29,7 @@ mod play;
 mod provenance;
 mod question;
 mod recording;
+mod request_context;
 mod rise;
 mod round;
 mod rule;
@@ -40,14 +40,12 @@ mod state;
 mod target;
 mod task;
 mod template;
-mod terms;
 #[cfg(test)]
 mod tests;
 mod uri_template;
 mod wanted;
 
 pub use act::{Act, Change, World};
-pub use asked::Asked;
 pub use begin::{AboutTask, Begun, Performance};
 pub use faithful::{declaring, faithful};
 pub use journal::{CallJournal, CallOutcome, Called, ExpectedCall, UnmetCall};
@@ -56,11 +54,11 @@ pub use play::Play;
 pub use provenance::{Answer, Provenance};
 pub use question::Question;
 pub use recording::{Opening, Pace, Place, Recorded, RecordedPlay, Thing, Unmatched, adapted, adapted_notification};
+pub use request_context::{Asked, Handshake, Logs, Memory, Terms, supported, unknown_level};
 pub use rise::Rise;
 pub use scene::TaskTerms;
 pub use seal::Seal;
 pub use state::State;
 pub use task::{Status, Task, acknowledged, related_task};
-pub use terms::{Handshake, Logs, Memory, Terms, supported, unknown_level};
 pub use uri_template::UriTemplate;
 pub use wanted::{Wanted, end_of_subscription, on_subscription};

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::act::{Act, Change, World};
-use super::asked::Facts;
 use super::provenance::{Answer, Provenance};
+use super::request_context::Facts;
 use super::rise::Rise;
 use super::rule::nothing_fits;
 use super::scene::{self, Outcome, Scene, Step, TaskTerms, Unanswered};

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::asked::Facts;
 use super::given::Given;
+use super::request_context::Facts;
 use super::scene::Scene;
 use super::state::State;
 use crate::matcher::{MAX_MISMATCHES, Matcher, first_mismatches};

@@ -16,7 +16,6 @@
 //!
 //! [`MockServer`] is the fixture for tests: a server on a free port that is gone when it is dropped.
 
-mod batches;
 mod call;
 mod control;
 mod draft;
@@ -32,15 +31,13 @@ mod session;
 mod source;
 mod subscriptions;
 mod tasks;
-mod watch;
 mod wrong;
 
 pub use draft::{Drafted, Surface, draft};
-pub use load::{Files, LoadError, check};
+pub use load::{Files, LoadError, Reload, check, watch};
 pub use mock_server::{MockError, MockServer, Parameters, Times, http_options};
 pub use rehearsal_core::answer::{CallOutcome, Called, ExpectedCall, UnmetCall};
 pub use rehearsal_core::script::mock::Otherwise;
 pub use server::Server;
 pub(crate) use server::random;
 pub(crate) use source::{Answers, Forwards, Live, Standing};
-pub use watch::{Reload, watch};

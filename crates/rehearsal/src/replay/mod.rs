@@ -9,8 +9,6 @@
 //! Of the trace nothing is in memory but what is being played.
 
 mod answers;
-mod beside;
-mod converted;
 mod forward;
 mod index;
 mod ledger;
@@ -23,12 +21,13 @@ mod parked;
 mod progress;
 #[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
 mod replay;
+mod sidecar;
 mod tape;
 mod unmatched;
 
-pub use beside::Beside;
 pub use forward::Upstream;
 pub use index::IndexError;
 pub use ledger::{Ledger, LedgerLine};
 pub use options::{Indexed, OnIndex, Options, Repeat, Sessions, Unknown};
 pub use replay::{Replay, ReplayError};
+pub use sidecar::Beside;

@@ -12,9 +12,9 @@ use rehearsal_core::answer::{Place, Recorded, Thing};
 use rehearsal_core::message::Message;
 use rehearsal_core::trace::{Call, Format, Inside, Span};
 
-use super::converted::converted;
 use super::index::{self, Existing, Facts, Group, Index, IndexError, damaged};
 use super::options::Options;
+use super::sidecar::converted;
 use crate::store::Recording;
 
 /// How many exchanges are kept in memory.

@@ -10,7 +10,6 @@ mod adapt;
 mod opening;
 mod play;
 mod recorded;
-mod rounds;
 mod score;
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::answer::introduce::shake_hands;
+use crate::answer::request_context::supported;
 use crate::answer::shape::{self, ResultType};
-use crate::answer::terms::supported;
 use crate::answer::{Asked, Memory, Wanted};
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, Reply};

@@ -9,10 +9,9 @@ use rehearsal_core::protocol::Revision;
 use rehearsal_core::trace::{Call, Entry, Likeness, RequestKey, Span, Start, Ties, What, Woven};
 use serde_json::Value;
 
-use super::chains::Chains;
 use super::digest::{Answered, Asked, Digest, Digests, Kept, Refused};
-use super::key::{method_key, refused_key};
 use super::layout::{Exchange, Facts, Flags, NONE, ThingRecord};
+use super::lookup::{method_key, refused_key};
 
 /// How many exchanges are kept under a key that only finds what is alike.
 const ALIKE: usize = 1_000;
@@ -290,5 +289,167 @@ fn transport(facts: &mut Facts, what: &Kept) {
         Kept::Head { is_stream: false } => facts.plain += 1,
         Kept::Retry(retry) => facts.retry = Some(*retry),
         Kept::Asked(_) | Kept::Said { .. } | Kept::Refused | Kept::Closed => {}
+    }
+}
+
+/// How far back it is looked for what a request goes on with.
+const LOOKED_AT: usize = 1000;
+
+/// What a round has in common with the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Thread {
+    /// The state that comes back; it may be missing.
+    pub(super) state: RequestKey,
+    /// The names of the questions.
+    pub(super) names: RequestKey,
+    /// Who is asked.
+    pub(super) client: RequestKey,
+}
+
+/// The exchanges of a session that are sent away with questions, and those that come back.
+#[derive(Debug, Default)]
+pub(super) struct Chains {
+    /// Those that nobody came back to, by what is asked and the state.
+    waiting: HashMap<(RequestKey, RequestKey), Vec<Waiting>>,
+    links: Vec<Link>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    number: u32,
+    /// The place of the questions.
+    end: u64,
+    thread: Thread,
+}
+
+/// That one of those that look the same goes on, and that somebody came back to one of them.
+#[derive(Debug)]
+struct Link {
+    key: RequestKey,
+    before: Waiting,
+    number: u32,
+}
+
+impl Chains {
+    /// An exchange is left open at a place.
+    pub(super) fn wait(&mut self, key: RequestKey, thread: Thread, number: u32, end: u64) {
+        self.waiting.entry((key, thread.state)).or_default().push(Waiting { number, end, thread });
+    }
+
+    /// The one that waits with which a request at a place goes on: of the same client and with the same questions where there is
+    /// one, and of those with the last, since whoever begins anew has given up what was before.
+    pub(super) fn goes_on(&mut self, key: RequestKey, thread: Thread, number: u32, place: u64) -> Option<u32> {
+        let waiting = self.waiting.get_mut(&(key, thread.state))?;
+        let from = waiting.len().saturating_sub(LOOKED_AT);
+        let heard = (from..waiting.len()).filter(|at| waiting[*at].end < place);
+        let rank = |at: &usize| {
+            let Waiting { thread: other, end, .. } = waiting[*at];
+            (other.client == thread.client, other.names == thread.names, end)
+        };
+        let found = heard.max_by_key(rank)?;
+        let before = waiting.remove(found);
+        if waiting.is_empty() {
+            self.waiting.remove(&(key, thread.state));
+        }
+        self.links.push(Link { key, before, number });
+        Some(before.number)
+    }
+
+    /// Each exchange that goes on, with its next round: of those that look the same, who was asked first comes back first.
+    pub(super) fn finish(mut self) -> Vec<(u32, u32)> {
+        self.links.sort_by_key(|Link { key, before, .. }| (*key, before.thread, before.end, before.number));
+        let is_same = |one: &Link, other: &Link| (one.key, one.before.thread) == (other.key, other.before.thread);
+        let mut linked = Vec::with_capacity(self.links.len());
+        for same in self.links.chunk_by(is_same) {
+            let mut numbers: Vec<u32> = same.iter().map(|link| link.number).collect();
+            numbers.sort_unstable();
+            linked.extend(same.iter().map(|link| link.before.number).zip(numbers));
+        }
+        linked
+    }
+}
+
+impl Collection {
+    /// The same, with all exchanges in the order in which their sessions began, where that is known of all of them.
+    pub(super) fn in_order(mut self) -> Collection {
+        let known: Option<Vec<_>> = self.started.iter().copied().collect();
+        let Some(started) = known.filter(|started| !started.is_sorted()) else { return self };
+        let mut order: Vec<usize> = (0..started.len()).collect();
+        order.sort_by_key(|session| started[*session]);
+        let end = u32::try_from(self.exchanges.len()).unwrap_or(NONE);
+        let first = |session: usize| self.sessions.get(session).map_or(end, |facts| facts.first);
+        let (mut places, mut sessions) = (vec![NONE; self.exchanges.len()], vec![NONE; started.len()]);
+        let (mut firsts, mut next) = (Vec::with_capacity(order.len()), 0);
+        for (place, session) in (0..).zip(&order) {
+            sessions[*session] = place;
+            firsts.push(next);
+            for number in first(*session)..first(*session + 1) {
+                places[number as usize] = next;
+                next += 1;
+            }
+        }
+        let moved = |number: u32| places.get(number as usize).copied().unwrap_or(NONE);
+        for exchange in &mut self.exchanges {
+            exchange.session = sessions.get(exchange.session as usize).copied().unwrap_or(NONE);
+            exchange.next = moved(exchange.next);
+        }
+        self.things.iter_mut().for_each(|(number, _)| *number = moved(*number));
+        self.keys.iter_mut().for_each(|(_, number)| *number = moved(*number));
+        for members in self.alike.values_mut() {
+            members.iter_mut().for_each(|number| *number = moved(*number));
+            members.sort_unstable();
+        }
+        let mut exchanges: Vec<_> = (0..).zip(std::mem::take(&mut self.exchanges)).collect();
+        exchanges.sort_by_key(|(number, _)| moved(*number));
+        self.exchanges = exchanges.into_iter().map(|(_, exchange)| exchange).collect();
+        let mut facts: Vec<_> = sessions.into_iter().zip(std::mem::take(&mut self.sessions)).collect();
+        facts.sort_by_key(|(place, _)| *place);
+        self.sessions = facts.into_iter().zip(firsts).map(|((_, facts), first)| Facts { first, ..facts }).collect();
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: RequestKey = RequestKey(7);
+    const THREAD: Thread = Thread { state: RequestKey(1), names: RequestKey(2), client: RequestKey(3) };
+
+    /// What goes on with what, where `(n, None)` asks and `(n, Some(thread))` comes back.
+    fn linked(said: &[(u32, Option<Thread>)]) -> Vec<(u32, u32)> {
+        let mut chains = Chains::default();
+        for (number, back) in said {
+            let place = u64::from(*number) * 2;
+            match back {
+                None => chains.wait(KEY, THREAD, *number, place + 1),
+                Some(thread) => assert!(chains.goes_on(KEY, *thread, *number, place).is_some()),
+            }
+        }
+        chains.finish()
+    }
+
+    #[test]
+    fn who_was_asked_first_comes_back_first() {
+        let back = Some(THREAD);
+        assert_eq!(linked(&[(0, None), (1, None), (2, back), (3, back)]), [(0, 2), (1, 3)]);
+        assert_eq!(linked(&[(0, None), (1, back), (2, None), (3, back)]), [(0, 1), (2, 3)]);
+    }
+
+    #[test]
+    fn what_was_given_up_stays_so() {
+        let back = Some(THREAD);
+        assert_eq!(linked(&[(0, None), (1, None), (2, back)]), [(1, 2)]);
+        assert_eq!(linked(&[(0, None), (1, None), (2, None), (3, back), (4, back)]), [(1, 3), (2, 4)]);
+    }
+
+    #[test]
+    fn other_names_go_on_where_nothing_fits_better_but_another_state_does_not() {
+        let other = Thread { names: RequestKey(9), ..THREAD };
+        assert_eq!(linked(&[(0, None), (1, Some(other))]), [(0, 1)]);
+        let mut chains = Chains::default();
+        chains.wait(KEY, THREAD, 0, 1);
+        assert!(chains.goes_on(KEY, Thread { state: RequestKey(9), ..THREAD }, 1, 2).is_none());
+        assert!(chains.goes_on(KEY, THREAD, 1, 0).is_none(), "nobody answers what is not asked yet");
     }
 }

@@ -8,9 +8,9 @@ use rehearsal_core::protocol::{Era, Revision, code, meta};
 use rehearsal_core::trace::{Call, Entry, Fate, Likeness, RequestKey, Span, Tie, Ties, Weave, What, Woven, subject};
 use serde_json::{Value, json};
 
-use super::chains::Thread;
-use super::key::about_key;
+use super::collect::Thread;
 use super::layout::ThingRecord;
+use super::lookup::about_key;
 
 /// How many digests are kept together, and let go together.
 const CHUNK: usize = 4096;

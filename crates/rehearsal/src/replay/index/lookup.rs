@@ -4,12 +4,14 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use rehearsal_core::message::Method;
 use rehearsal_core::trace::RequestKey;
+use serde_json::json;
 
 use super::layout::{
-    EXCHANGE, Exchange, Facts, FactsRecord, HEAD, Head, MEMBER, SESSION, SLOT, Slot, THING, ThingRecord,
+    EXCHANGE, Exchange, Facts, FactsRecord, HEAD, Head, MEMBER, SESSION, SLOT, Slot, THING, ThingRecord, damaged, sum,
+    unseal,
 };
-use super::seal::{damaged, sum, unseal};
 
 /// How many slots are read at once.
 const AT_ONCE: u64 = 8;
@@ -145,6 +147,21 @@ impl Index {
     fn holds(&self, at: u64, length: usize) -> io::Result<()> {
         if at.saturating_add(length as u64) > self.head.length { Err(damaged()) } else { Ok(()) }
     }
+}
+
+/// All that is about one tool, prompt or resource.
+pub(in crate::replay) fn about_key(method: &Method, subject: Option<&str>) -> RequestKey {
+    RequestKey::of(&json!({"about": method.as_str(), "subject": subject}))
+}
+
+/// The same request, where a server refused it because of its version.
+pub(in crate::replay) fn refused_key(key: RequestKey) -> RequestKey {
+    RequestKey::of(&json!({"refused": key.to_string()}))
+}
+
+/// All of one method.
+pub(in crate::replay) fn method_key(method: &str) -> RequestKey {
+    RequestKey::of(&json!({"any": method}))
 }
 
 #[cfg(test)]

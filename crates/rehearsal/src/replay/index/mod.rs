@@ -8,21 +8,14 @@
 //! is read, so no damage to the file is ever taken for an answer. The file lies beside the trace and is built again when the
 //! trace is another than it was, or when damage is seen before anything was answered.
 
-mod build;
-mod chains;
 mod collect;
 mod digest;
-mod key;
 mod layout;
 mod lookup;
 mod open;
-mod order;
-mod seal;
 mod write;
 
-pub(super) use key::{about_key, method_key, refused_key};
-pub(super) use layout::Facts;
-pub(super) use lookup::{Group, Index};
+pub(super) use layout::{Facts, damaged};
+pub(super) use lookup::{Group, Index, about_key, method_key, refused_key};
 pub use open::IndexError;
 pub(super) use open::{Existing, fingerprint, open};
-pub(super) use seal::damaged;

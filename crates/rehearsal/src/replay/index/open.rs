@@ -2,18 +2,20 @@
 
 use std::fs::File;
 use std::io;
+use std::io::{BufRead, Seek};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-use rehearsal_core::trace::{Likeness, ReadError, RequestKey};
+use rehearsal_core::trace::{Likeness, Part, ReadError, RequestKey, TraceReader};
 use serde_json::json;
 
-use super::build::collect;
+use super::collect::Collection;
+use super::digest::Digests;
 use super::layout::Origin;
 use super::lookup::Index;
 use super::write::write;
-use crate::replay::beside::{Beside, clean_beside, new_beside, put_in_place};
 use crate::replay::options::{Indexed, Options};
+use crate::replay::sidecar::{Beside, clean_beside, new_beside, put_in_place};
 use crate::store::Recording;
 
 /// How much of each end of a trace is looked at to tell whether it is the same.
@@ -115,4 +117,143 @@ fn origin(trace: &File, likeness: &Likeness) -> io::Result<Origin> {
     let changed = seconds * 1_000_000_000 + u128::try_from(metadata.mtime_nsec()).unwrap_or_default();
     let sample = RequestKey::of(&json!(text)).0;
     Ok(Origin { length, changed, sample, likeness: likeness.fingerprint().0 })
+}
+
+/// After how many parts it is told how far the reading is.
+const TELL: usize = 4096;
+
+/// Everything that an index of this trace has; `see` is told at which byte the reading is.
+pub(super) fn collect<R: BufRead + Seek>(
+    mut reader: TraceReader<R>,
+    likeness: &Likeness,
+    see: impl Fn(u64),
+) -> Result<Collection, ReadError> {
+    let (mut all, mut session) = (Collection::default(), Digests::default());
+    let mut parts = 0_usize;
+    while let Some(part) = reader.next() {
+        let span = reader.span();
+        parts += 1;
+        if parts.is_multiple_of(TELL) {
+            see(span.offset);
+        }
+        match part? {
+            Part::Start(start) => all.start(start),
+            Part::Call(call) => session.calls.extend(all.digest(&call, span, likeness)),
+            Part::Entry(entry) => session.entries.extend(all.digest_entry(&entry, span)),
+            Part::Finish { .. } => all.finish(std::mem::take(&mut session)),
+        }
+    }
+    Ok(all.in_order())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::io::{self, BufReader, Cursor, Read, SeekFrom};
+    use std::rc::Rc;
+
+    use super::*;
+
+    const HEAD: &str = r#""format":1,"session_id":"s","server_info":{},"started_at":null,"metadata":{}"#;
+    const CALLS: &str = r#""calls":[
+        {"request":{"seq":0,"at_ms":0,"id":1,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":7}}},
+         "response":{"seq":4,"at_ms":4,"success":true,"result":{}},"duration_ms":4},
+        {"request":{"seq":2,"from":"server","at_ms":2,"id":9,"method":"roots/list"},
+         "response":{"seq":3,"at_ms":3,"success":true,"result":{"roots":[]}},"duration_ms":1},
+        {"request":{"seq":5,"at_ms":5,"id":2,"method":"tools/call","params":{"name":"b"}},
+         "response":{"seq":7,"at_ms":7,"success":true,"result":{}},"duration_ms":2}]"#;
+    const MESSAGES: &str = r#""messages":[
+        {"seq":1,"at_ms":1,"type":"notification","from":"server","method":"notifications/progress","params":{"progressToken":7,"progress":1}},
+        {"seq":6,"at_ms":6,"type":"notification","from":"server","method":"notifications/tools/list_changed"}]"#;
+
+    /// Counts what is read, and refuses to go back.
+    struct Once {
+        input: Cursor<Vec<u8>>,
+        read: Rc<Cell<usize>>,
+    }
+
+    impl Read for Once {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = self.input.read(buffer)?;
+            self.read.set(self.read.get() + count);
+            Ok(count)
+        }
+    }
+
+    impl Seek for Once {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            match to {
+                SeekFrom::Current(0) => self.input.stream_position(),
+                _ => Err(io::Error::other("it goes back")),
+            }
+        }
+    }
+
+    /// Each exchange by what belongs to it.
+    fn things(all: &Collection) -> Vec<Vec<u64>> {
+        let of = |number: u32| all.things.iter().filter(move |(of, _)| *of == number).map(|(_, thing)| thing.seq);
+        (0..all.exchanges.len() as u32).map(|number| of(number).collect()).collect()
+    }
+
+    fn trace(members: [&str; 3]) -> String {
+        let line = format!("{{{},\"ended_at\":null,\"end\":null}}", members.join(",")).replace('\n', "");
+        format!("{line}\n{line}\n")
+    }
+
+    #[test]
+    fn the_trace_is_read_once() {
+        let text = trace([HEAD, CALLS, MESSAGES]);
+        let (length, read) = (text.len(), Rc::new(Cell::new(0)));
+        let input = Once { input: Cursor::new(text.into_bytes()), read: read.clone() };
+        let reader = TraceReader::new(BufReader::with_capacity(16, input));
+        let all = collect(reader, &Likeness::default(), |_| {}).unwrap();
+        assert_eq!(read.get(), length);
+        assert_eq!(things(&all), [vec![1, 2], vec![6], vec![1, 2], vec![6]]);
+    }
+
+    #[test]
+    fn what_else_was_said_may_come_before_the_calls() {
+        let text = trace([HEAD, MESSAGES, CALLS]);
+        let all = collect(TraceReader::new(Cursor::new(text)), &Likeness::default(), |_| {}).unwrap();
+        assert_eq!(things(&all), [vec![1, 2], vec![6], vec![1, 2], vec![6]]);
+    }
+
+    /// A request on channel 2 that is answered on channel 1, with how its POST was replied to.
+    fn answered_elsewhere(status: u16, kind: &str) -> String {
+        let calls = r#""calls":[
+            {"request":{"seq":1,"at_ms":1,"channel":2,"id":1,"method":"tools/call","params":{"name":"a"}},
+             "response":{"seq":4,"at_ms":4,"channel":1,"success":true,"result":{}},"duration_ms":3}]"#;
+        let messages = format!(
+            r#""messages":[
+            {{"type":"http","seq":0,"at_ms":0,"from":"client","channel":2,"http":{{"method":"POST","target":"/","headers":[]}}}},
+            {{"type":"http","seq":2,"at_ms":2,"from":"server","channel":2,"http":{{"status":{status},"headers":[["Content-Type","{kind}"]]}}}},
+            {{"type":"channel_ended","seq":3,"at_ms":3,"channel":2}}]"#
+        );
+        trace([HEAD, calls, &messages])
+    }
+
+    #[test]
+    fn only_a_stream_can_be_closed_before_the_answer() {
+        for (text, expected) in [
+            (answered_elsewhere(200, "text/event-stream"), vec![3]),
+            (answered_elsewhere(202, "text/plain"), vec![]),
+            (answered_elsewhere(200, "text/plain"), vec![]),
+        ] {
+            let reader = TraceReader::new(Cursor::new(text.clone().into_bytes()));
+            let all = collect(reader, &Likeness::default(), |_| {}).unwrap();
+            assert_eq!(things(&all), [expected.clone(), expected], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_asked_on_the_stream_of_the_answer_belongs_to_the_call() {
+        let calls = r#""calls":[
+            {"request":{"seq":0,"at_ms":0,"channel":2,"id":1,"method":"tools/call","params":{"name":"a"}},
+             "response":{"seq":3,"at_ms":3,"channel":1,"success":true,"result":{}},"duration_ms":3},
+            {"request":{"seq":1,"from":"server","at_ms":1,"channel":1,"id":9,"method":"roots/list"},
+             "response":{"seq":2,"at_ms":2,"channel":3,"success":true,"result":{"roots":[]}},"duration_ms":1}]"#;
+        let text = trace([HEAD, calls, r#""messages":[]"#]);
+        let all = collect(TraceReader::new(Cursor::new(text)), &Likeness::default(), |_| {}).unwrap();
+        assert_eq!(things(&all), [vec![1], vec![1]]);
+    }
 }

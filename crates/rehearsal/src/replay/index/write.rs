@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 
 use super::collect::Collection;
 use super::layout::{FactsRecord, Head, Origin, Slot};
-use super::seal::{seal, sum};
+use super::layout::{seal, sum};
 
 /// Writes everything that was collected.
 pub(super) fn write(out: &mut (impl Write + Seek), mut all: Collection, origin: Origin) -> io::Result<Head> {
