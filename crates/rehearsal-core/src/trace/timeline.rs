@@ -258,14 +258,45 @@ mod tests {
         Timeline::new(half(), half()).map(Result::unwrap).collect()
     }
 
-    /// Each top-level thing by its number, with what is inside it in brackets.
-    fn shape(said: &[(Side, u64, &str)]) -> String {
-        let entry = |(seq, (from, channel, members)): (u64, &(Side, u64, &str))| {
+    const CALL: &str = r#""id":1,"method":"tools/call","params":{"_meta":{"progressToken":7}}"#;
+    const RESULT: &str = r#""id":1,"result":{}"#;
+    const CHANGED: &str = r#""method":"notifications/tools/list_changed""#;
+    use Side::{Client, Server};
+
+    /// The message that a word stands for.
+    fn message(word: &str) -> (Side, &'static str) {
+        match word {
+            "call" => (Client, CALL),
+            "result" => (Server, RESULT),
+            "second" => (Client, r#""id":2,"method":"tools/call""#),
+            "second-result" => (Server, r#""id":2,"result":{}"#),
+            "about-task" => (Client, r#""id":1,"method":"tasks/result","params":{"taskId":"t"}"#),
+            "ask" => (Server, r#""id":1,"method":"sampling/createMessage""#),
+            "answer" => (Client, RESULT),
+            "roots" => (Server, r#""id":9,"method":"roots/list""#),
+            "roots-of-task" => (
+                Server,
+                r#""id":9,"method":"roots/list","params":{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}"#,
+            ),
+            "roots-answer" => (Client, r#""id":9,"result":{"roots":[]}"#),
+            "progress" => (Server, r#""method":"notifications/progress","params":{"progressToken":7}"#),
+            "log" => (Server, r#""method":"notifications/message","params":{}"#),
+            "cancel" => (Client, r#""method":"notifications/cancelled","params":{"requestId":1}"#),
+            "changed" => (Server, CHANGED),
+            other => panic!("{other}"),
+        }
+    }
+
+    /// Each event outside of calls by its number, with what is inside it in brackets. A word of the talk may name its channel.
+    fn shape(talk: &str) -> String {
+        let entry = |(seq, word): (u64, &str)| {
+            let (word, channel) = word.split_once('@').unwrap_or((word, "0"));
+            let (from, members) = message(word);
             let message = Message::parse(format!(r#"{{"jsonrpc":"2.0",{members}}}"#));
-            let what = What::Message { from: *from, channel: Channel(*channel), message, event_id: None };
+            let what = What::Message { from, channel: Channel(channel.parse().unwrap()), message, event_id: None };
             Entry::new(seq, Duration::from_millis(seq), what)
         };
-        let parts = parts((0..).zip(said).map(entry).collect());
+        let parts = parts((0..).zip(talk.split(' ')).map(entry).collect());
         let number = |inside: &Inside| match inside {
             Inside::Call(call) => call.request.seq.to_string(),
             Inside::Entry(entry) => entry.seq.to_string(),
@@ -282,149 +313,50 @@ mod tests {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    const CALL: &str = r#""id":1,"method":"tools/call","params":{"_meta":{"progressToken":7}}"#;
-    const SECOND: &str = r#""id":2,"method":"tools/call""#;
-    const ASK: &str = r#""id":1,"method":"sampling/createMessage""#;
-    const RESULT: &str = r#""id":1,"result":{}"#;
-    const SECOND_RESULT: &str = r#""id":2,"result":{}"#;
-    const PROGRESS: &str = r#""method":"notifications/progress","params":{"progressToken":7}"#;
-    const LOG: &str = r#""method":"notifications/message","params":{}"#;
-    const CANCEL: &str = r#""method":"notifications/cancelled","params":{"requestId":1}"#;
-    const CHANGED: &str = r#""method":"notifications/tools/list_changed""#;
-    use Side::{Client, Server};
-
-    #[test]
-    fn what_belongs_to_a_call_is_inside_it() {
-        let talk = [
-            (Client, 0, CALL),
-            (Server, 0, PROGRESS),
-            (Server, 0, ASK),
-            (Client, 0, RESULT),
-            (Server, 0, LOG),
-            (Server, 0, CHANGED),
-            (Client, 0, CANCEL),
-            (Server, 0, RESULT),
-            (Server, 0, PROGRESS),
-        ];
-        assert_eq!(shape(&talk), "0[1 2 4 5 6] 8");
-    }
-
-    #[test]
-    fn what_belongs_to_a_call_that_was_never_answered_is_inside_it() {
-        let talk = [
-            (Client, 0, CALL),
-            (Server, 0, PROGRESS),
-            (Client, 0, SECOND),
-            (Server, 0, SECOND_RESULT),
-            (Server, 0, PROGRESS),
-            (Server, 0, LOG),
-            (Client, 0, CANCEL),
-        ];
-        assert_eq!(shape(&talk), "0[1 4 6] 2 5");
-    }
-
-    #[test]
-    fn what_may_belong_to_two_calls_belongs_to_the_latest_that_is_open() {
-        let talk = [
-            (Client, 0, CALL),
-            (Client, 0, SECOND),
-            (Server, 0, ASK),
-            (Client, 0, RESULT),
-            (Server, 0, PROGRESS),
-            (Server, 0, SECOND_RESULT),
-            (Server, 0, LOG),
-            (Server, 0, RESULT),
-        ];
-        assert_eq!(shape(&talk), "0[4 6] 1[2]");
-    }
-
-    #[test]
-    fn over_http_a_channel_tells_what_belongs_to_whom() {
-        let talk = [
-            (Client, 1, CALL),
-            (Client, 2, SECOND),
-            (Server, 2, ASK),
-            (Server, 1, LOG),
-            (Client, 3, RESULT),
-            (Server, 2, SECOND_RESULT),
-            (Server, 1, RESULT),
-        ];
-        assert_eq!(shape(&talk), "0[3] 1[2]");
-    }
-
-    #[test]
-    fn of_two_calls_with_one_token_progress_belongs_to_that_of_its_channel() {
-        let talk = [
-            (Client, 1, CALL),
-            (Client, 2, CALL),
-            (Server, 2, PROGRESS),
-            (Server, 1, PROGRESS),
-            (Server, 2, PROGRESS),
-            (Server, 1, RESULT),
-            (Server, 2, PROGRESS),
-            (Server, 2, RESULT),
-        ];
-        assert_eq!(shape(&talk), "0[3] 1[2 4 6]");
-        // Neither was answered.
-        assert_eq!(shape(&talk[..5]), "0[3] 1[2 4]");
-    }
-
-    #[test]
-    fn progress_on_another_channel_is_known_by_its_token() {
-        let talk = [
-            (Client, 1, CALL),
-            (Client, 2, SECOND),
-            (Server, 3, PROGRESS),
-            (Server, 2, PROGRESS),
-            (Server, 2, SECOND_RESULT),
-            (Server, 1, RESULT),
-        ];
-        assert_eq!(shape(&talk), "0[2 3] 1");
-    }
-
-    #[test]
-    fn a_server_request_belongs_to_the_latest_open_call() {
-        let ask = [(Server, 0, ASK), (Client, 0, RESULT)];
-        let both = [(Client, 0, CALL), (Client, 0, SECOND)];
-        let table = [
-            ([&both[..], &ask, &[(Server, 0, SECOND_RESULT), (Server, 0, RESULT)]].concat(), "0 1[2]"),
-            ([&both[..], &[(Server, 0, SECOND_RESULT)], &ask, &[(Server, 0, RESULT)]].concat(), "0[3] 1"),
-            ([&both[..1], &[(Server, 0, RESULT)], &ask, &both[1..], &[(Server, 0, SECOND_RESULT)]].concat(), "0 2 4"),
-            // It has no answer, so it may have ended before.
-            ([&both[..], &ask, &[(Server, 0, RESULT)]].concat(), "0[2] 1"),
-        ];
+    #[track_caller]
+    fn shapes(table: &[(&str, &str)]) {
         for (talk, expected) in table {
-            assert_eq!(shape(&talk), expected, "{talk:?}");
+            assert_eq!(shape(talk), *expected, "{talk}");
         }
     }
 
     #[test]
-    fn a_server_request_that_names_its_task_belongs_to_the_call_about_it() {
-        let task = r#""id":1,"method":"tasks/result","params":{"taskId":"t"}"#;
-        let ask = r#""id":9,"method":"roots/list","params":{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}"#;
-        let answer = r#""id":9,"result":{"roots":[]}"#;
-        let rest = [(Server, 0, ask), (Client, 0, answer), (Server, 0, SECOND_RESULT), (Server, 0, RESULT)];
-        assert_eq!(shape(&[&[(Client, 0, task), (Client, 0, SECOND)][..], &rest].concat()), "0[2] 1");
-        assert_eq!(shape(&[&[(Client, 0, CALL), (Client, 0, SECOND)][..], &rest].concat()), "0 1 2");
+    fn what_names_a_call_is_inside_it() {
+        shapes(&[
+            ("call progress ask answer log changed cancel result progress", "0[1 2 4 5 6] 8"),
+            // The call has no answer.
+            ("call progress second second-result progress log cancel", "0[1 4 6] 2 5"),
+            // The token is known on any stream.
+            ("call@1 second@2 progress@3 progress@2 second-result@2 result@1", "0[2 3] 1"),
+            // Two clients may use one token, each on streams of its own.
+            ("call@1 call@2 progress@2 progress@1 progress@2 result@1 progress@2 result@2", "0[3] 1[2 4 6]"),
+            ("call@1 call@2 progress@2 progress@1 progress@2", "0[3] 1[2 4]"),
+            ("about-task second roots-of-task roots-answer second-result result", "0[2] 1"),
+            ("call second roots-of-task roots-answer second-result result", "0 1 2"),
+        ]);
     }
 
     #[test]
-    fn a_server_request_on_the_standing_stream_belongs_to_the_latest_open_call() {
-        let roots = r#""id":2,"method":"tools/call","params":{"name":"roots"}"#;
-        let ask = r#""id":9,"method":"roots/list""#;
-        let answer = r#""id":9,"result":{"roots":[{"uri":"file:///a"}]}"#;
-        let talk = [
-            (Client, 4, CALL),
-            (Client, 5, roots),
-            (Server, 4, ASK),
-            (Server, 3, ask),
-            (Client, 6, answer),
-            (Client, 7, RESULT),
-            (Server, 4, RESULT),
-            (Server, 5, SECOND_RESULT),
-        ];
-        assert_eq!(shape(&talk), "0[2] 1[3]");
-        assert_eq!(shape(&[&talk[..2], &talk[6..], &talk[3..5]].concat()), "0 1 4");
+    fn what_came_on_the_stream_of_a_call_is_inside_it() {
+        shapes(&[
+            ("call@1 second@2 ask@2 log@1 answer@3 second-result@2 result@1", "0[3] 1[2]"),
+            // A server request on the standing stream belongs to the latest open call.
+            ("call@4 second@5 ask@4 roots@3 roots-answer@6 answer@7 result@4 second-result@5", "0[2] 1[3]"),
+            ("call@4 second@5 result@4 second-result@5 roots@3 roots-answer@6", "0 1 4"),
+        ]);
+    }
+
+    #[test]
+    fn what_names_no_call_belongs_to_the_latest_that_was_open() {
+        shapes(&[
+            ("call second ask answer second-result result", "0 1[2]"),
+            ("call second second-result ask answer result", "0[3] 1"),
+            ("call second ask answer progress second-result log result", "0[4 6] 1[2]"),
+            ("call second changed second-result result", "0 1[2]"),
+            ("call result ask answer second second-result", "0 2 4"),
+            // A call without an answer may have ended before.
+            ("call second ask answer result", "0[2] 1"),
+        ]);
     }
 
     #[test]
@@ -445,18 +377,6 @@ mod tests {
             panic!("{moments:?}")
         };
         assert_eq!(inside.len(), 2);
-    }
-
-    #[test]
-    fn calls_stand_where_they_were_asked_though_they_were_answered_later() {
-        let talk = [
-            (Client, 0, CALL),
-            (Client, 0, SECOND),
-            (Server, 0, CHANGED),
-            (Server, 0, SECOND_RESULT),
-            (Server, 0, RESULT),
-        ];
-        assert_eq!(shape(&talk), "0 1[2]");
     }
 
     #[test]

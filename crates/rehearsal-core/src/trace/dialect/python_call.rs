@@ -27,23 +27,13 @@ const NO_CODE: &str = "-32603";
 const RENAMED: [(&str, &str); 3] =
     [("_meta", "meta"), ("inputResponses", "input_responses"), ("requestState", "request_state")];
 
-/// When something that Python wrote down was asked and answered; `None` where that is not known, or makes no sense.
-pub(super) fn times(original: &Tree) -> Option<(Timestamp, Timestamp)> {
-    let asked = python_time::read(original.get("request")?.get("timestamp")?)?;
-    let Some(response) = answer(original) else { return Some((asked, asked)) };
-    let answered = match response.some("timestamp") {
-        Some(time) => python_time::read(time)?,
-        None => asked.checked_add(python_time::milliseconds(original.get("duration_ms")?.number()?)).ok()?,
-    };
-    (asked <= answered).then_some((asked, answered))
-}
-
 fn answer(original: &Tree) -> Option<&Tree> {
     original.get("response").filter(|response| response.is_object())
 }
 
-/// The call that Python wrote down, with the places of its request and its answer.
-pub(super) fn import(original: &Tree, id: u64, places: (u64, u64), clock: &mut Clock, agreed: &mut Agreed) -> Call {
+/// The call that Python wrote down as the one with this number, from 0, in its session.
+pub(super) fn import(original: &Tree, number: u64, clock: &mut Clock, agreed: &mut Agreed) -> Call {
+    let (id, seq) = (number + 1, number * 2);
     let asked = original.get("request").filter(|request| request.is_object());
     let asked_at = clock.at(asked.and_then(|request| request.get("timestamp")));
     let request = request(asked, id);
@@ -54,9 +44,9 @@ pub(super) fn import(original: &Tree, id: u64, places: (u64, u64), clock: &mut C
             None => asked_at + took.unwrap_or_default(),
         };
         let method = asked.and_then(|request| request.get("method")?.text()).unwrap_or_default();
-        Placed::new(places.1, at, message(&reply(response, &method, id, agreed)))
+        Placed::new(seq + 1, at, message(&reply(response, &method, id, agreed)))
     });
-    let mut call = Call { asker: Side::Client, request: Placed::new(places.0, asked_at, message(&request)), response };
+    let mut call = Call { asker: Side::Client, request: Placed::new(seq, asked_at, message(&request)), response };
     if let Some(patch) = patch::difference(&plain(&call, clock.started), original) {
         call.request.message = with_patch(&call.request.message, &patch);
     }

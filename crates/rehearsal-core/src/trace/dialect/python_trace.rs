@@ -26,15 +26,10 @@ use crate::json::{DEFAULT_EXCERPT, excerpt};
 /// The member of a session's metadata in which ours is kept whole, where Python's words do not say it all.
 pub(super) const WHOLE: &str = "rehearsal";
 
-/// How many calls of a session are put in the order of their times.
-const FORESEEN: usize = 1_000_000;
-
-/// Reads sessions.
+/// Reads sessions. Calls stand in the order of their list.
 #[derive(Debug, Default)]
 pub(super) struct PythonTrace {
     open: Option<Open>,
-    /// The places of the calls of the session that begins, where some overtook others.
-    places: Vec<(u64, u64)>,
     /// How many sessions there were.
     count: u64,
 }
@@ -48,22 +43,6 @@ struct Open {
 }
 
 impl Dialect for PythonTrace {
-    fn foresees(&self) -> bool {
-        true
-    }
-
-    fn foresee(&mut self, items: &mut dyn Iterator<Item = Tree>) {
-        let mut times = Vec::new();
-        for call in items {
-            match python_call::times(&call) {
-                Some(of_call) if times.len() < FORESEEN => times.push(of_call),
-                // Where one makes no sense, who knows about the others.
-                Some(_) | None => return self.places.clear(),
-            }
-        }
-        self.places = places(&times);
-    }
-
     fn record(&mut self, record: Record, out: &mut Parts) -> Result<(), String> {
         match record {
             Record::Head(head) => {
@@ -78,13 +57,11 @@ impl Dialect for PythonTrace {
                 let open = self.open.as_mut().ok_or("a session")?;
                 let at = open.calls;
                 open.calls += 1;
-                let foreseen = usize::try_from(at).ok().and_then(|at| self.places.get(at));
-                let places = foreseen.copied().unwrap_or((at * 2, at * 2 + 1));
-                let part = match python_call::import_told(&call, places.0, &mut open.clock) {
+                let part = match python_call::import_told(&call, at * 2, &mut open.clock) {
                     Some(told) => Part::Entry(told),
                     None => {
                         let Open { clock, agreed, .. } = open;
-                        Part::Call(Box::new(python_call::import(&call, at + 1, places, clock, agreed)))
+                        Part::Call(Box::new(python_call::import(&call, at, clock, agreed)))
                     }
                 };
                 out.push_back(part);
@@ -99,29 +76,6 @@ impl Dialect for PythonTrace {
             out.push_back(Part::Finish { ended_at: open.ended_at, end: None });
         }
     }
-}
-
-/// The places of questions and answers in the order of their times; none where no call overtook another. What happened at the
-/// same time is in the order of the file.
-///
-/// ```text
-/// a 0..900, b 50..300, c 100..600  ──►  a (0, 5), b (1, 3), c (2, 4)
-/// ```
-fn places(times: &[(Timestamp, Timestamp)]) -> Vec<(u64, u64)> {
-    if times.is_sorted_by_key(|(asked, _)| *asked) && times.is_sorted_by_key(|(_, answered)| *answered) {
-        return Vec::new();
-    }
-    let calls = times.iter().enumerate();
-    let mut moments: Vec<_> = calls.flat_map(|(call, it)| [(it.0, call, false), (it.1, call, true)]).collect();
-    moments.sort_unstable();
-    let mut places = vec![(0, 0); times.len()];
-    for (place, (_, call, is_answer)) in (0..).zip(moments) {
-        match is_answer {
-            true => places[call].1 = place,
-            false => places[call].0 = place,
-        }
-    }
-    places
 }
 
 /// What a file of Python's has in the place of the list of calls, where that is something else: such a session has none, and is
@@ -288,24 +242,4 @@ fn copy<S: Read + Seek>(kind: u64, pieces: &mut Sorted<'_, S>, out: &mut impl Wr
         separator = b",";
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_overtook_has_its_place_whatever_order_the_file_has() {
-        let placed = |times: &[(i64, i64)]| {
-            let time = |millisecond| Timestamp::from_millisecond(millisecond).unwrap();
-            places(&times.iter().map(|(from, to)| (time(*from), time(*to))).collect::<Vec<_>>())
-        };
-        let [a, b, c] = [(0, 900), (50, 300), (100, 600)];
-        assert_eq!(placed(&[a, b, c]), [(0, 5), (1, 3), (2, 4)]);
-        assert_eq!(placed(&[b, c, a]), [(1, 3), (2, 4), (0, 5)]);
-        // One after the other, at the same time, or in flight together.
-        for alike in [vec![b, c], vec![(0, 9), (9, 20)], vec![(0, 9), (0, 9), (0, 9)], vec![]] {
-            assert!(placed(&alike).is_empty(), "{alike:?}");
-        }
-    }
 }

@@ -17,14 +17,6 @@ pub(super) type Parts = VecDeque<Part>;
 
 /// How one tool writes its recordings.
 pub(super) trait Dialect: std::fmt::Debug + Send {
-    /// Whether it has to see all of a session before it takes the first piece.
-    fn foresees(&self) -> bool {
-        false
-    }
-
-    /// Takes a look at a session that begins.
-    fn foresee(&mut self, _items: &mut dyn Iterator<Item = Tree>) {}
-
     /// Takes a piece of the file; `Err` says what was expected instead.
     fn record(&mut self, record: Record, out: &mut Parts) -> Result<(), String>;
 
@@ -110,16 +102,6 @@ impl<R: BufRead + Seek> Reader<R> {
                 Whole::Foreign => put_back(head, records.value_at(span)?),
                 Whole::Outdated => {}
             }
-        }
-        if matches!(record, Record::Head(_)) && dialect.foresees() {
-            let back = records.mark()?;
-            // What cannot be read is told when it is taken.
-            let items = std::iter::from_fn(|| match records.next() {
-                Ok(Some(Record::Item(item))) => Some(item),
-                Ok(Some(Record::Head(_) | Record::End) | None) | Err(_) => None,
-            });
-            dialect.foresee(&mut { items });
-            records.go_to(back)?;
         }
         let taken = dialect.record(record, &mut self.waiting);
         taken.map(|()| true).map_err(|expected| ReadError::Bad { line, column: 1, expected })
