@@ -67,8 +67,7 @@ answers what the recording does not.
 
 Told are what was added, removed or changed in an answer, and what changed its type; of lists, which
 tools, prompts and resources came, went or changed, whatever their order; and questions that are new or
-no longer asked. What the server says that is no message, or answers that nobody asked for, is a warning
-unless it was recorded. Ids, `_meta`, cursors, times, progress and log messages do not count. Pings,
+no longer asked. Ids, `_meta`, cursors, times, progress and log messages do not count. Pings,
 subscriptions, tasks, calls without an answer and calls with a redacted secret are skipped. The paths begin at `result` or `error`,
 and at `params` of what the server asks; for an element of a list at the element, and `--ignore '$.result.tools[*].description'` passes over them.
 `--match` asks for what fits instead: what is there may differ from the recording, and must be as the

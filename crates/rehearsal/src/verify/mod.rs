@@ -15,7 +15,6 @@ mod drift;
 mod introduction;
 mod judged;
 mod listed;
-mod noise;
 mod opening;
 mod outcome;
 mod passed_over;

@@ -13,7 +13,6 @@ use rehearsal_core::trace::{Call, Compare, Moment};
 
 use super::introduction::Introduced;
 use super::judged::{Found, reply_of};
-use super::noise::Noise;
 use super::opening::{Opening, Spot};
 use super::outcome::{Unanswered, VerifyError, is_unreachable};
 use super::passed_over::PassedOver;
@@ -60,7 +59,6 @@ pub struct Verification {
     heard: bool,
     /// What came of the requests that the session began with.
     pub(super) first: HashMap<Spot, Result<Response, ClientError>>,
-    noise: Noise,
     unanswered: Unanswered,
 }
 
@@ -100,7 +98,6 @@ impl Verification {
             live: Live::NotYet,
             heard: false,
             first: HashMap::new(),
-            noise: Noise::default(),
             unanswered: Unanswered::default(),
         }
     }
@@ -147,7 +144,6 @@ impl Verification {
         moment: Moment,
         server: &mut impl FnMut() -> Result<ClientBuilder, E>,
     ) -> Result<(), VerifyError<E>> {
-        self.noise.take(&moment);
         match moment {
             Moment::Start(start) => {
                 self.session += 1;
@@ -176,10 +172,6 @@ impl Verification {
                 }
                 if let Live::Connected(client) = std::mem::replace(&mut self.live, Live::NotYet) {
                     client.close().await;
-                    for mut finding in self.noise.findings(&client.evidence(), self.session) {
-                        finding.message = self.secrets.text(&finding.message);
-                        self.report.findings.push(finding);
-                    }
                 }
             }
         }

@@ -207,27 +207,6 @@ fn what_comes_of_a_question_that_nobody_can_answer_is_not_kept() {
 }
 
 #[test]
-fn what_a_server_says_that_is_no_message_is_told_unless_it_was_recorded() {
-    let noisy = "echo 'listening on port 3000'; echo 'ready'; exec tiny-server";
-    let stage = Stage::new().file("noisy.sh", noisy);
-    stage.play("rehearse call echo message=hello -- rehearse record -q -o quiet.jsonl -- tiny-server");
-    stage.play("rehearse call echo message=hello -- rehearse record -q -o noisy.jsonl -- sh noisy.sh");
-    rehearse!(stage, "rehearse verify quiet.jsonl -- sh noisy.sh", @"
-    exit: 0
-    ----- stdout -----
-    warning: on its stdout, but not a message: listening on port 3000 (and 1 more)
-      hint: only messages belong on a server's stdout; what it logs belongs on its stderr
-    ----- stderr -----
-    3 as recorded, 0 different, 0 skipped
-    ");
-    rehearse!(stage, "rehearse verify noisy.jsonl -- sh noisy.sh", @"
-    exit: 0
-    ----- stderr -----
-    3 as recorded, 0 different, 0 skipped
-    ");
-}
-
-#[test]
 fn an_element_that_came_or_went_is_told_with_its_place() {
     let mock = |texts: &str, list: &str| {
         let answer = format!("{{ content: [{texts}], structured_content: {{ list: {list} }} }}");
