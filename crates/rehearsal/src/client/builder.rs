@@ -18,7 +18,7 @@ use tokio::sync::OnceCell;
 use super::answers::Answers;
 use super::conversation::{Clean, Tap};
 use super::error::ClientError;
-use super::handshake::{self, Opening};
+use super::handshake;
 use super::session::Client;
 use super::target::{Endpoint, HttpTransport, Protocol, Target};
 use crate::config::{ServerEntry, read_config};
@@ -38,7 +38,7 @@ pub struct ClientBuilder {
     pub(super) tap: Option<Tap>,
     /// What is done with the server's words before they are evidence.
     pub(super) clean: Option<Clean>,
-    pub(super) opening: Opening,
+    pub(super) assumed: Option<Revision>,
     /// How long a server may be silent before it is taken for one that does not know `server/discover`.
     pub(super) probe: Duration,
 }
@@ -120,7 +120,7 @@ impl ClientBuilder {
             client_info: serde_json::json!({"name": "rehearsal", "version": env!("CARGO_PKG_VERSION")}),
             tap: None,
             clean: None,
-            opening: Opening::default(),
+            assumed: None,
             probe: Duration::from_secs(2),
         }
     }
@@ -269,9 +269,9 @@ impl ClientBuilder {
         ClientBuilder { clean: Some(Arc::new(clean)), ..self }
     }
 
-    /// Begins like a conversation that was had before.
-    pub(crate) fn opening(self, opening: Opening) -> ClientBuilder {
-        ClientBuilder { opening, ..self }
+    /// Uses this version without a handshake, if one is given.
+    pub(crate) fn assuming(self, assumed: Option<Revision>) -> ClientBuilder {
+        ClientBuilder { assumed, ..self }
     }
 
     /// Sees every message that passes, in both directions.

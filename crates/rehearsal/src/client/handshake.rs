@@ -6,7 +6,7 @@
 //!              └─ any other answer, or silence ──► initialize ── 400/404/405 over HTTP ──► HTTP+SSE
 //! ```
 //!
-//! 401, 403 and 5xx say nothing about the era. Whoever repeats a conversation says with an [`Opening`] how it begins.
+//! 401, 403 and 5xx say nothing about the era.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,6 @@ use super::builder::ClientBuilder;
 use super::conversation::{Answered, Ask, Conversation};
 use super::error::ClientError;
 use super::pending_request::{GiveUp, Running};
-use super::response::Response;
 use super::session::{Client, Negotiated};
 use super::target::Protocol;
 
@@ -33,21 +32,9 @@ struct Handshake<'a> {
     capabilities: Value,
 }
 
-/// How a conversation begins that was had before.
-#[derive(Debug, Default)]
-pub(crate) struct Opening {
-    /// Requests that are sent before anything else, as they are and whatever comes of them; on another connection, if the
-    /// server refuses the handshake after them.
-    pub(crate) first: Vec<(Method, Value)>,
-    /// The version that is taken for granted then; without one, it is agreed on as usual.
-    pub(crate) assumed: Option<Revision>,
-}
-
 /// A conversation that has begun, and the task that reads it; dropping it ends both.
 pub(super) struct Begun {
     pub(super) conversation: Arc<Conversation>,
-    /// What came of the requests that were sent first.
-    pub(super) first: Vec<Result<Response, ClientError>>,
     reading: JoinHandle<()>,
 }
 
@@ -64,10 +51,10 @@ impl Drop for Begun {
 pub(super) async fn connect(builder: ClientBuilder) -> Result<Client, ClientError> {
     let capabilities = builder.capabilities.clone().unwrap_or_else(|| builder.answers.capabilities());
     let handshake = Handshake { builder: &builder, capabilities };
-    let (begun, negotiated) = match (builder.opening.assumed, builder.protocol) {
-        (Some(revision), _) => (handshake.begin(false).await?, Negotiated::assumed(revision)),
+    let (begun, negotiated) = match (builder.assumed, builder.protocol) {
+        (Some(revision), _) => (handshake.open(false).await?, Negotiated::assumed(revision)),
         (None, Protocol::Modern) => {
-            let begun = handshake.begin(false).await?;
+            let begun = handshake.open(false).await?;
             let discovered = handshake.discover(&begun).await?;
             let negotiated = modern(&discovered)?;
             (begun, negotiated)
@@ -86,26 +73,12 @@ impl Handshake<'_> {
         let connection = self.builder.target.open(sse, self.builder.timeout).await?;
         let ClientBuilder { answers, tap, clean, .. } = self.builder;
         let (conversation, reading) = Conversation::start(connection, answers.clone(), tap.clone(), clean.clone());
-        Ok(Begun { conversation, first: Vec::new(), reading })
-    }
-
-    async fn begin(&self, sse: bool) -> Result<Begun, ClientError> {
-        let mut begun = self.open(sse).await?;
-        let Opening { first, assumed } = &self.builder.opening;
-        for (method, params) in first {
-            let answered = self.ask(&begun, method.clone(), params, self.builder.timeout).answered().await;
-            match answered {
-                // Nobody else will find out that the server cannot be reached.
-                Err(error) if assumed.is_some() || !is_no(&error) => return Err(error),
-                answered => begun.first.push(answered.map(Response::new)),
-            }
-        }
-        Ok(begun)
+        Ok(Begun { conversation, reading })
     }
 
     /// The era by its probe, then as that era does it.
     async fn auto(&self) -> Result<(Begun, Negotiated), ClientError> {
-        let begun = self.begin(false).await?;
+        let begun = self.open(false).await?;
         let verdict = match self.probe(&begun).await {
             Verdict::Legacy => outcome(self.initialize(&begun, Revision::LATEST_LEGACY).await),
             verdict => verdict,
@@ -146,28 +119,11 @@ impl Handshake<'_> {
     }
 
     async fn legacy(&self, revision: Revision) -> Result<(Begun, Negotiated), ClientError> {
-        let begun = self.begin(false).await?;
+        let begun = self.open(false).await?;
         match self.initialize(&begun, revision).await {
             Err(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => self.sse(error).await,
-            Err(refused @ ClientError::ErrorReply { .. }) if !begun.first.is_empty() => {
-                self.alone(begun, revision, refused).await
-            }
             negotiated => Ok((begun, negotiated?)),
         }
-    }
-
-    /// The handshake on a connection of its own: a server that has answered what was sent first may refuse it for that.
-    async fn alone(
-        &self,
-        mut before: Begun,
-        revision: Revision,
-        refused: ClientError,
-    ) -> Result<(Begun, Negotiated), ClientError> {
-        before.conversation.sender.close().await;
-        let Ok(mut begun) = self.open(false).await else { return Err(refused) };
-        begun.first = std::mem::take(&mut before.first);
-        let negotiated = self.initialize(&begun, revision).await?;
-        Ok((begun, negotiated))
     }
 
     /// HTTP+SSE, after Streamable HTTP was refused.
@@ -176,7 +132,7 @@ impl Handshake<'_> {
             Protocol::Legacy(revision) => revision,
             Protocol::Auto | Protocol::Modern => Revision::LATEST_LEGACY,
         };
-        let begun = match self.begin(true).await {
+        let begun = match self.open(true).await {
             Ok(begun) => begun,
             Err(error) => {
                 return Err(ClientError::NoTransport { streamable: Box::new(refused), sse: Box::new(error) });

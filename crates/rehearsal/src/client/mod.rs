@@ -41,7 +41,7 @@ pub use answers::{Answer, Answers, Asked};
 pub use builder::ClientBuilder;
 pub use call::{Call, InFlight};
 pub use error::{ClientError, Evidence, NoiseOn};
-pub(crate) use handshake::{Opening, is_discovery};
+pub(crate) use handshake::is_discovery;
 pub use listing::{Listing, Unusable, WhyUnusable};
 pub use response::{LogMessage, Progress, Response};
 pub use session::Client;

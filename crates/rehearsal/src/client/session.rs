@@ -36,8 +36,6 @@ pub struct Client {
 pub(super) struct Inner {
     pub(super) conversation: Arc<Conversation>,
     _begun: Begun,
-    /// What came of the requests that were sent first.
-    first: Mutex<Vec<Result<Response, ClientError>>>,
     pub(super) negotiated: Negotiated,
     pub(super) timeout: Duration,
     pub(super) answers: Answers,
@@ -81,7 +79,7 @@ impl Negotiated {
 
 impl Client {
     pub(super) fn new(
-        mut begun: Begun,
+        begun: Begun,
         negotiated: Negotiated,
         timeout: Duration,
         answers: Answers,
@@ -101,7 +99,6 @@ impl Client {
         let (schemas, log_level, subscriptions) = Default::default();
         let inner = Inner {
             conversation: begun.conversation.clone(),
-            first: Mutex::new(std::mem::take(&mut begun.first)),
             _begun: begun,
             negotiated,
             timeout,
@@ -138,11 +135,6 @@ impl Client {
     /// The answer to `server/discover` or `initialize` by which the version was agreed on; `None` where it was taken for granted.
     pub(crate) fn introduction(&self) -> Option<&Reply> {
         self.inner.negotiated.said.as_ref()
-    }
-
-    /// Takes what came of the requests that the conversation began with, in their order.
-    pub(crate) fn take_first(&self) -> Vec<Result<Response, ClientError>> {
-        std::mem::take(&mut *self.inner.first.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Any request; valid in the agreed version as far as the envelope goes.

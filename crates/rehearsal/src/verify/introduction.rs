@@ -7,48 +7,16 @@ use rehearsal_core::report::Finding;
 use rehearsal_core::trace::Call;
 use serde_json::{Map, Value, json};
 
-use super::judged::{Found, place, reply_of};
-use super::opening::spot;
+use super::judged::{Found, place};
 use super::plan::reply;
 use super::verification::Verification;
-use crate::client::{Client, ClientError, Protocol, is_discovery};
-
-/// What is not found out about a request that asks who the server is.
-const NOT_AGREED: &str = "it agreed on no version, and `--protocol` says which one to speak";
-const TOO_MANY: &str = "too many requests before it agreed on no version either";
-
-/// What the server says about itself now.
-pub(super) enum Introduced {
-    Said(Reply),
-    /// Nothing, as before: over HTTP a status is refusal enough.
-    RefusedAgain,
-    Failed(ClientError),
-    /// Nobody asked, and why.
-    Skipped(&'static str),
-}
+use crate::client::{Client, Protocol};
 
 impl Verification {
-    /// The live answer to a recorded `server/discover` or `initialize`.
-    pub(super) fn introduction(&mut self, call: &Call, client: &Client) -> Introduced {
-        let recorded = reply(call);
-        let is_discover = call.request.message.method() == Some(&Method::DISCOVER);
-        match self.first.remove(&spot(call)) {
-            Some(Ok(response)) => match reply_of(&response) {
-                Ok(reply) => Introduced::Said(reply),
-                Err(error) => Introduced::Failed(error),
-            },
-            Some(Err(ClientError::Refused { .. })) if matches!(recorded, Some(Reply::Error(_))) => {
-                Introduced::RefusedAgain
-            }
-            Some(Err(error)) => Introduced::Failed(error),
-            None => match (recorded, client.introduction()) {
-                (Some(Reply::Result(result)), Some(said)) if !is_discover || is_discovery(&result) => {
-                    Introduced::Said(said.clone())
-                }
-                _ if self.protocol == Protocol::Auto => Introduced::Skipped(TOO_MANY),
-                _ => Introduced::Skipped(NOT_AGREED),
-            },
-        }
+    /// The live answer to a recorded `server/discover` or `initialize`; `None` if the session began with the other one.
+    pub(super) fn introduction<'a>(&self, call: &Call, client: &'a Client) -> Option<&'a Reply> {
+        let is_same = is_modern(call) == speaks_modern(client) || self.protocol != Protocol::Auto;
+        client.introduction().filter(|_| is_same)
     }
 
     /// Compares what the server says about itself. Its own version may change, and that of the protocol where another one is

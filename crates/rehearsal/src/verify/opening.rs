@@ -5,14 +5,8 @@ use rehearsal_core::protocol::{Revision, meta};
 use rehearsal_core::trace::Call;
 use serde_json::{Map, Value, json};
 
-use super::plan::{input_requests, params, reply};
-use crate::client::{Opening as Repeated, Protocol};
-
-/// How many requests that agreed on nothing are repeated.
-const REPEATED: usize = 1000;
-
-/// Where a request stands in a session: its sequence number, and which of a batch it is.
-pub(super) type Spot = (u64, Option<u32>);
+use super::plan::{input_requests, reply};
+use crate::client::Protocol;
 
 /// How a session began, as far as that is known.
 #[derive(Clone, Debug, Default)]
@@ -25,10 +19,8 @@ pub(super) struct Opening {
     agreed: Option<Revision>,
     /// The version that the requests of a session without a handshake claim.
     claimed: Option<Revision>,
-    /// What was asked about the version without a handshake coming of it: `server/discover`, and what was refused.
-    first: Vec<(Spot, Method, Value)>,
-    /// Which of them a server of 2026-07-28 answered with who it is.
-    discovered: Vec<Spot>,
+    /// Whether the server answered `server/discover`.
+    discovered: bool,
 }
 
 impl Opening {
@@ -46,12 +38,6 @@ impl Opening {
             }
             return;
         }
-        let spot = spot(call);
-        let asks = *method == Method::INITIALIZE || *method == Method::DISCOVER;
-        if asks && said.is_some() && self.first.len() < REPEATED && !self.first.iter().any(|(known, ..)| *known == spot)
-        {
-            self.first.push((spot, method.clone(), params(&call.request.message)));
-        }
         let discovered = said.as_ref().filter(|_| *method == Method::DISCOVER).and_then(discovered);
         if let Some(claimed) = claim(call).or(discovered) {
             self.claimed = self.claimed.or(Some(claimed));
@@ -60,9 +46,7 @@ impl Opening {
                 self.declared = declared.and_then(|declared| declared.value().ok());
             }
         }
-        if discovered.is_some() {
-            self.discovered.push(spot);
-        }
+        self.discovered |= discovered.is_some();
         for question in said.as_ref().and_then(input_requests).unwrap_or_default().values() {
             need(&mut self.needed, question);
         }
@@ -78,47 +62,16 @@ impl Opening {
         self.agreed.or(self.claimed)
     }
 
-    /// How a client that is to speak this begins. Whoever asks for a version gets that one, and nothing else is said before.
-    pub(super) fn repeated(&self, wanted: Protocol) -> (Protocol, Repeated) {
-        let first = || self.first.iter().map(|it| (it.1.clone(), self.sent(it))).collect();
+    /// How a client of this session begins, if `wanted` leaves that open: with the handshake that the server answered, or, if
+    /// no handshake was recorded, without one in the version of the requests.
+    pub(super) fn beginning(&self, wanted: Protocol) -> (Protocol, Option<Revision>) {
         match (wanted, self.agreed) {
-            (Protocol::Auto, Some(agreed)) => (Protocol::Legacy(agreed), Repeated { first: first(), assumed: None }),
-            (Protocol::Auto, None) if self.claimed.is_some() || !self.first.is_empty() => {
-                let assumed = self.claimed.or(Some(Revision::LATEST_LEGACY));
-                (Protocol::Auto, Repeated { first: first(), assumed })
-            }
-            (given, _) => (given, Repeated::default()),
+            (Protocol::Auto, Some(agreed)) => (Protocol::Legacy(agreed), None),
+            (Protocol::Auto, None) if self.discovered => (Protocol::Modern, None),
+            (Protocol::Auto, None) => (Protocol::Auto, self.claimed),
+            (given, _) => (given, None),
         }
     }
-
-    /// The params of a request as they must have been. Who writes down the calls of a library does not see what that adds, and
-    /// no server says who it is without.
-    fn sent(&self, (spot, _, params): &(Spot, Method, Value)) -> Value {
-        let mut params = params.clone();
-        if !self.discovered.contains(spot) {
-            return params;
-        }
-        if params.is_null() {
-            params = json!({});
-        }
-        let version = self.claimed.unwrap_or(Revision::LATEST_MODERN).to_string();
-        let about = params.as_object_mut().map(|params| params.entry("_meta").or_insert_with(|| json!({})));
-        if let Some(about) = about.and_then(Value::as_object_mut) {
-            about.entry(meta::PROTOCOL_VERSION).or_insert_with(|| version.into());
-            about.entry(meta::CLIENT_CAPABILITIES).or_insert_with(|| self.capabilities());
-        }
-        params
-    }
-
-    /// Where what is sent first stands, in its order.
-    pub(super) fn spots(&self) -> impl Iterator<Item = Spot> {
-        self.first.iter().map(|(spot, ..)| *spot)
-    }
-}
-
-/// Where a request stands.
-pub(super) fn spot(call: &Call) -> Spot {
-    (call.request.seq, call.request.item)
 }
 
 /// The version that a request claims by itself, as those of the stateless era do.
@@ -178,44 +131,32 @@ mod tests {
         r#""method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}}}"#;
     const REFUSED: &str = r#""error":{"code":-32601,"message":"no"}"#;
 
-    fn began(calls: &[Call], wanted: Protocol) -> (Protocol, usize, Option<Revision>) {
+    fn began(calls: &[Call], wanted: Protocol) -> (Protocol, Option<Revision>) {
         let mut opening = Opening::default();
         calls.iter().chain(calls).for_each(|call| opening.take(call));
-        let (protocol, Repeated { first, assumed }) = opening.repeated(wanted);
-        (protocol, first.len(), assumed)
+        opening.beginning(wanted)
     }
 
     #[test]
-    fn a_session_begins_again_as_it_did() {
+    fn a_session_begins_with_the_handshake_that_the_server_answered() {
         let refused = call(0, DISCOVER, REFUSED);
+        let discovered = call(0, DISCOVER, r#""result":{"supportedVersions":["2025-11-25","2026-07-28"]}"#);
         let agreed = call(2, INITIALIZE, r#""result":{"protocolVersion":"2025-06-18"}"#);
-        let (old, modern) = (Protocol::Legacy(Revision::V2025_06_18), Some(Revision::V2026_07_28));
-        assert_eq!(began(&[refused.clone(), agreed.clone()], Protocol::Auto), (old, 1, None));
-        assert_eq!(began(&[call(0, DISCOVER, r#""result":{}"#), agreed.clone()], Protocol::Auto), (old, 1, None));
-        assert_eq!(began(std::slice::from_ref(&refused), Protocol::Auto), (Protocol::Auto, 1, modern));
-        let latest = Some(Revision::LATEST_LEGACY);
-        assert_eq!(began(&[call(0, INITIALIZE, REFUSED)], Protocol::Auto), (Protocol::Auto, 1, latest));
-        assert_eq!(began(&[], Protocol::Auto), (Protocol::Auto, 0, None));
-        assert_eq!(began(&[refused, agreed], Protocol::Modern), (Protocol::Modern, 0, None));
+        let old = Protocol::Legacy(Revision::V2025_06_18);
+        assert_eq!(began(&[refused.clone(), agreed.clone()], Protocol::Auto), (old, None));
+        assert_eq!(began(&[discovered], Protocol::Auto), (Protocol::Modern, None));
+        assert_eq!(began(&[call(0, INITIALIZE, REFUSED)], Protocol::Auto), (Protocol::Auto, None));
+        assert_eq!(began(&[], Protocol::Auto), (Protocol::Auto, None));
+        assert_eq!(began(&[refused.clone(), agreed], Protocol::Modern), (Protocol::Modern, None));
+        // Its requests are in a version without a handshake.
+        assert_eq!(began(&[refused], Protocol::Auto), (Protocol::Auto, Some(Revision::V2026_07_28)));
     }
 
     #[test]
-    fn what_a_library_adds_to_its_calls_is_added_again() {
+    fn a_client_declares_what_it_was_asked_for() {
         let asks = r#""result":{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url"}},"b":{"method":"roots/list"}}}"#;
-        let calls = [
-            call(0, r#""method":"server/discover""#, r#""result":{"supportedVersions":["2025-11-25","2026-07-28"]}"#),
-            call(2, r#""method":"tools/call","params":{"name":"a"}"#, asks),
-        ];
         let mut opening = Opening::default();
-        calls.iter().chain(&calls).for_each(|call| opening.take(call));
-        let (_, Repeated { first, assumed }) = opening.repeated(Protocol::Auto);
-        assert_eq!(assumed, Some(Revision::V2026_07_28));
-        let about = &first[0].1["_meta"];
-        assert_eq!(about[meta::PROTOCOL_VERSION], "2026-07-28");
-        assert_eq!(about[meta::CLIENT_CAPABILITIES], json!({"elicitation": {"url": {}}, "roots": {}}));
-        // Who was refused may have been refused for what it lacked.
-        let mut refused = Opening::default();
-        refused.take(&call(0, r#""method":"server/discover""#, REFUSED));
-        assert_eq!(refused.repeated(Protocol::Auto).1.first[0].1, Value::Null);
+        opening.take(&call(2, r#""method":"tools/call","params":{"name":"a"}"#, asks));
+        assert_eq!(opening.capabilities(), json!({"elicitation": {"url": {}}, "roots": {}}));
     }
 }

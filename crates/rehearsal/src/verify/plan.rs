@@ -9,6 +9,7 @@ use rehearsal_core::trace::{Call, Inside, Likeness, Moment, Placed, RequestKey, 
 use serde_json::{Map, Value};
 
 use super::questions::{Place, Recorded};
+use crate::client::is_discovery;
 
 /// One thing to find out.
 #[derive(Debug)]
@@ -117,6 +118,7 @@ impl Plan {
             return skipped(call, why);
         };
         match kind(&method) {
+            Kind::Introduction if !introduces(&method, &reply) => return skipped(call, AGREED_ON_NOTHING),
             Kind::Introduction => return Some(Step::Introduction { call: Box::new(call) }),
             Kind::List => return self.page(method, call, &reply),
             Kind::Skipped(reason) => return skipped(call, reason),
@@ -317,6 +319,17 @@ const REDACTED_ANSWER: &str =
 fn is_redacted_reply(reply: &Reply) -> bool {
     match reply {
         Reply::Result(result) => has_pseudonym(result.as_str()),
+        Reply::Error(_) => false,
+    }
+}
+
+/// Why a `server/discover` or `initialize` is not sent again.
+pub(super) const AGREED_ON_NOTHING: &str = "it agreed on no version";
+
+/// Whether a handshake was answered with what the server is.
+fn introduces(method: &Method, reply: &Reply) -> bool {
+    match reply {
+        Reply::Result(result) => *method != Method::DISCOVER || is_discovery(result),
         Reply::Error(_) => false,
     }
 }

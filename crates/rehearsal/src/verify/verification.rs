@@ -1,6 +1,5 @@
 //! A recording, sent again.
 
-use std::collections::HashMap;
 use std::time::Instant;
 
 use rehearsal_core::exchange::Side;
@@ -11,17 +10,16 @@ use rehearsal_core::report::{Case, Finding, Report, Run, Verdict};
 use rehearsal_core::trace::dialect::odd_calls;
 use rehearsal_core::trace::{Call, Compare, Moment};
 
-use super::introduction::Introduced;
 use super::judged::{Found, reply_of};
-use super::opening::{Opening, Spot};
+use super::opening::Opening;
 use super::outcome::{Unanswered, VerifyError, is_unreachable};
 use super::passed_over::PassedOver;
-use super::plan::{Plan, Step, any_time, asked_with, called, input_requests, params, reply};
+use super::plan::{AGREED_ON_NOTHING, Plan, Step, any_time, asked_with, called, input_requests, params, reply};
 use super::questions::{Questions, Recorded};
 use super::secrets::Secrets;
 use super::sendable::{Claim, sendable, unknown};
 use super::updates::Updates;
-use crate::client::{Call as Request, Client, ClientBuilder, ClientError, Protocol, Response};
+use crate::client::{Call as Request, Client, ClientBuilder, ClientError, Protocol};
 
 /// What differs from one time to the next.
 const VOLATILE: &str = "$.result.nextCursor";
@@ -57,8 +55,6 @@ pub struct Verification {
     live: Live,
     /// Whether the server has said anything on it.
     heard: bool,
-    /// What came of the requests that the session began with.
-    pub(super) first: HashMap<Spot, Result<Response, ClientError>>,
     unanswered: Unanswered,
 }
 
@@ -97,7 +93,6 @@ impl Verification {
             foreseen: vec![Foreseen::default()],
             live: Live::NotYet,
             heard: false,
-            first: HashMap::new(),
             unanswered: Unanswered::default(),
         }
     }
@@ -156,7 +151,6 @@ impl Verification {
                 let foreseen = self.foreseen.get_mut(self.session).map(std::mem::take);
                 let Foreseen { opening, questions } = foreseen.unwrap_or_default();
                 (self.opening, self.heard) = (opening, false);
-                self.first.clear();
                 self.questions.begin(questions);
             }
             Moment::Call { call, inside } if call.asker == Side::Client => {
@@ -239,11 +233,9 @@ impl Verification {
         let found = match step {
             Step::Skipped { .. } => return Ok(()),
             Step::Introduction { call } => match self.introduction(&call, &client) {
-                Introduced::Said(live) => Ok(self.introduced(&call, &live, &client)),
-                Introduced::RefusedAgain => Ok(Found::default()),
-                Introduced::Failed(error) => Err(error),
-                Introduced::Skipped(reason) => {
-                    self.report.cases.push(Case::skipped(name, reason));
+                Some(live) => Ok(self.introduced(&call, live, &client)),
+                None => {
+                    self.report.cases.push(Case::skipped(name, AGREED_ON_NOTHING));
                     return Ok(());
                 }
             },
@@ -314,16 +306,15 @@ impl Verification {
             Live::Gone => return Ok(None),
             Live::NotYet => {}
         }
-        let (protocol, opening) = self.opening.repeated(self.protocol);
-        let builder = server().map_err(VerifyError::Named)?.protocol(protocol).opening(opening);
+        let (protocol, assumed) = self.opening.beginning(self.protocol);
+        let builder = server().map_err(VerifyError::Named)?.protocol(protocol).assuming(assumed);
         let builder = builder.answering(|given| self.questions.before(given));
         // A server does other things for a client that can do other things.
         let builder = builder.capabilities(self.opening.capabilities());
         let secrets = self.secrets.clone();
         let builder = builder.clean(move |words| secrets.text(words));
         let client = builder.connect().await.map_err(|error| self.unreachable(error))?;
-        self.first = self.opening.spots().zip(client.take_first()).collect();
-        self.heard = client.introduction().is_some() || !self.first.is_empty();
+        self.heard = client.introduction().is_some();
         self.live = Live::Connected(client.clone());
         Ok(Some(client))
     }
