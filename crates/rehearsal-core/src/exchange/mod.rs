@@ -5,13 +5,10 @@
 //!                                            └─► loose: what belongs to no request
 //! ```
 
-mod at_hand;
-mod channel;
 mod elsewhere;
 mod outcome;
 mod pairing;
 
-pub use channel::{Channel, Side};
 pub use elsewhere::Elsewhere;
-pub use outcome::{Exchange, Key, Outcome, Stamped};
+pub use outcome::{Channel, Exchange, Key, Outcome, Side, Stamped};
 pub use pairing::{Limit, Loose, Pairing, Step};

@@ -3,17 +3,15 @@
 mod canonical;
 mod excerpt;
 mod kind;
-mod number;
 mod path;
 mod places;
 mod query;
 mod raw;
 mod string;
 
-pub use canonical::canonical;
+pub use canonical::{canonical, compare};
 pub use excerpt::{DEFAULT_EXCERPT, difference, excerpt};
 pub use kind::Kind;
-pub use number::compare;
 pub use path::{Path, Segment};
 pub use places::Places;
 pub use query::{PathQuery, PathQueryError};

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write};
 
-use super::contains::Contains;
 use super::matcher::Matcher;
+use super::pattern::Contains;
 use crate::json::{DEFAULT_EXCERPT, excerpt};
 
 /// How many bytes a description may have before it is cut.

@@ -4,11 +4,11 @@ use std::ops::Not;
 
 use serde_json::Value;
 
-use super::contains::{Contains, Text};
 use super::error::{MatcherError, Problem};
+use super::judge::Mismatch;
 use super::judge::{Judge, Trail};
-use super::mismatch::Mismatch;
 use super::pattern::{Case, Pattern};
+use super::pattern::{Contains, Text};
 use super::range::Range;
 use super::schema::Schema;
 use crate::json::{Kind, Path, PathQuery};

@@ -13,8 +13,6 @@ mod align;
 #[cfg(test)]
 mod arbitrary;
 mod check;
-mod closest;
-mod contains;
 mod describe;
 mod drift;
 mod error;
@@ -22,7 +20,6 @@ mod judge;
 #[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
 mod matcher;
 mod meaning;
-mod mismatch;
 mod operator;
 mod parse;
 mod pattern;
@@ -32,14 +29,13 @@ mod reference;
 mod schema;
 mod write;
 
-pub use contains::{Contains, Text};
 pub use drift::{Drift, Drifted, drifted};
 pub use error::{MatcherError, Problem};
+pub(crate) use judge::MAX_MISMATCHES;
+pub use judge::{Mismatch, first_mismatches};
 pub use matcher::{At, Matcher};
-pub(crate) use mismatch::MAX_MISMATCHES;
-pub use mismatch::{Mismatch, first_mismatches};
 pub(crate) use operator::closest as closest_operator;
 pub use parse::DEPTH_LIMIT;
-pub use pattern::Pattern;
+pub use pattern::{Contains, Pattern, Text};
 pub use range::Range;
 pub use schema::Schema;

@@ -11,12 +11,12 @@ use std::ops::Bound;
 
 use serde_json::{Map, Number, Value};
 
-use super::contains::{Contains, Text};
 use super::error::{MatcherError, Problem};
 use super::matcher::{At, Matcher};
 use super::meaning::{Meaning, as_data, kind_named};
 use super::operator;
 use super::pattern::{Case, Pattern};
+use super::pattern::{Contains, Text};
 use super::range::Range;
 use super::schema::Schema;
 use crate::json::{Path, PathQuery, Segment, excerpt};

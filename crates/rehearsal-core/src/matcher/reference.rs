@@ -8,8 +8,8 @@
 //!
 //! A value without `says` matches; `error` and `hint` follow a matcher that is refused.
 
+use super::judge::Mismatch;
 use super::matcher::Matcher;
-use super::mismatch::Mismatch;
 use super::operator;
 
 const REFERENCE: &str = include_str!("../../../../docs/reference/matchers.md");

@@ -4,10 +4,10 @@ use std::ops::Bound;
 
 use serde_json::{Map, Number, Value, json};
 
-use super::contains::Contains;
 use super::matcher::Matcher;
 use super::meaning::Meaning;
 use super::pattern::Case;
+use super::pattern::Contains;
 use super::range::Range;
 
 impl Matcher {

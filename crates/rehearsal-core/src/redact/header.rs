@@ -1,8 +1,8 @@
 //! Credentials in HTTP headers.
 
-use super::edit::apply;
 use super::hit::{Hit, Kind};
 use super::key::{self, Doubt};
+use super::pseudonym::apply;
 use super::scan::{Rules, Scan, after_scheme_word};
 use crate::protocol::header::{LAST_EVENT_ID, METHOD, PARAM_PREFIX, PROTOCOL_VERSION, SESSION_ID, decode, encode};
 use crate::trace::HttpHead;

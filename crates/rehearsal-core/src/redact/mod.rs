@@ -15,7 +15,6 @@
 //! tools and prompts, the reserved keys of `_meta`, schemas, event ids and `Mcp-Session-Id`.
 
 mod command;
-mod edit;
 mod header;
 mod hit;
 mod key;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use super::edit::apply;
 use super::header::{header, is_clean};
 use super::hit::{Hit, Kind};
+use super::pseudonym::apply;
 use super::rule::{Meaning, Rule};
 use super::scan::{Rules, Scan};
 use super::token::key_material;

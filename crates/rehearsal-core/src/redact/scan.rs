@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use regex::Regex;
 
-use super::edit::Edit;
 use super::hit::{Hit, Kind};
+use super::pseudonym::Edit;
 use super::pseudonym::{is_number, is_pseudonym, number, pseudonym};
 use super::{needle, token};
 use crate::json::{Segment, Step, Unescaped};

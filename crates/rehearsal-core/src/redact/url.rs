@@ -1,8 +1,8 @@
 //! Credentials in URLs.
 
-use super::edit::apply;
 use super::hit::Kind;
 use super::key;
+use super::pseudonym::apply;
 use super::pseudonym::is_pseudonym;
 use super::scan::{Rules, Scan};
 

@@ -7,15 +7,9 @@
 //!
 //! A report stores facts. Verdicts and counts are computed from them, so a printer never decides anything.
 
-mod case;
 mod finding;
-mod place;
 #[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
 mod report;
-mod verdict;
 
-pub use case::{Case, Run};
-pub use finding::{Finding, Severity, Values};
-pub use place::Place;
-pub use report::{Counts, Report};
-pub use verdict::Verdict;
+pub use finding::{Finding, Place, Severity, Values};
+pub use report::{Case, Counts, Report, Run, Verdict};

@@ -14,12 +14,10 @@ mod problem;
 mod read;
 mod strict;
 mod tree;
-mod utf8;
 
 pub use in_order::InOrder;
 pub use located::Located;
 pub use meant::{Meaning, Meant, When};
 pub use named::Named;
 pub use problem::{Problem, ScriptError, Span};
-pub use read::{DEPTH_LIMIT, read};
-pub use utf8::text;
+pub use read::{DEPTH_LIMIT, read, text};

@@ -18,10 +18,7 @@ mod misspelt;
 #[cfg(test)]
 mod mutations;
 mod parse;
-mod strings;
 mod table;
-mod versions;
-mod words;
 
 pub(crate) use forget::{forget_in_notification, forget_in_result, has_code, may_be_said};
 
@@ -30,4 +27,4 @@ pub(crate) use misspelt::misspelt;
 pub use conversation::{Conversation, Located};
 pub use forget::{forget_unknown, may_be_asked};
 pub use message::{MAX_FINDINGS, check_notification, check_request, check_response};
-pub use versions::Versions;
+pub use table::Versions;

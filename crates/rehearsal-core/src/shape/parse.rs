@@ -1,7 +1,7 @@
 //! Reads `table.txt`.
 
+use super::table::Versions;
 use super::table::{Code, Field, Method, Named, Shape, Table, Type, Wants};
-use super::versions::Versions;
 use crate::exchange::Side;
 use crate::json::Kind;
 

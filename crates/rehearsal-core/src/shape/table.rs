@@ -1,10 +1,10 @@
-//! The table of shapes, in memory.
+//! The table of shapes, in memory: what each version knows, and shapes in words.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::LazyLock;
 
 use super::parse;
-use super::versions::Versions;
 use crate::exchange::Side;
 use crate::json::Kind;
 use crate::protocol::Revision;
@@ -142,6 +142,101 @@ impl Table {
     }
 }
 
+/// A range of versions, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Versions {
+    /// The first.
+    pub since: Revision,
+    /// The last.
+    pub until: Revision,
+}
+
+impl Versions {
+    /// All of them.
+    pub const ALL: Versions = Versions { since: Revision::ALL[0], until: Revision::ALL[Revision::ALL.len() - 1] };
+
+    /// Whether a version is one of them.
+    pub fn contain(self, revision: Revision) -> bool {
+        (self.since..=self.until).contains(&revision)
+    }
+
+    /// Reads `2025-06..`, `..2025-11`, `2025-03..2025-06` or `2025-11`; a version may be cut short while only one begins so.
+    pub(super) fn parse(text: &str) -> Option<Versions> {
+        let revision = |text: &str, otherwise: Revision| match text {
+            "" => Some(otherwise),
+            text => {
+                let mut found = Revision::ALL.into_iter().filter(|revision| revision.as_str().starts_with(text));
+                found.next().filter(|_| found.next().is_none())
+            }
+        };
+        let (since, until) = text.split_once("..").unwrap_or((text, text));
+        let until = revision(until, Versions::ALL.until)?;
+        Some(Versions { since: revision(since, Versions::ALL.since)?, until })
+    }
+}
+
+impl fmt::Display for Versions {
+    /// `2025-11-25 only`, `2025-06-18 and later`, `versions up to 2025-11-25`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Versions { since, until } = *self;
+        match (since == Versions::ALL.since, until == Versions::ALL.until) {
+            (true, true) => f.write_str("all versions"),
+            (false, true) if since == until => write!(f, "{since}"),
+            (false, true) => write!(f, "{since} and later"),
+            (true, false) => write!(f, "versions up to {until}"),
+            (false, false) if since == until => write!(f, "{since} only"),
+            (false, false) => write!(f, "{since} to {until}"),
+        }
+    }
+}
+
+impl Table {
+    /// What should be there, in words: `a string`, `"public" or "private"`, `an object`.
+    pub(super) fn words(&self, shape: &Shape, revision: Revision) -> String {
+        match shape {
+            Shape::Any => "a value".to_owned(),
+            Shape::Kind(kind) => kind.with_article().to_owned(),
+            Shape::Count => "an integer from 0".to_owned(),
+            Shape::Share => "a number from 0 to 1".to_owned(),
+            Shape::Uri => "a URI".to_owned(),
+            Shape::Base64 => "base64".to_owned(),
+            Shape::Word(word) => format!("\"{word}\""),
+            Shape::List { .. } => "an array".to_owned(),
+            Shape::Meta | Shape::Map(_) | Shape::AllOf(_) => "an object".to_owned(),
+            Shape::OneOf(_) => {
+                let known = self.alternatives(shape).into_iter().filter(|one| self.knows(one, revision));
+                let mut words: Vec<String> = Vec::new();
+                for word in known.map(|one| self.words(one, revision)) {
+                    if !words.contains(&word) {
+                        words.push(word);
+                    }
+                }
+                listed(&words)
+            }
+            Shape::Named(name) => match self.named.get(name) {
+                Some(Named::Alias(shape)) => self.words(shape, revision),
+                Some(Named::Type { .. }) | None => "an object".to_owned(),
+            },
+        }
+    }
+}
+
+/// `a`, `a or b`, `a, b or c`
+pub(super) fn listed(words: &[String]) -> String {
+    match words {
+        [] => "nothing".to_owned(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} or {last}", first.join(", ")),
+    }
+}
+
+/// The candidate that is the same word written in another way: `mime_type`, `mimetype` and `MimeType` are `mimeType`.
+pub(super) fn same_word<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |text: &str| text.replace(['_', '-'], "").to_ascii_lowercase();
+    let wanted = plain(word);
+    candidates.into_iter().find(|candidate| *candidate != word && plain(candidate) == wanted)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,5 +304,21 @@ mod tests {
             ];
             assert_eq!(found, expected, "{revision}");
         }
+    }
+
+    #[test]
+    fn a_range_reads_as_people_say_it() {
+        for (text, expected) in [
+            ("2025-06..", "2025-06-18 and later"),
+            ("..2025-11", "versions up to 2025-11-25"),
+            ("2025-11", "2025-11-25 only"),
+            ("2026..", "2026-07-28"),
+            ("2025-03..2025-06", "2025-03-26 to 2025-06-18"),
+            ("..", "all versions"),
+        ] {
+            assert_eq!(Versions::parse(text).unwrap().to_string(), expected, "{text}");
+        }
+        assert_eq!(Versions::parse("2025.."), None, "three versions begin so");
+        assert_eq!(Versions::parse("2027"), None);
     }
 }

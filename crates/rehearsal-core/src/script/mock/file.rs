@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::{FaultRule, Icon, Prompt, Refusal, Request, Resource, ResourceTemplate, Tool};
+use super::{AnswerRule, FaultRule, Icon, Prompt, Resource, ResourceTemplate, Tool};
 use crate::script::{InOrder, Located};
 
 /// A mock file: what the server is called, what it offers and how it answers.
@@ -98,4 +98,65 @@ impl Validate {
             Validate::Strict => "strict",
         }
     }
+}
+
+/// What is said when nothing declares an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Otherwise {
+    /// That nothing fits, and what came closest. Everything that is offered needs an answer of its own.
+    #[default]
+    Refuse,
+    /// A value that fits the output schema.
+    FillFromSchema,
+}
+
+/// A JSON-RPC error as it goes on the wire.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Refusal {
+    /// What kind of failure, for programs.
+    pub code: i64,
+    /// What happened, for people.
+    pub message: String,
+    /// Whatever else there is to say.
+    #[serde(default, deserialize_with = "given")]
+    pub data: Option<Value>,
+}
+
+/// A value that is `null` is not the same as none.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// How requests of a method are answered that are no calls of tools, prompts or resources.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Which, such as `completion/complete`, or one of the server's own.
+    pub method: Located<String>,
+    /// The answers, each a `result` or an `error`; their `when` is a matcher for the params without `_meta`. Where none fits,
+    /// the server does what it would do without them.
+    pub answers: Vec<AnswerRule>,
+}
+
+impl Request {
+    /// Why a method cannot be answered by rules of its own.
+    pub fn objection(method: &str) -> Option<&'static str> {
+        Some(match method {
+            "tools/call" => "tools have their own `answers`",
+            "prompts/get" => "prompts have their own `answers`",
+            "resources/read" => "resources have their own `answers`",
+            "initialize" | "server/discover" => "a handshake follows from the rest of the file",
+            "subscriptions/listen" => "who listens is told what `changed` says",
+            _ if method.starts_with("tasks/") => "tasks follow from the answers of tools",
+            _ => return None,
+        })
+    }
+}
+
+/// The JSON Schema of a mock file: editors complete and check from it.
+pub fn json_schema() -> Value {
+    let mut schema = schemars::schema_for!(MockFile);
+    schema.insert("title".to_owned(), "A mock of an MCP server (*.mock.yaml)".into());
+    schema.into()
 }

@@ -15,29 +15,20 @@
 //! content, schemas, `meta`, text) is never touched.
 
 mod answer;
-mod arguments;
 mod check;
 mod content;
-mod editor;
 mod fault;
 mod file;
 mod listed;
 mod names;
-mod otherwise;
 mod parse;
-mod refusal;
-mod request;
 mod step;
 pub mod write;
 
 pub use answer::{AnswerRule, Delay, ErrorAnswer, Given};
 pub use content::{Annotations, ContentBlock, ContentKind, EmbeddedResource, Icon, PromptMessage, Role};
-pub use editor::json_schema;
 pub use fault::{FaultKind, FaultRule, HttpFault};
-pub use file::{Implementation, MockFile, Validate};
+pub use file::{Implementation, MockFile, Otherwise, Refusal, Request, Validate, json_schema};
 pub use listed::{Argument, Contents, Prompt, Resource, ResourceTemplate, TaskSupport, Tool, ToolAnnotations};
-pub use otherwise::Otherwise;
 pub use parse::parse;
-pub use refusal::Refusal;
-pub use request::Request;
 pub use step::{Again, Ask, Changed, Elicitation, ElicitationMode, LogLevel, Progress, Sampling, Step, TaskAnswer};

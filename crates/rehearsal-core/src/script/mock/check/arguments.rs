@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::checker::Checker;
 use crate::json::Path;
 use crate::matcher::{Matcher, Schema, closest_operator};
-use crate::script::mock::arguments::{has_property, properties};
+use crate::script::mock::parse::{has_property, properties};
 use crate::script::mock::{AnswerRule, Tool, Validate};
 use crate::script::{Located, Meant, When};
 use crate::suggest::closest;

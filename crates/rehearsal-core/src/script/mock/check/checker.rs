@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
 use serde_json::{Map, Value};
 
 use crate::json::{Path, Segment};
@@ -9,7 +10,8 @@ use crate::matcher::MatcherError;
 use crate::protocol::Revision;
 use crate::script::mock::names::{has_scheme, is_tool_name, variables};
 use crate::script::mock::{
-    AnswerRule, Ask, ElicitationMode, FaultKind, FaultRule, MockFile, Otherwise, Prompt, Request, Resource, Step, Tool,
+    AnswerRule, Ask, ContentBlock, ContentKind, Contents, ElicitationMode, FaultKind, FaultRule, MockFile, Otherwise,
+    Prompt, Request, Resource, Step, Tool,
 };
 use crate::script::{Located, Meaning, Meant, Problem, Span, When};
 use crate::shape::misspelt;
@@ -431,5 +433,99 @@ impl Kind {
 
     fn takes(self, body: &str) -> bool {
         self.bodies().contains(&body)
+    }
+}
+
+impl Checker {
+    pub(super) fn content(&mut self, block: &ContentBlock) {
+        let at = block.kind.at;
+        let has = |wanted: &str| match wanted {
+            "text" => block.text.is_some(),
+            "data" => block.data.is_some() || block.file.is_some(),
+            "mime_type" => block.mime_type.is_some(),
+            "resource" => block.resource.is_some(),
+            "uri" => block.uri.is_some(),
+            _ => block.name.is_some(),
+        };
+        let (kind, needs): (&str, &[&str]) = match block.kind.value {
+            ContentKind::Text => ("text", &["text"]),
+            ContentKind::Image => ("image", &["data", "mime_type"]),
+            ContentKind::Audio => ("audio", &["data", "mime_type"]),
+            ContentKind::Resource => ("resource", &["resource"]),
+            ContentKind::ResourceLink => ("resource_link", &["uri", "name"]),
+        };
+        for needed in needs.iter().filter(|needed| !has(needed)) {
+            self.say(at, format!("a block of type `{kind}` needs `{needed}`"));
+        }
+        let only_others = ["text", "data", "resource", "uri"];
+        for other in only_others.iter().filter(|other| !needs.contains(other) && has(other)) {
+            self.say(at, format!("a block of type `{kind}` has no `{other}`"));
+        }
+        self.base64(block.data.as_ref());
+        if let Some(resource) = &block.resource {
+            self.contents(resource, at);
+            if resource.uri.is_none() {
+                self.say(at, "an embedded resource needs `uri`");
+            }
+        }
+        if let Some(priority) = block.annotations.as_ref().and_then(|it| it.priority.as_ref())
+            && !priority.value.as_f64().is_some_and(|it| (0.0..=1.0).contains(&it))
+        {
+            self.say(priority.at, "`priority` is from 0 to 1");
+        }
+    }
+
+    pub(super) fn contents(&mut self, contents: &Contents, at: Span) {
+        match (&contents.text, &contents.blob) {
+            (Some(_), None) | (None, Some(_)) => {}
+            (None, None) | (Some(_), Some(_)) => {
+                self.say(at, "contents have `text` or `blob`");
+            }
+        }
+        self.base64(contents.blob.as_ref());
+    }
+
+    pub(super) fn base64(&mut self, data: Option<&Located<String>>) {
+        let Some(data) = data.filter(|data| !data.contains("{{")) else { return };
+        if let Err(error) = base64::engine::general_purpose::STANDARD.decode(data.as_bytes()) {
+            let hint = "broken base64 on purpose is `fault: invalid_base64`; bytes of a file are `file: picture.png`";
+            self.advise(data.at, format!("not base64: {error}"), hint);
+        }
+    }
+}
+
+impl Checker {
+    /// What is given one after the other: the rule says when, and each of them what.
+    pub(super) fn in_turn(&mut self, rule: &AnswerRule, place: Span, kind: Kind) {
+        if rule.in_turn.is_empty() {
+            return;
+        }
+        let own = [
+            ("an answer", bodies(rule).first().map(|(_, at)| *at)),
+            ("`choose`", (!rule.choose.is_empty()).then_some(place)),
+            ("`steps`", rule.steps.first().map(|step| step.at)),
+            ("`request_state`", rule.request_state.as_ref().map(|it| it.at)),
+            ("`delay`", rule.delay.map(|_| place)),
+            ("`times`", rule.times.as_ref().map(|times| times.at)),
+            ("`task`", rule.task.as_ref().map(|_| place)),
+            ("`fault`", rule.fault.as_ref().map(|fault| fault.at)),
+            ("`is_error`", rule.is_error.map(|_| place)),
+            ("`meta`", rule.meta.as_ref().map(|_| place)),
+        ];
+        for (what, at) in own.into_iter().filter_map(|(what, at)| Some((what, at?))) {
+            self.advise(at, format!("{what} beside `in_turn`"), "put it into the answers that it is for");
+        }
+        for answer in &rule.in_turn {
+            let place = self.answer(answer, kind);
+            let wanted = [
+                ("`when`", answer.when.is_some()),
+                ("`given`", answer.given.is_some()),
+                ("`in_turn`", !answer.in_turn.is_empty()),
+            ];
+            for (what, _) in wanted.into_iter().filter(|(_, given)| *given) {
+                let hint = "put it beside `in_turn`, or make it a rule of its own";
+                self.advise(place, format!("{what} in `in_turn`"), hint);
+            }
+        }
     }
 }

@@ -2,7 +2,4 @@
 
 mod arguments;
 mod checker;
-mod content;
-mod in_turn;
-
 pub(crate) use checker::{About, Inner, check};
