@@ -22,9 +22,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::echo::{answer, result};
-use crate::measure::Contest;
 use crate::stdio::{arguments, sequential};
-use crate::table::Table;
+use crate::table::{Contest, Table};
 
 /// What makes this program the server instead of the benchmark.
 pub(crate) const ARGUMENT: &str = "echo-http";

@@ -9,12 +9,8 @@
 
 mod echo;
 mod http;
-mod measure;
+mod messages;
 mod mock;
-mod pairing;
-mod parsing;
-#[cfg(feature = "peers")]
-mod peer;
 mod proxy;
 mod record;
 mod replay;
@@ -83,8 +79,8 @@ fn bench(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     record::measure(&mut table)?;
     http::measure(&mut table)?;
     proxy::measure(&mut table)?;
-    parsing::measure(&mut table);
-    pairing::measure(&mut table);
+    messages::measure_parsing(&mut table);
+    messages::measure_pairing(&mut table);
     mock::measure(&mut table)?;
     replay::measure(&mut table)?;
     if json {

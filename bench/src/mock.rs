@@ -16,9 +16,8 @@ use rehearsal::wire::{MESSAGE_LIMIT, stdio};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::measure::Contest;
 use crate::stdio::{arguments, sequential};
-use crate::table::Table;
+use crate::table::{Contest, Table};
 
 /// What makes this program a mock instead of the benchmark: a file follows.
 pub(crate) const ARGUMENT: &str = "mock";

@@ -10,8 +10,7 @@ use rehearsal::wire::http::proxy::Options;
 use tokio::runtime::Builder;
 
 use crate::http::{self, Server, end_with_stdin};
-use crate::measure::Contest;
-use crate::table::Table;
+use crate::table::{Contest, Table};
 
 /// What makes this program a pump: it copies bytes to the address that follows, and back.
 pub(crate) const PUMP: &str = "pump-tcp";

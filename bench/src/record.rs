@@ -19,8 +19,7 @@ use rehearsal::record::{Recorder, StdioRecording};
 use rehearsal::wire::stdio::{ClientStreams, ServerCommand};
 
 use crate::echo;
-use crate::measure::Contest;
-use crate::table::Table;
+use crate::table::{Contest, Table};
 
 /// What makes this program the pump.
 pub(crate) const PUMP: &str = "pump";

@@ -13,11 +13,10 @@ use rehearsal::wire::{MESSAGE_LIMIT, stdio};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::measure::Contest;
 use crate::mock::{Folder, end_with_stdin, first_answer, on_http, over_stdio};
 use crate::record::{Peer, request};
 use crate::replay_peers;
-use crate::table::Table;
+use crate::table::{Contest, Table};
 
 /// What makes this program a replay instead of the benchmark: a trace follows.
 pub(crate) const ARGUMENT: &str = "replay";

@@ -15,10 +15,9 @@ use rehearsal::core::protocol::Revision;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::measure::Contest;
 use crate::mock::{Folder, first_answer, first_answer_of, over_stdio};
 use crate::replay::{ARGUMENT, calls, scattered, trace};
-use crate::table::Table;
+use crate::table::{Contest, Table};
 
 /// Where the programs are.
 const CASSETTE: &str = "BENCH_MCP_CASSETTE";

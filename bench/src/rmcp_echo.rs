@@ -1,4 +1,4 @@
-//! The same tool, hard-coded with the official Rust SDK.
+//! rmcp beside ours: its server with the same tool, and its client against the same server.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -14,6 +15,8 @@ use rehearsal::Client;
 use rehearsal::client::{HttpTransport, Protocol};
 use rehearsal::core::protocol::Revision;
 use rmcp::handler::server::wrapper::Parameters;
+use rmcp::model::CallToolRequestParams;
+use rmcp::service::{RoleClient, RunningService};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ServerHandler, ServiceExt, tool, tool_handler, tool_router};
@@ -21,10 +24,10 @@ use tokio::net::TcpListener;
 use tokio::net::unix::pipe;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::measure::Contest;
+use crate::echo;
 use crate::mock::{checked, end_with_stdin, over_stdio};
-use crate::stdio::sequential;
-use crate::table::Table;
+use crate::stdio::{BARE, Bare, arguments, sequential};
+use crate::table::{Contest, Table};
 
 /// What makes this program that server instead of the benchmark.
 pub(crate) const ARGUMENT: &str = "rmcp-echo";
@@ -149,5 +152,37 @@ pub(crate) fn serve_http() -> Result<(), Box<dyn Error>> {
                 let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
             });
         }
+    })
+}
+
+/// What rmcp writes for the call.
+const REQUEST: &[u8] =
+    br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello"}}}"#;
+
+pub(crate) fn measure_client(table: &mut Table, runtime: &Runtime, calls: u32) -> Result<(), Box<dyn Error>> {
+    let _entered = runtime.enter();
+    let mut command = tokio::process::Command::new(std::env::current_exe()?);
+    let command = command.arg(echo::ARGUMENT).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+    let mut child = command.spawn()?;
+    let pipes = (child.stdout.take().ok_or("no stdout")?, child.stdin.take().ok_or("no stdin")?);
+    let client = runtime.block_on(().serve(pipes))?;
+    let mut bare = Bare::start(REQUEST.to_vec())?;
+    let contest = Contest::new("rmcp 3.8 over stdio, 2025-11-25", BARE);
+    table.measure(contest, || rmcp_sequential(runtime, &client, calls), || bare.sequential())
+}
+
+fn rmcp_sequential(
+    runtime: &Runtime,
+    client: &RunningService<RoleClient, ()>,
+    calls: u32,
+) -> Result<Duration, Box<dyn Error>> {
+    // Its calls take a map.
+    let arguments = serde_json::to_value(arguments())?.as_object().cloned().unwrap_or_default();
+    runtime.block_on(async {
+        let started = Instant::now();
+        for _ in 0..calls {
+            client.call_tool(CallToolRequestParams::new("echo").with_arguments(arguments.clone())).await?;
+        }
+        Ok(started.elapsed() / calls)
     })
 }

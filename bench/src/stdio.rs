@@ -16,8 +16,7 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
 use crate::echo;
-use crate::measure::Contest;
-use crate::table::Table;
+use crate::table::{Contest, Table};
 
 /// How many calls one turn makes.
 const CALLS: u32 = 20_000;
@@ -46,7 +45,7 @@ pub(crate) fn measure(table: &mut Table) -> Result<(), Box<dyn Error>> {
         runtime.block_on(client.close());
     }
     #[cfg(feature = "peers")]
-    crate::peer::measure(table, &runtime, CALLS)?;
+    crate::rmcp_echo::measure_client(table, &runtime, CALLS)?;
     Ok(())
 }
 

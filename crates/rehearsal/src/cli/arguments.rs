@@ -14,8 +14,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::failure::Failure;
-use super::json_input::{Source, json_input, parsed, raw_input};
+use super::exit::Failure;
+use super::flag_values::{Source, json_input, parsed, raw_input};
 use crate::print::{Parameter, accepts_unknown, parameters, prompt_parameters};
 
 /// `key=value` or `key:=JSON`.

@@ -6,8 +6,7 @@ use rehearsal::core::protocol::Tool;
 
 use super::arguments::{Arguments, Given, Signature, Taker};
 use super::context::Context;
-use super::exit::Exit;
-use super::failure::Failure;
+use super::exit::{Exit, Failure};
 use super::output::to_stdout;
 use super::save::SaveOptions;
 use super::server::{ServerOptions, ShownAs};

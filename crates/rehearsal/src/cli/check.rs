@@ -9,8 +9,7 @@ use rehearsal::mock::check;
 use serde_json::json;
 
 use super::context::Context;
-use super::exit::Exit;
-use super::failure::Failure;
+use super::exit::{Exit, Failure};
 use super::mock::otherwise;
 use super::output::to_stdout;
 

@@ -4,8 +4,7 @@ use clap::Args;
 use clap_complete::Shell;
 
 use super::command_line::CommandLine;
-use super::exit::Exit;
-use super::failure::Failure;
+use super::exit::{Exit, Failure};
 use super::output::to_stdout;
 
 /// Print a script that completes `rehearse` in a shell

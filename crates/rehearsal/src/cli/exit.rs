@@ -1,6 +1,20 @@
-//! What the program's exit status means.
+//! How a verb ends: its exit status, and the failure that leads to one.
 
+use std::fmt::{self, Display};
+use std::io;
+use std::path::Path;
 use std::process::ExitCode;
+
+use rehearsal::client::{ClientError, NoiseOn};
+use rehearsal::config::ConfigError;
+use rehearsal::core::message::Method;
+use rehearsal::core::protocol::code;
+use rehearsal::wire::SendError;
+use rehearsal::wire::container::EngineError;
+use rehearsal::wire::http::server::BindError;
+use rehearsal::wire::stdio::SpawnError;
+
+use crate::print::Talk;
 
 /// How the program ended, for scripts that run it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +95,246 @@ impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> ExitCode {
         ExitCode::from(exit.code())
     }
+}
+
+/// An error that ends a verb: its message, hints at what to do, and the exit status.
+///
+/// The libraries below have typed errors. Here an error is only printed, so it is made of its text where it is found.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    message: String,
+    hints: Vec<String>,
+    exit: Exit,
+    stdout_closed: bool,
+}
+
+impl Failure {
+    /// A flag, a file or a name is wrong: exit status 2.
+    pub(crate) fn bad_input(message: impl Display) -> Failure {
+        Failure { message: message.to_string(), hints: Vec::new(), exit: Exit::BadInput, stdout_closed: false }
+    }
+
+    /// A server, ours or another, cannot be started or reached: exit status 3.
+    pub(crate) fn server_failed(message: impl Display) -> Failure {
+        Failure { exit: Exit::ServerFailed, ..Failure::bad_input(message) }
+    }
+
+    /// The runtime, the signal handlers or our own stdin and stdout cannot be set up.
+    pub(crate) fn begin(cause: io::Error) -> Failure {
+        Failure::server_failed(format_args!("cannot begin: {cause}"))
+    }
+
+    /// A file cannot be read.
+    pub(crate) fn unreadable(path: &Path, cause: &io::Error) -> Failure {
+        Failure::bad_input(format_args!("cannot read {}: {cause}", path.display()))
+    }
+
+    /// A file cannot be written.
+    pub(crate) fn unwritable(path: &Path, cause: &io::Error) -> Failure {
+        Failure::bad_input(format_args!("cannot write {}: {cause}", path.display()))
+    }
+
+    /// Data cannot be printed.
+    pub(crate) fn stdout(cause: io::Error) -> Failure {
+        let stdout_closed = cause.kind() == io::ErrorKind::BrokenPipe;
+        Failure { stdout_closed, ..Failure::bad_input(format_args!("cannot write to stdout: {cause}")) }
+    }
+
+    /// A client failed, in a text without secrets.
+    pub(crate) fn redacted(message: String, error: &ClientError) -> Failure {
+        let hints = client_hints(error).into_iter().map(str::to_owned).collect();
+        Failure { hints, exit: client_exit(error), ..Failure::bad_input(message) }
+    }
+
+    /// Adds one more line about what to do.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Adds lines about what to do.
+    pub(crate) fn hints(mut self, hints: impl IntoIterator<Item = impl Into<String>>) -> Failure {
+        self.hints.extend(hints.into_iter().map(Into::into));
+        self
+    }
+
+    /// True if the reader of stdout, such as `head`, has closed it.
+    pub(crate) fn is_stdout_closed(&self) -> bool {
+        self.stdout_closed
+    }
+
+    /// Prints the error with its hints:
+    ///
+    /// ```text
+    /// error: the server could not be started: there is no program "npxx" in PATH
+    /// hint: check how it is spelled, and that its directory is in PATH
+    /// ```
+    pub(super) fn report(&self, talk: &Talk) {
+        talk.error(self);
+        self.hints.iter().for_each(|hint| talk.hint(hint));
+    }
+
+    /// The exit status that it leads to.
+    pub(super) fn exit(&self) -> Exit {
+        self.exit
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Failure {
+        Failure::redacted(error.to_string(), &error)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Failure {
+        Failure::bad_input(error)
+    }
+}
+
+impl From<BindError> for Failure {
+    fn from(error: BindError) -> Failure {
+        let hint = match &error {
+            BindError::Address { source, .. } => listen_hint(source),
+            BindError::Path { .. } => None,
+        };
+        Failure::server_failed(error).hints(hint)
+    }
+}
+
+/// What to do about an address that cannot be listened on.
+pub(super) fn listen_hint(cause: &io::Error) -> Option<&'static str> {
+    match cause.kind() {
+        io::ErrorKind::AddrInUse => Some("end the program that listens there, or write port 0 for any free port"),
+        io::ErrorKind::PermissionDenied => Some("ports below 1024 need privileges; choose a higher one"),
+        io::ErrorKind::AddrNotAvailable => {
+            Some("this machine has no such address; 127.0.0.1 is for itself, 0.0.0.0 for all that it has")
+        }
+        _ => None,
+    }
+}
+
+fn client_exit(error: &ClientError) -> Exit {
+    match error {
+        // A server that answers the handshake with an error lets nobody in.
+        ClientError::ErrorReply { method, .. } if is_first(method) => Exit::ServerFailed,
+        ClientError::ErrorReply { .. } => Exit::ChecksFailed,
+        ClientError::Config(_)
+        | ClientError::BadParams { .. }
+        | ClientError::NotInVersion { .. }
+        | ClientError::Start(SpawnError::NoWorkingDir { .. })
+        | ClientError::NotSent { cause: SendError::TooLong { .. } | SendError::LineEnd, .. } => Exit::BadInput,
+        // The options were checked before, so a target that is still bad is one that cannot be reached.
+        ClientError::BadTarget { .. }
+        | ClientError::NoTransport { .. }
+        | ClientError::Engine(_)
+        | ClientError::Start(
+            SpawnError::NoProgram { .. }
+            | SpawnError::NoInterpreter { .. }
+            | SpawnError::NotExecutable { .. }
+            | SpawnError::Refused { .. },
+        )
+        | ClientError::NotListening { .. }
+        | ClientError::ServerGone { .. }
+        | ClientError::TimedOut { .. }
+        | ClientError::Refused { .. }
+        | ClientError::NotAuthorized { .. }
+        | ClientError::Lost { .. }
+        | ClientError::Repeated { .. }
+        | ClientError::Garbled { .. }
+        | ClientError::BadResult { .. }
+        | ClientError::NoCommonVersion { .. }
+        | ClientError::NotSent {
+            cause: SendError::Closed | SendError::Impossible | SendError::NoChannel | SendError::Failed { .. },
+            ..
+        } => Exit::ServerFailed,
+    }
+}
+
+const PATH: &str = "is the path of the URL right? Many servers are at /mcp, older ones at /sse";
+
+fn client_hints(error: &ClientError) -> Vec<&'static str> {
+    let mut hints = Vec::new();
+    match error {
+        ClientError::Engine(EngineError::NoEngine { looked_for }) if looked_for.len() == 1 => {
+            hints.push("check how it is spelled, and that its directory is in PATH");
+        }
+        ClientError::Engine(EngineError::NoEngine { .. }) => {
+            hints.push("install one of them, or name the engine that you have: --engine NAME");
+        }
+        ClientError::Start(SpawnError::NoProgram { program }) if program.contains(' ') => {
+            hints.push("write the program and its arguments without quotes around them all: -- npx -y some-server");
+        }
+        ClientError::Start(SpawnError::NoProgram { program }) if program.contains('/') => {
+            hints.push("the path is relative to the directory in which rehearse runs");
+        }
+        ClientError::Start(SpawnError::NoProgram { .. }) => {
+            hints.push("check how it is spelled, and that its directory is in PATH");
+        }
+        ClientError::Start(SpawnError::NoInterpreter { .. }) => {
+            hints.push("look at the line that begins with #!, or name the interpreter: -- python3 server.py");
+        }
+        ClientError::Start(SpawnError::NotExecutable { .. }) => {
+            hints.push("make it executable with chmod +x, or name the interpreter that runs it");
+        }
+        ClientError::TimedOut { method, .. } if is_first(method) => {
+            hints.push("does it speak MCP here? `-v` shows what it says, `--timeout 60` waits longer");
+        }
+        ClientError::TimedOut { .. } => hints.push("`--timeout 60` waits longer"),
+        ClientError::Refused { status: 401 | 403, .. } | ClientError::ErrorReply { status: Some(401 | 403), .. } => {
+            hints.push("log in with --login, or say who you are with --header 'Authorization: Bearer TOKEN'");
+        }
+        ClientError::Refused { status: 200..=299 | 404 | 405, .. } | ClientError::NoTransport { .. } => {
+            hints.push(PATH)
+        }
+        ClientError::ErrorReply { status: Some(404 | 405), method, .. } if is_first(method) => hints.push(PATH),
+        ClientError::ErrorReply { method, error, .. } if is_first(method) && code::is_modern(error.code) => {
+            hints.push("it may speak no version with a handshake any more; `--protocol modern` makes none");
+        }
+        ClientError::BadTarget { .. } => hints.push("is the server running, and is its URL right?"),
+        ClientError::Lost { method, .. } if is_first(method) => {
+            hints.push("is the server running, and is its URL right?");
+        }
+        ClientError::Repeated { .. } => hints.push("that is no MCP server; `-v` shows what it says"),
+        ClientError::NoCommonVersion { .. } => hints.push("`--protocol auto` takes any version that both speak"),
+        ClientError::Start(SpawnError::NoWorkingDir { .. } | SpawnError::Refused { .. })
+        | ClientError::Engine(EngineError::NotRun { .. } | EngineError::Failed { .. } | EngineError::Hangs { .. })
+        | ClientError::Config(_)
+        | ClientError::NotListening { .. }
+        | ClientError::ServerGone { .. }
+        | ClientError::Refused { .. }
+        | ClientError::NotAuthorized { .. }
+        | ClientError::Lost { .. }
+        | ClientError::Garbled { .. }
+        | ClientError::ErrorReply { .. }
+        | ClientError::BadResult { .. }
+        | ClientError::NotSent { .. }
+        | ClientError::BadParams { .. }
+        | ClientError::NotInVersion { .. } => {}
+    }
+    match error.evidence().filter(|evidence| !evidence.noise.is_empty()).map(|evidence| evidence.noise_on) {
+        Some(NoiseOn::Stdout) => {
+            hints.push("only messages belong on a server's stdout; what it logs belongs on its stderr");
+        }
+        Some(NoiseOn::Http) => {
+            hints.push("an answer body and each event of a stream must be a message; what it logs belongs in its log");
+        }
+        None => {}
+    }
+    hints
+}
+
+/// Whether a method is one that a conversation begins with.
+fn is_first(method: &Method) -> bool {
+    *method == Method::INITIALIZE || *method == Method::DISCOVER
 }
 
 #[cfg(test)]

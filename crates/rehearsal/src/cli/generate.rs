@@ -11,8 +11,7 @@ use rehearsal::store::Input;
 use tempfile::NamedTempFile;
 
 use super::context::Context;
-use super::exit::Exit;
-use super::failure::Failure;
+use super::exit::{Exit, Failure};
 use super::output::to_stdout;
 use super::trace::{Reading, input, is_written_into, plain};
 

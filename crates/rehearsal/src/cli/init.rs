@@ -7,8 +7,7 @@ use rehearsal::Client;
 use rehearsal::mock::{Surface, draft};
 
 use super::context::Context;
-use super::exit::Exit;
-use super::failure::Failure;
+use super::exit::{Exit, Failure};
 use super::generate::{exists, put};
 use super::list::{fetch_everything, told_unusable};
 use super::output::to_stdout;

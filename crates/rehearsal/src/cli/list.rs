@@ -7,8 +7,7 @@ use rehearsal::core::protocol::code;
 use serde_json::Value;
 
 use super::context::Context;
-use super::exit::Exit;
-use super::failure::Failure;
+use super::exit::{Exit, Failure};
 use super::output::to_stdout;
 use super::server::{ServerOptions, ShownAs};
 use crate::print::Lists;

@@ -4,8 +4,7 @@ use clap::Args;
 use rehearsal::core::redact::shown_url;
 
 use super::context::Context;
-use super::exit::Exit;
-use super::failure::Failure;
+use super::exit::{Exit, Failure};
 use super::server::{check_url, token_store};
 
 /// Forget the token that --login has kept for a server

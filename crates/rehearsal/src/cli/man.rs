@@ -9,8 +9,7 @@ use clap_mangen::roff::{Roff, roman};
 
 use super::command_line::CommandLine;
 use super::context::Context;
-use super::exit::Exit;
-use super::failure::Failure;
+use super::exit::{Exit, Failure};
 use super::output::to_stdout;
 
 /// Print the manual page of rehearse, or write those of all commands to a directory

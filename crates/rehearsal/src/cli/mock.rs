@@ -11,8 +11,7 @@ use rehearsal::mock::{Called, Files, LoadError, Otherwise, Reload, Server, http_
 use rehearsal::wire::http::server::HttpServer;
 
 use super::context::Context;
-use super::exit::Exit;
-use super::failure::Failure;
+use super::exit::{Exit, Failure};
 use super::run::{Signals, runtime};
 use super::serve::{address, listen_on, on_http, on_stdio, where_to_reach};
 use crate::print::Talk;

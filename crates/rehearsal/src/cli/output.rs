@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::failure::Failure;
+use super::exit::Failure;
 
 /// Prints to stdout. A reader that has seen enough, such as `head`, is no failure.
 pub(super) fn to_stdout(print: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {

@@ -9,8 +9,7 @@ use rehearsal::core::suggest::closest;
 use serde_json::Value;
 
 use super::context::Context;
-use super::exit::Exit;
-use super::failure::Failure;
+use super::exit::{Exit, Failure};
 use super::output::to_stdout;
 use super::save::SaveOptions;
 use super::server::{ServerOptions, ShownAs};

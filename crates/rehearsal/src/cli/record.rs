@@ -25,9 +25,8 @@ use rehearsal::wire::stdio::{ClientStreams, ServerCommand};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::context::Context;
-use super::exit::Exit;
-use super::failure::{Failure, listen_hint};
-use super::matching::redaction;
+use super::exit::{Exit, Failure, listen_hint};
+use super::flag_values::redaction;
 use super::output::is_one_file;
 use super::run::{Signals, runtime};
 use super::server::{LoginOptions, Reached, no_use};

@@ -23,9 +23,8 @@ use serde_json::{Map, Value};
 
 use super::arguments::suggestion;
 use super::context::Context;
-use super::exit::Exit;
-use super::failure::Failure;
-use super::matching::{matching, not_a_path, redaction};
+use super::exit::{Exit, Failure};
+use super::flag_values::{matching, not_a_path, redaction};
 use super::output::is_one_file;
 use super::run::{Signals, runtime};
 use super::serve::{address, listen_on, on_http, on_stdio, where_to_reach};

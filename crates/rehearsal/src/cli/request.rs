@@ -9,9 +9,8 @@ use rehearsal_core::json::RawJson;
 use serde_json::Value;
 
 use super::context::Context;
-use super::exit::Exit;
-use super::failure::Failure;
-use super::json_input::{Source, parsed, raw_input};
+use super::exit::{Exit, Failure};
+use super::flag_values::{Source, parsed, raw_input};
 use super::output::to_stdout;
 use super::server::{ServerOptions, ShownAs};
 use super::verdict::judged;

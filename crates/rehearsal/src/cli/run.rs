@@ -9,8 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::command_line::{CommandLine, Verb};
 use super::context::Context;
-use super::exit::Exit;
-use super::failure::Failure;
+use super::exit::{Exit, Failure};
 use super::server::ServerOptions;
 
 /// Does what the command line says.

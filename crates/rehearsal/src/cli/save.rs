@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use rehearsal::core::protocol::Content;
 
-use super::exit::Exit;
-use super::failure::Failure;
+use super::exit::{Exit, Failure};
 use super::file_name::FileName;
 use super::server::{OUTPUT, ShownAs};
 use crate::print::{Talk, bytes_in_words, one_line};

@@ -3,8 +3,7 @@
 use clap::{Args, ValueEnum};
 use rehearsal::core::script::mock;
 
-use super::exit::Exit;
-use super::failure::Failure;
+use super::exit::{Exit, Failure};
 use super::output::to_stdout;
 
 /// Print the JSON Schema of a file format, for editors

@@ -10,10 +10,8 @@ use rehearsal::store::{BadLines, Input, Recording};
 use rehearsal::verify::{Unanswered, Updates, Verification, VerifyError, changed_questions};
 
 use super::context::Context;
-use super::exit::Exit;
-use super::failure::Failure;
-use super::matching::redaction;
-use super::matching::{matching, not_a_path};
+use super::exit::{Exit, Failure};
+use super::flag_values::{matching, not_a_path, redaction};
 use super::output::to_stdout;
 use super::run::{Signals, runtime};
 use super::server::{ServerOptions, ShownAs};

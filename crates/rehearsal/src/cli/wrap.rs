@@ -16,8 +16,7 @@ use rehearsal::config::Server;
 use rehearsal::core::redact::shown_url;
 
 use super::context::Context;
-use super::exit::Exit;
-use super::failure::Failure;
+use super::exit::{Exit, Failure};
 use super::wrapped_config::{Config, Prefix, Reached, reached};
 
 /// Where sessions go unless somebody says otherwise: beside the configuration.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rehearsal::config::{ConfigFile, Kind, Node, Server};
 
-use super::failure::Failure;
+use super::exit::Failure;
 
 /// What `rehearse wrap` keeps the file in as it was.
 const BACKUP: &str = ".rehearsal-backup";

@@ -9,8 +9,8 @@ use rehearsal::core::suggest::closest;
 use serde_json::Value;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::cli::failure::Failure;
-use crate::cli::json_input::json_input;
+use crate::cli::exit::Failure;
+use crate::cli::flag_values::json_input;
 
 const ASKED: &str = "What to answer when the server asks";
 /// What servers ask, in any version of the protocol.

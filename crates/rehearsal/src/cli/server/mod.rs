@@ -2,10 +2,9 @@
 
 mod answers;
 mod heard;
-mod login;
 mod options;
 mod which;
 
-pub(super) use login::{LoginOptions, store as token_store};
+pub(super) use options::{LoginOptions, store as token_store};
 pub(super) use options::{OUTPUT, ServerOptions, ShownAs, no_use};
 pub(super) use which::{Reached, check_url};

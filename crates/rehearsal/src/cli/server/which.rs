@@ -11,7 +11,7 @@ use rehearsal::core::redact::shown_url;
 use rehearsal::wire::container::Container;
 
 use crate::cli::context::Context;
-use crate::cli::failure::Failure;
+use crate::cli::exit::Failure;
 
 /// The heading of these options.
 pub(super) const WHICH: &str = "The server, one of";

@@ -10,8 +10,7 @@ use rehearsal::store::{Input, Recording};
 use super::output::Writing;
 use super::reading::{Reading, input};
 use crate::cli::context::Context;
-use crate::cli::exit::Exit;
-use crate::cli::failure::Failure;
+use crate::cli::exit::{Exit, Failure};
 
 /// Turn recordings of one tool into those of another
 #[derive(Args, Debug)]

@@ -8,9 +8,8 @@ use rehearsal::store::{Input, Recording};
 
 use super::reading::{Reading, input, stdin_once};
 use crate::cli::context::Context;
-use crate::cli::exit::Exit;
-use crate::cli::failure::Failure;
-use crate::cli::matching::not_a_path;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::flag_values::not_a_path;
 use crate::cli::output::to_stdout;
 use crate::print::{Change, Columns, print_change};
 

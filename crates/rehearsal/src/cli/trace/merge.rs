@@ -10,8 +10,7 @@ use rehearsal::store::{Input, Parts};
 use super::output::Output;
 use super::reading::{Reading, input, stdin_once};
 use crate::cli::context::Context;
-use crate::cli::exit::Exit;
-use crate::cli::failure::Failure;
+use crate::cli::exit::{Exit, Failure};
 use crate::print::plural;
 
 /// Put the sessions of several recordings into one, in the order in which they began

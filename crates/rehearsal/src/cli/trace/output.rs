@@ -9,7 +9,7 @@ use rehearsal::core::trace::dialect::{WriteError, Writer};
 use rehearsal::core::trace::{Format, Part};
 use tempfile::NamedTempFile;
 
-use crate::cli::failure::Failure;
+use crate::cli::exit::Failure;
 
 /// Where a recording is written to.
 #[derive(Args, Clone, Debug)]

@@ -9,7 +9,7 @@ use rehearsal::record::{Fate, Recovered, journals, recover, unrecovered};
 use rehearsal::store::{BadLines, Input, OpenError, Recording};
 
 use crate::cli::context::Context;
-use crate::cli::failure::Failure;
+use crate::cli::exit::Failure;
 use crate::print::one_line;
 
 /// What is done with lines that cannot be read.

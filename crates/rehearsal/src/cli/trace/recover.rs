@@ -7,8 +7,7 @@ use rehearsal::record::{Fate, recover};
 
 use super::reading::recovered_line;
 use crate::cli::context::Context;
-use crate::cli::exit::Exit;
-use crate::cli::failure::Failure;
+use crate::cli::exit::{Exit, Failure};
 use crate::print::plural;
 
 /// Put sessions whose recorder was killed into their trace, and say what was done

@@ -7,8 +7,7 @@ use rehearsal::store::Input;
 use super::output::Output;
 use super::reading::{Reading, input};
 use crate::cli::context::Context;
-use crate::cli::exit::Exit;
-use crate::cli::failure::Failure;
+use crate::cli::exit::{Exit, Failure};
 
 /// Take secrets out of a recording that was made without
 #[derive(Args, Debug)]

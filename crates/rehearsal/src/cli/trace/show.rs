@@ -6,8 +6,7 @@ use rehearsal::store::Input;
 
 use super::reading::{Reading, input};
 use crate::cli::context::Context;
-use crate::cli::exit::Exit;
-use crate::cli::failure::Failure;
+use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::stream_to_stdout;
 use crate::print::{Columns, Detail, TimelinePrinter};
 

@@ -9,8 +9,7 @@ use rehearsal::store::Input;
 use super::output::Writing;
 use super::reading::{Reading, input};
 use crate::cli::context::Context;
-use crate::cli::exit::Exit;
-use crate::cli::failure::Failure;
+use crate::cli::exit::{Exit, Failure};
 use crate::print::one_line;
 
 /// Write each session to a file of its own

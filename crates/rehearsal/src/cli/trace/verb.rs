@@ -14,8 +14,7 @@ use super::show::Show;
 use super::split::Split;
 use super::stats::Stats;
 use crate::cli::context::Context;
-use crate::cli::exit::Exit;
-use crate::cli::failure::Failure;
+use crate::cli::exit::{Exit, Failure};
 
 /// Look at recordings, search, check, compare and rewrite them
 #[derive(Args, Debug)]
