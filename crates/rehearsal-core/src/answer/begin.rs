@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::act::{Act, World};
 use super::harness::{self, Harness, Said};
 use super::listing::{List, is_offered, list};
-use super::play::{Cast, Play};
+use super::play::{Act, Cast, Play, World};
 use super::provenance::{Answer, Provenance};
 use super::recording::RecordedPlay;
 use super::request_context::{Facts, Memory, Terms, unknown_level};
@@ -17,7 +16,7 @@ use super::shape::{self, ResultType};
 use super::state::State;
 use super::target::Target;
 use super::wanted::Wanted;
-use super::{Asked, Mock, complete, fill, task};
+use super::{Asked, Mock, finish, target, task};
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code};
@@ -140,7 +139,7 @@ impl Mock {
             (_, "resources/list") => return listed(list(self, &asked, List::Resources)),
             (_, "resources/templates/list") => return listed(list(self, &asked, List::ResourceTemplates)),
             (_, "prompts/list") => return listed(list(self, &asked, List::Prompts)),
-            (_, "completion/complete") => complete::complete(self, &asked)?,
+            (_, "completion/complete") => target::complete(self, &asked)?,
             (Era::Legacy, "initialize") => self.initialize(&asked, memory)?,
             (Era::Legacy, "ping") => json!({}),
             (Era::Legacy, "logging/setLevel") => {
@@ -325,7 +324,7 @@ impl Mock {
     fn unanswered(&self, cast: &Cast, facts: &Facts<'_>, state: &State) -> Answer {
         let (target, name) = (cast.target, cast.target.name(self));
         if self.otherwise == Otherwise::FillFromSchema
-            && let Some(result) = fill::filled(self, target, &cast.asked)
+            && let Some(result) = finish::filled(self, target, &cast.asked)
         {
             let reply = Reply::Result(result);
             return Answer { provenance: Provenance::Schema { target: name }, ..Answer::protocol(reply) };

@@ -4,17 +4,18 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::act::Act;
-use super::play::Play;
+use super::play::{Act, Play};
 use super::provenance::{Answer, Provenance};
 use super::scene::Wording;
 use super::shape::{self, ResultType};
 use super::state::State;
 use super::target::Target;
 use super::template::{Draft, Scope};
+use super::{Asked, Mock};
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Reply};
 use crate::protocol::code;
+use crate::schema::example;
 use crate::script::mock::Validate;
 
 /// A result as it goes on the wire, and what whoever wrote the mock should know about it.
@@ -117,4 +118,28 @@ impl Play {
         };
         self.reply(reply)
     }
+}
+
+/// Says in `_meta` that a result was made up, and from what.
+const PROVENANCE: &str = "rehearsal/provenance";
+
+/// A result that fits what is known about it; `None` where nothing does.
+pub(super) fn filled(mock: &Mock, target: Target, asked: &Asked) -> Option<RawJson> {
+    let made_up = format!("made up: the mock declares no answer for {}", target.name(mock));
+    let mut result = match target {
+        Target::Tool(at) => match &mock.tools[at].output {
+            Some(output) => json!({"structuredContent": example(output.as_value())?}),
+            None => json!({"content": [{"type": "text", "text": made_up}]}),
+        },
+        Target::Prompt(_) => json!({"messages": [{"role": "user", "content": {"type": "text", "text": made_up}}]}),
+        Target::Resource(_) | Target::ResourceTemplate(_) => {
+            json!({"contents": [{"uri": asked.params.get("uri")?, "text": made_up}]})
+        }
+        Target::Request(_) => return None,
+    };
+    result["_meta"] = json!({PROVENANCE: "schema"});
+    let (method, revision) = (asked.method.as_str(), asked.terms.revision);
+    shape::called(&mut result, revision);
+    shape::envelope(&mut result, ResultType::Complete, method, revision, &mock.info);
+    Some(RawJson::from_value(&result))
 }

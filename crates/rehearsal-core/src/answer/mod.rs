@@ -10,13 +10,10 @@
 //! Nothing here waits, sends or reads: a [`Play`] says what is to be done next and is told what came of it. Every
 //! [`Answer`] carries its [`Provenance`].
 
-mod act;
 mod begin;
-mod complete;
 mod content;
 mod faithful;
 pub mod fault;
-mod fill;
 mod finish;
 mod given;
 pub mod harness;
@@ -34,7 +31,6 @@ mod rise;
 mod round;
 mod rule;
 mod scene;
-mod seal;
 mod shape;
 mod state;
 mod target;
@@ -45,19 +41,19 @@ mod tests;
 mod uri_template;
 mod wanted;
 
-pub use act::{Act, Change, World};
 pub use begin::{AboutTask, Begun, Performance};
 pub use faithful::{declaring, faithful};
 pub use journal::{CallJournal, CallOutcome, Called, ExpectedCall, UnmetCall};
 pub use mock::{Mock, ReadBeside, Source};
 pub use play::Play;
+pub use play::{Act, Change, World};
 pub use provenance::{Answer, Provenance};
 pub use question::Question;
 pub use recording::{Opening, Pace, Place, Recorded, RecordedPlay, Thing, Unmatched, adapted, adapted_notification};
 pub use request_context::{Asked, Handshake, Logs, Memory, Terms, supported, unknown_level};
 pub use rise::Rise;
+pub use round::Seal;
 pub use scene::TaskTerms;
-pub use seal::Seal;
 pub use state::State;
 pub use task::{Status, Task, acknowledged, related_task};
 pub use uri_template::UriTemplate;

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::act::Change;
 use super::begin::invalid;
+use super::play::Change;
 use super::shape::{ResultType, envelope};
 use super::{Asked, Mock};
 use crate::json::RawJson;

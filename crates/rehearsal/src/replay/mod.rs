@@ -13,7 +13,6 @@ mod forward;
 mod index;
 mod ledger;
 mod line;
-mod listening;
 mod lists;
 mod openings;
 mod options;
