@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rehearsal_core::json::Path as Place;
 use serde_json::{Map, Value};
 
-use super::error::ConfigError;
+use super::file::ConfigError;
 use super::file::{ConfigFile, URLS};
 
 /// One entry of an `.mcp.json`.

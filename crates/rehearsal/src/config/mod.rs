@@ -8,10 +8,8 @@
 
 mod document;
 mod entry;
-mod error;
 mod file;
 
 pub use document::{BadText, Kind, Node};
 pub use entry::{ServerEntry, read_config};
-pub use error::ConfigError;
-pub use file::{ConfigFile, Server};
+pub use file::{ConfigError, ConfigFile, Server};

@@ -10,12 +10,12 @@ use rehearsal_core::script::mock::write::{Draft, DraftAnswer, DraftQuestion, Dra
 use rehearsal_core::script::mock::{Request, Validate};
 use serde_json::{Map, Value, json};
 
-use super::generated::Generated;
 use super::request_rules::{distinguishing_params, requests_needing_rules, suggestions};
 use super::rule_name::{ANYTHING_ELSE, RuleNames};
 use super::secret::{matcher, uri_pattern};
 use super::server_model::{
-    DistinctRequest, ListedItems, PrecedingEvent, RecordedAnswer, RecordedInputRequest, RecordedReply, ServerModel,
+    DistinctRequest, Generated, ListedItems, PrecedingEvent, RecordedAnswer, RecordedInputRequest, RecordedReply,
+    ServerModel,
 };
 
 /// Some clients receive the answer first if a notification comes at the same time, and lose the notification.

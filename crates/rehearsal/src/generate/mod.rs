@@ -4,7 +4,6 @@
 //! Recording ──► ServerModel (what the server is, what it lists, what it answers) ──► mock file, Rust, Python
 //! ```
 
-mod generated;
 mod learner;
 mod mock_file;
 mod program_data;
@@ -16,11 +15,12 @@ mod rust;
 mod secret;
 mod server_model;
 
-pub use generated::{Generated, LeftOut, TemplateError};
 pub use learner::{Learner, TooLarge};
 pub use mock_file::generate_mock;
+pub use program_data::TemplateError;
 pub use python::generate_python;
 pub use rust::generate_rust;
 pub use server_model::{
-    DistinctRequest, ListedItems, PrecedingEvent, RecordedAnswer, RecordedInputRequest, RecordedReply, ServerModel,
+    DistinctRequest, Generated, LeftOut, ListedItems, PrecedingEvent, RecordedAnswer, RecordedInputRequest,
+    RecordedReply, ServerModel,
 };

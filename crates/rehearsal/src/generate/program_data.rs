@@ -6,12 +6,17 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use rehearsal_core::message::Method;
 use serde_json::{Map, Value, json};
 
-use super::generated::{LeftOut, TemplateError};
 use super::recorded_call::is_extension;
 use super::secret::has_secret;
 use super::server_model::{
-    DistinctRequest, ListedItems, PrecedingEvent, RecordedAnswer, RecordedInputRequest, RecordedReply, ServerModel,
+    DistinctRequest, LeftOut, ListedItems, PrecedingEvent, RecordedAnswer, RecordedInputRequest, RecordedReply,
+    ServerModel,
 };
+
+/// A template of ours could not be filled in.
+#[derive(Debug, thiserror::Error)]
+#[error("a template could not be filled in: {0}")]
+pub struct TemplateError(#[from] minijinja::Error);
 
 /// The data of a program that answers like a recording.
 pub(super) struct ProgramData {

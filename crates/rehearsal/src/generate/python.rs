@@ -3,9 +3,8 @@
 use minijinja::context;
 use serde_json::{Map, Value};
 
-use super::generated::{Generated, TemplateError};
-use super::program_data::{ProgramData, notes, plain_words, rendered};
-use super::server_model::{ListedItems, ServerModel};
+use super::program_data::{ProgramData, TemplateError, notes, plain_words, rendered};
+use super::server_model::{Generated, ListedItems, ServerModel};
 
 const TEMPLATE: &str = include_str!("templates/server.py.jinja");
 

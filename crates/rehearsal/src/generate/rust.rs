@@ -3,10 +3,9 @@
 use minijinja::context;
 use serde_json::json;
 
-use super::generated::{Generated, TemplateError};
-use super::program_data::{ProgramData, notes, plain_words, rendered};
+use super::program_data::{ProgramData, TemplateError, notes, plain_words, rendered};
 use super::python::module_name;
-use super::server_model::ServerModel;
+use super::server_model::{Generated, ServerModel};
 
 const BEFORE: &str = include_str!("templates/before.rs.jinja");
 const CARGO: &str = include_str!("templates/Cargo.toml.jinja");

@@ -8,7 +8,7 @@ use rehearsal::core::protocol::content::{ResourceContents, ResourceData};
 use serde_json::Value;
 
 use super::screen::Screen;
-use super::visible::{lines, one_line};
+use super::screen::{lines, one_line};
 
 /// Prints the content of a tool's answer: text as it is, and one line about everything that is not text.
 ///

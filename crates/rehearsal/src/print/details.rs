@@ -9,8 +9,8 @@ use unicode_width::UnicodeWidthStr;
 use super::lists::Lists;
 use super::parameter::{Parameter, parameters, prompt_parameters};
 use super::screen::Screen;
-use super::visible::{lines, one_line};
-use super::wrap::wrapped;
+use super::screen::wrapped;
+use super::screen::{lines, one_line};
 
 /// How far everything about an entry is from the edge.
 const INDENT: usize = 2;

@@ -6,7 +6,7 @@ use rehearsal::client::Response;
 use rehearsal::core::json::RawJson;
 
 use super::screen::Screen;
-use super::visible::lines;
+use super::screen::lines;
 
 /// Prints the result, or the error, exactly as the server wrote it.
 pub(crate) fn raw_json(answer: &Response, out: &mut dyn Write) -> io::Result<()> {

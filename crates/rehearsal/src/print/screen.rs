@@ -1,6 +1,46 @@
-//! Where data is shown.
+//! The terminal that data is shown on: its colours, its width, and texts that are safe and short enough for it.
+//!
+//! Control characters of a server become `�`: a server must not move our cursor, rename our window, or hide what it sent.
 
-use super::palette::Palette;
+use std::borrow::Cow;
+
+use anstyle::{AnsiColor, Style};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// The styles of everything that is printed in colour.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Palette {
+    /// The word `error`.
+    pub(crate) error: Style,
+    /// The word `hint`.
+    pub(crate) hint: Style,
+    /// The heading of a table.
+    pub(crate) heading: Style,
+    /// What one would type to use something: the name of a tool.
+    pub(crate) name: Style,
+    /// The mark in front of a line of the wire.
+    pub(crate) mark: Style,
+}
+
+impl Palette {
+    /// No colour at all.
+    pub(crate) const PLAIN: Palette = Palette {
+        error: Style::new(),
+        hint: Style::new(),
+        heading: Style::new(),
+        name: Style::new(),
+        mark: Style::new(),
+    };
+
+    /// For terminals.
+    pub(crate) const COLOURED: Palette = Palette {
+        error: AnsiColor::Red.on_default().bold(),
+        hint: AnsiColor::Cyan.on_default().bold(),
+        heading: Style::new().bold(),
+        name: AnsiColor::Green.on_default(),
+        mark: AnsiColor::Blue.on_default().bold(),
+    };
+}
 
 /// How wide a screen is that does not say so.
 pub(crate) const USUAL_WIDTH: usize = 80;
@@ -18,5 +58,82 @@ impl Screen {
     /// How many columns a table may have. Where it is not a terminal it may be read on one later.
     pub(super) fn columns(&self) -> usize {
         self.width.unwrap_or(USUAL_WIDTH)
+    }
+}
+
+const INSTEAD: char = '\u{fffd}';
+
+/// A text that is to stay on one line.
+pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+    replaced(text, char::is_control)
+}
+
+/// A text of many lines.
+pub(super) fn lines(text: &str) -> Cow<'_, str> {
+    replaced(text, |c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
+}
+
+fn replaced(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if text.contains(&hidden) {
+        Cow::Owned(text.chars().map(|c| if hidden(c) { INSTEAD } else { c }).collect())
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Words on as few lines as they need; a word that is wider than the room has a line of its own.
+pub(super) fn wrapped<'a>(words: impl IntoIterator<Item = &'a str>, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Prose on at most `most` lines; `…` ends it where that is not all.
+pub(super) fn shortened(text: &str, room: usize, most: usize) -> Vec<String> {
+    let mut lines = wrapped(text.split_whitespace(), room);
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            last.push_str(" …");
+        }
+    }
+    lines.iter().map(|line| cut(line, room)).collect()
+}
+
+/// As much of a text as fits, ended with `…` where that is not all.
+pub(super) fn cut(text: &str, room: usize) -> String {
+    if text.width() <= room {
+        return text.to_owned();
+    }
+    let mut used = 1;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or_default();
+        used <= room
+    };
+    let mut kept: String = text.chars().take_while(fits).collect();
+    kept.truncate(kept.trim_end().len());
+    kept.push('…');
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_ends_where_the_room_does() {
+        let text = "Takes its time and tells how far it is";
+        assert_eq!(shortened(text, 20, 3), ["Takes its time and", "tells how far it is"]);
+        assert_eq!(shortened(text, 10, 2), ["Takes its", "time and …"]);
+        assert_eq!(shortened("unbreakable", 6, 2), ["unbre…"]);
+        assert_eq!(shortened("  ", 6, 2), Vec::<String>::new());
     }
 }

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
 use super::screen::Screen;
-use super::visible::one_line;
-use super::wrap::{shortened, wrapped};
+use super::screen::one_line;
+use super::screen::{shortened, wrapped};
 
 /// Space between two columns.
 const GAP: usize = 2;

@@ -21,8 +21,7 @@ mod assertions;
 mod blocking;
 mod content;
 mod project;
-mod shared;
-mod shared_container;
+mod shared_server;
 mod snapshot;
 
 pub use assertions::{
@@ -32,6 +31,5 @@ pub use assertions::{
 pub use blocking::BlockingClient;
 pub use content::{Case, ContentMatcher, Pattern};
 pub use project::{Project, RunningServer};
-pub use shared::SharedServer;
-pub use shared_container::SharedContainer;
+pub use shared_server::{SharedContainer, SharedServer};
 pub use snapshot::Snapshot;

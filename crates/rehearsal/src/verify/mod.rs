@@ -11,22 +11,16 @@
 //! Requests are sent one after the other, in the order in which they were asked. What a server makes of two requests at
 //! the same time may differ from run to run, and a comparison that fails now and then is worth nothing.
 
+mod compare;
 mod drift;
-mod introduction;
-mod judged;
+mod handshake;
 mod listed;
-mod opening;
-mod outcome;
 mod passed_over;
 mod plan;
 mod questions;
 mod secrets;
-mod sendable;
-mod spoken;
-mod surface;
 mod updates;
 mod verification;
 
-pub use outcome::{Unanswered, VerifyError};
 pub use updates::Updates;
-pub use verification::{Verification, changed_questions};
+pub use verification::{Unanswered, Verification, VerifyError, changed_questions};

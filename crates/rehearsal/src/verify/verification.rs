@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use crate::client::Call as Request;
 use rehearsal_core::exchange::Side;
 use rehearsal_core::matcher::Matcher;
 use rehearsal_core::message::{Method, Reply};
@@ -10,16 +11,15 @@ use rehearsal_core::report::{Case, Finding, Report, Run, Verdict};
 use rehearsal_core::trace::dialect::odd_calls;
 use rehearsal_core::trace::{Call, Compare, Moment};
 
-use super::judged::{Found, reply_of};
-use super::opening::Opening;
-use super::outcome::{Unanswered, VerifyError, is_unreachable};
+use super::compare::{Found, reply_of};
+use super::handshake::Opening;
 use super::passed_over::PassedOver;
 use super::plan::{AGREED_ON_NOTHING, Plan, Step, any_time, asked_with, called, input_requests, params, reply};
+use super::plan::{Claim, sendable, unknown};
 use super::questions::{Questions, Recorded};
 use super::secrets::Secrets;
-use super::sendable::{Claim, sendable, unknown};
 use super::updates::Updates;
-use crate::client::{Call as Request, Client, ClientBuilder, ClientError, Protocol};
+use crate::client::{Client, ClientBuilder, ClientError, Protocol};
 
 /// What differs from one time to the next.
 const VOLATILE: &str = "$.result.nextCursor";
@@ -354,4 +354,43 @@ impl Verification {
         findings.append(&mut found.findings);
         Ok(Found { findings, questions, ..found })
     }
+}
+
+/// Why a recording could not be sent again.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError<E> {
+    /// The server could not be named.
+    #[error(transparent)]
+    Named(E),
+    /// The server could not be started or reached.
+    #[error("{words}")]
+    Connect {
+        /// Why not, without secrets.
+        words: String,
+        /// The same as it is.
+        error: Box<ClientError>,
+    },
+}
+
+/// Whether everything was answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unanswered {
+    /// It was.
+    #[default]
+    Nothing,
+    /// Something was answered in a way that cannot be understood, or the server was lost.
+    Something,
+    /// Something was not answered in time.
+    Late,
+}
+
+/// Whether nothing is there to answer.
+pub(super) fn is_unreachable(error: &ClientError) -> bool {
+    matches!(
+        error,
+        ClientError::ServerGone { .. }
+            | ClientError::Refused { .. }
+            | ClientError::NotAuthorized { .. }
+            | ClientError::Lost { .. }
+    )
 }

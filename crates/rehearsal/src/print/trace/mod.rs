@@ -1,7 +1,6 @@
 //! Recordings, for people and for programs.
 
 mod change;
-mod duration;
 mod finding;
 mod row;
 mod stats;

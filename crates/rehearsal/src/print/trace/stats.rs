@@ -7,8 +7,8 @@ use rehearsal::core::exchange::Side;
 use rehearsal::core::trace::{Counts, Group, IsCall, Stats};
 use serde_json::{Value, json};
 
-use super::duration::took;
 use super::row::milliseconds;
+use super::row::took;
 use super::timeline::{Columns, plural};
 use crate::print::bytes_in_words;
 use crate::print::screen::Screen;

@@ -10,11 +10,11 @@ use rehearsal::core::trace::{End, Fate, Inside, Moment, Start, What};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
-use super::duration::took;
+use super::row::took;
 use super::row::{Row, end_in_words};
 use crate::print::one_line;
 use crate::print::screen::Screen;
-use crate::print::wrap::cut;
+use crate::print::screen::cut;
 
 /// How much is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

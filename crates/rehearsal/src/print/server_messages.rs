@@ -1,9 +1,11 @@
-//! What a server tells while it works.
+//! Messages as people see them: progress, log messages, and every message of the wire.
 
 use rehearsal::client::{LogMessage, Progress};
+use rehearsal::core::exchange::Side;
+use rehearsal::core::message::Message;
 use serde_json::Value;
 
-use super::visible::{lines, one_line};
+use super::screen::{lines, one_line};
 
 /// A log message, with its level: `[warning] database: the disk is almost full`.
 pub(crate) fn log_line(log: &LogMessage) -> String {
@@ -25,6 +27,17 @@ pub(crate) fn progress_line(progress: &Progress) -> String {
         }
         None => format!("{progress}{message}"),
     }
+}
+
+/// The mark and the text of a message: `>` goes to the server, `<` comes from it.
+pub(crate) fn wire_line(from: Side, message: &Message) -> (&'static str, String) {
+    let mark = match from {
+        Side::Client => ">",
+        Side::Server => "<",
+    };
+    // Over HTTP a message may have line ends between its tokens.
+    let text = message.text().trim_end().replace(['\r', '\n'], " ");
+    (mark, text)
 }
 
 #[cfg(test)]
@@ -51,5 +64,12 @@ mod tests {
         assert_eq!(line(0.5, None, None), "0.5");
         assert_eq!(line(3.0, Some(0.0), None), "3");
         assert_eq!(line(9.0, Some(3.0), None), "100 % (9 of 3)");
+    }
+
+    #[test]
+    fn a_message_of_several_lines_is_shown_on_one() {
+        let message = Message::parse("{\"jsonrpc\": \"2.0\",\r\n\"method\": \"ping\", \"id\": 1}\n");
+        let (mark, line) = wire_line(Side::Server, &message);
+        assert_eq!((mark, line.as_str()), ("<", r#"{"jsonrpc": "2.0",  "method": "ping", "id": 1}"#));
     }
 }
