@@ -386,15 +386,3 @@ pub(super) fn unknown(asked: &Call, answered: &Call, revision: Revision) -> Opti
         Era::Legacy => is_open.then_some("its client never came back, which only 2026-07-28 knows"),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_arguments_of_a_request_are_shown_with_all_their_digits() {
-        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"v":18446744073709551616}}}"#;
-        let shown = asked_with(&Message::parse(call), str::to_owned);
-        assert_eq!(shown.as_deref(), Some(r#"{"v":18446744073709551616}"#));
-    }
-}
