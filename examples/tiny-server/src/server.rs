@@ -220,10 +220,8 @@ impl ServerHandler for TinyServer {
         }
         let who = request.arguments.and_then(|arguments| Some(arguments.get("who")?.as_str()?.to_owned()));
         let who = who.ok_or_else(|| invalid("the prompt greet needs a string argument `who`".to_owned()))?;
-        let result: GetPromptResult = model(json!({
-            "description": "Says hello",
-            "messages": [{"role": "user", "content": {"type": "text", "text": format!("Hello {who}")}}],
-        }))?;
+        let messages = json!([{"role": "user", "content": {"type": "text", "text": format!("Hello {who}")}}]);
+        let result = GetPromptResult::new(model(messages)?).with_description("Says hello");
         Ok(result.into())
     }
 
