@@ -42,26 +42,6 @@ fn a_file_without_mistakes_is_only_counted() {
     ----- stderr -----
     2 files checked, 1 problem found
     "#);
-    rehearse!(stage, "rehearse check - < one.mock.yaml", @"
-    exit: 0
-    ----- stderr -----
-    1 file checked, nothing wrong
-    ");
-    rehearse!(stage, "rehearse check three.mock.yaml", @"
-    exit: 2
-    ----- stderr -----
-    error: cannot read three.mock.yaml: No such file or directory (os error 2)
-    ");
-    rehearse!(stage, "rehearse check", @"
-    exit: 2
-    ----- stderr -----
-    error: the following required arguments were not provided:
-      <FILE>...
-
-    Usage: rehearse check <FILE>...
-
-    For more information, try '--help'.
-    ");
 }
 
 /// What only shows when a file is made ready is found as well.

@@ -45,12 +45,6 @@ exit: 3
 error: no answer to server/discover: cannot connect to 127.0.0.1:1: tcp connect error: Connection refused (os error 111)
 hint: is the server running, and is its URL right?
 ");
-    rehearse!(stage, "rehearse list --transport sse --url http://127.0.0.1:1/sse", @r"
-exit: 3
------ stderr -----
-error: cannot connect to 127.0.0.1:1: tcp connect error: Connection refused (os error 111)
-hint: is the server running, and is its URL right?
-");
 }
 
 #[test]
@@ -84,12 +78,6 @@ hint: log in with --login, or say who you are with --header 'Authorization: Bear
 exit: 3
 ----- stderr -----
 error: server/discover was refused with HTTP status 401: -32001: no token
-hint: log in with --login, or say who you are with --header 'Authorization: Bearer TOKEN'
-");
-    rehearse!(stage, "rehearse call echo message=hi --protocol legacy --url http://$ADDRESS/mcp", @r"
-exit: 3
------ stderr -----
-error: initialize was refused with HTTP status 401: -32001: no token
 hint: log in with --login, or say who you are with --header 'Authorization: Bearer TOKEN'
 ");
 }

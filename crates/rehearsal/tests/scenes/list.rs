@@ -40,18 +40,6 @@ fn everything_that_a_server_declares_is_listed() {
 }
 
 #[test]
-fn one_list_alone_can_be_asked_for() {
-    rehearse!(Stage::new(), "rehearse list --prompts --protocol 2025-06-18 -- tiny-server", @r"
-exit: 0
------ stdout -----
-PROMPT  ARGUMENTS  DESCRIPTION
-greet   who        Says hello
------ stderr -----
-tiny-server [VERSION], protocol 2025-06-18
-");
-}
-
-#[test]
 fn long_shows_whole_descriptions_and_what_each_argument_is_for() {
     rehearse!(Stage::new(), "rehearse list --long --tools --prompts -- tiny-server | sed -n '/slow/,/fail/p; /^prompt/,$p'", @r"
 exit: 0
@@ -73,20 +61,6 @@ prompt greet
   Says hello
 
   who=string  Whom to greet
------ stderr -----
-tiny-server [VERSION], protocol 2026-07-28
-");
-    rehearse!(Stage::new(), "rehearse list --long --resources --templates -- tiny-server", @r"
-exit: 0
------ stdout -----
-resource tiny://greeting, text/plain
-  A line of text
-
-resource tiny://pixel, image/png
-  A PNG of one green pixel
-
-template tiny://greeting/{name}, text/plain
-  A line of text for somebody
 ----- stderr -----
 tiny-server [VERSION], protocol 2026-07-28
 ");
@@ -202,28 +176,10 @@ fn what_cannot_be_used_does_not_hide_what_can() {
     error: resources/templates/list: $.resourceTemplates[0]: a resource template without a text `uriTemplate`: {"uriTemplate":["x"]}
     error: prompts/list: $.prompts[0]: a prompt without a text `name`: {"description":"p"}
     "#);
-    rehearse!(stage, "rehearse list --json --protocol legacy -- sh half", @r#"
-    exit: 1
-    ----- stdout -----
-    {"tools":[{"name":"two","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}}},{"name":"three","inputSchema":"none"}],"resources":[{"uri":"file:///b"}],"prompts":[{"name":"q"}]}
-    ----- stderr -----
-    error: tools/list: $.tools[0]: a tool without a text `name`: {"title":"one"}
-    error: tools/list: $.tools[2]: a tool without a text `name`: {"name":3}
-    error: tools/list, page 2: $.tools[1]: a tool without a text `name`: null
-    error: resources/list: $.resources[0]: a resource without a text `uri`: {"name":"a"}
-    error: resources/templates/list: $.resourceTemplates[0]: a resource template without a text `uriTemplate`: {"uriTemplate":["x"]}
-    error: prompts/list: $.prompts[0]: a prompt without a text `name`: {"description":"p"}
-    "#);
     rehearse!(stage, "rehearse call two n=7 --protocol legacy -- sh half", @"
     exit: 0
     ----- stdout -----
     called
-    ");
-    rehearse!(stage, "rehearse prompt q --protocol legacy -- sh half", @"
-    exit: 0
-    ----- stdout -----
-    user:
-    got
     ");
     rehearse!(stage, "rehearse call one --protocol legacy -- sh half", @r#"
     exit: 2
@@ -233,18 +189,6 @@ fn what_cannot_be_used_does_not_hide_what_can() {
     error: tools/list, page 2: $.tools[1]: a tool without a text `name`: null
     error: the server has no tool `one`
     hint: it has `two`, `three`
-    "#);
-    rehearse!(stage, "rehearse init -o half.mock.yaml --protocol legacy -- sh half", @r#"
-    exit: 1
-    ----- stderr -----
-    error: tools/list: $.tools[0]: a tool without a text `name`: {"title":"one"}
-    error: tools/list: $.tools[2]: a tool without a text `name`: {"name":3}
-    error: tools/list, page 2: $.tools[1]: a tool without a text `name`: null
-    error: resources/list: $.resources[0]: a resource without a text `uri`: {"name":"a"}
-    error: resources/templates/list: $.resourceTemplates[0]: a resource template without a text `uriTemplate`: {"uriTemplate":["x"]}
-    error: prompts/list: $.prompts[0]: a prompt without a text `name`: {"description":"p"}
-    wrote half.mock.yaml: 2 tools, 1 resource, 1 prompt
-    hint: `rehearse mock half.mock.yaml` serves it
     "#);
 }
 

@@ -24,15 +24,6 @@ fn stage() -> Stage {
 }
 
 #[test]
-fn a_file_is_a_server() {
-    rehearse!(stage(), "rehearse call get_forecast city=Bergen -- rehearse mock weather.mock.yaml", @r"
-    exit: 0
-    ----- stdout -----
-    Sun in Bergen
-    ");
-}
-
-#[test]
 fn several_files_are_one_server() {
     rehearse!(stage(), "rehearse list -- rehearse mock weather.mock.yaml notes.mock.yaml", @r"
     exit: 0
@@ -71,11 +62,6 @@ fn a_broken_file_is_not_served() {
       |
       = help: did you mean `name`?
     ");
-    rehearse!(stage, "rehearse mock missing.mock.yaml < /dev/null", @r"
-    exit: 2
-    ----- stderr -----
-    error: cannot read missing.mock.yaml: No such file or directory (os error 2)
-    ");
     rehearse!(stage, "rehearse mock weather.mock.yaml weather.mock.yaml < /dev/null", @r"
     exit: 2
     ----- stderr -----
@@ -94,27 +80,6 @@ fn an_address_and_stdio_contradict_each_other() {
     ----- stderr -----
     error: --listen is an address of HTTP, and --transport says stdio
     ");
-    rehearse!(stage(), "rehearse mock weather.mock.yaml --listen nowhere", @r"
-    exit: 2
-    ----- stderr -----
-    error: invalid value 'nowhere' for '--listen <ADDRESS>': write a port such as 8080, or an address such as 127.0.0.1:8080
-
-    For more information, try '--help'.
-    ");
-}
-
-#[test]
-fn what_nothing_declares_can_be_made_up_from_the_schema() {
-    let stage = Stage::new().file(
-        "m.yaml",
-        "tools:\n  - { name: add, output_schema: { type: object, properties: { sum: { type: integer, minimum: 7 } } }, \
-         answers: [{ when: { a: 1 }, structured_content: { sum: 8 } }] }\n",
-    );
-    rehearse!(stage, "rehearse call add a:=2 -- rehearse mock m.yaml --schema-fill", @r#"
-    exit: 0
-    ----- stdout -----
-    {"sum":7}
-    "#);
 }
 
 #[test]
@@ -135,49 +100,6 @@ fn with_schema_fill_nothing_needs_an_answer_of_its_own() {
     ----- stdout -----
     made up: the mock declares no answer for resource notes://today
     ");
-    rehearse!(stage, "rehearse read notes://monday -- rehearse mock m.yaml --schema-fill", @"
-    exit: 0
-    ----- stdout -----
-    made up: the mock declares no answer for resource template notes://{day}
-    ");
-    rehearse!(stage, "rehearse prompt greet -- rehearse mock m.yaml --schema-fill", @"
-    exit: 0
-    ----- stdout -----
-    user:
-    made up: the mock declares no answer for prompt greet
-    ");
-    rehearse!(stage, "rehearse mock m.yaml", @r#"
-    exit: 2
-    ----- stderr -----
-    error: the tool `add` has no answer
-     --> m.yaml:1:17
-      |
-    1 | tools: [{ name: add, output_schema: { type: object, properties: { sum: { type: integer, minimum: 7 } } } }]
-      |                 ^^^
-      |
-      = help: add `answers: [{ text: … }]`, or have answers made up with --schema-fill
-    error: nothing says what this answers
-     --> m.yaml:2:20
-      |
-    2 | resources: [{ uri: "notes://today", mime_type: text/markdown }]
-      |                    ^^^^^^^^^^^^^^^
-      |
-      = help: add `text`, `blob`, `file` or `answers`, or have answers made up with --schema-fill
-    error: nothing says what this answers
-     --> m.yaml:3:38
-      |
-    3 | resource_templates: [{ uri_template: "notes://{day}" }]
-      |                                      ^^^^^^^^^^^^^^^
-      |
-      = help: add `text`, `blob` or `answers`, or have answers made up with --schema-fill
-    error: nothing says what this answers
-     --> m.yaml:4:19
-      |
-    4 | prompts: [{ name: greet }]
-      |                   ^^^^^
-      |
-      = help: add `messages` or `answers`, or have answers made up with --schema-fill
-    "#);
     rehearse!(stage, "rehearse check m.yaml --schema-fill", @"
     exit: 0
     ----- stderr -----
@@ -239,21 +161,6 @@ fn a_changed_file_is_read_again_and_a_broken_one_is_not_used() {
     write(&WEATHER.replace("Rain in Oslo", "Snow in Oslo"));
     mock.hears("read again");
     assert!(stage.play(&call).contains("Snow in Oslo"));
-}
-
-#[test]
-fn every_mock_of_the_gallery_starts_and_says_what_it_offers() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").canonicalize().unwrap();
-    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let files: Vec<_> = files.filter(|path| path.to_string_lossy().ends_with(".mock.yaml")).collect();
-    assert!(files.len() >= 8, "{files:?}");
-    for file in files {
-        for protocol in ["auto", "2025-11-25"] {
-            let line = format!("rehearse list --protocol {protocol} -- rehearse mock {}", file.display());
-            let played = Stage::new().play(&line);
-            assert!(played.starts_with("exit: 0\n----- stdout -----\n"), "{}: {played}", file.display());
-        }
-    }
 }
 
 #[test]

@@ -25,32 +25,4 @@ exit: 2
 error: the server has no prompt `gret`
 hint: did you mean `greet`?
 ");
-    rehearse!(Stage::new(), "rehearse prompt greet whom=Ada -- tiny-server", @r"
-exit: 2
------ stderr -----
-error: `greet` has no argument `whom`
-hint: did you mean `who`?
-hint: --args JSON is sent unchecked
-");
-}
-
-#[test]
-fn an_argument_that_is_missing_is_named_with_its_description() {
-    rehearse!(Stage::new(), "rehearse prompt greet -- tiny-server", @r"
-exit: 2
------ stderr -----
-error: `greet` needs `who`
-  required arguments:
-    who  string  Whom to greet
-hint: to leave something out on purpose, write all arguments as --args JSON
-");
-}
-
-#[test]
-fn args_alone_are_sent_unchecked() {
-    rehearse!(Stage::new(), "rehearse prompt gret --args '{}' -- tiny-server", @r#"
-exit: 1
------ stderr -----
-error: -32602: unknown prompt "gret"; there is greet
-"#);
 }

@@ -9,11 +9,6 @@ exit: 0
 ----- stdout -----
 Hello from tiny-server
 ");
-    rehearse!(Stage::new(), "rehearse read tiny://greeting/Ada --protocol legacy -- tiny-server", @r"
-exit: 0
------ stdout -----
-Hello Ada, from tiny-server
-");
 }
 
 #[test]
@@ -28,15 +23,6 @@ hint: `--save DIR` writes what is not text to files
 }
 
 #[test]
-fn json_is_the_result_exactly_as_the_server_wrote_it() {
-    rehearse!(Stage::new(), "rehearse read tiny://greeting --json --protocol legacy -- tiny-server", @r#"
-exit: 0
------ stdout -----
-{"contents":[{"uri":"tiny://greeting","mimeType":"text/plain","text":"Hello from tiny-server"}]}
-"#);
-}
-
-#[test]
 fn a_uri_that_is_misspelled_gets_a_suggestion() {
     rehearse!(Stage::new(), "rehearse read tiny://greting -- tiny-server", @r#"
 exit: 1
@@ -44,15 +30,6 @@ exit: 1
 error: -32602: there is no resource tiny://greting
   data: {"uri":"tiny://greting"}
 hint: did you mean `tiny://greeting`?
-"#);
-    rehearse!(Stage::new(), "rehearse read pixel --json -- tiny-server", @r#"
-exit: 1
------ stdout -----
-{"code":-32602,"message":"there is no resource pixel","data":{"uri":"pixel"}}
------ stderr -----
-error: -32602: there is no resource pixel
-  data: {"uri":"pixel"}
-hint: did you mean `tiny://pixel`?
 "#);
     rehearse!(Stage::new(), "rehearse read nothing-like-it -- tiny-server", @r#"
 exit: 1

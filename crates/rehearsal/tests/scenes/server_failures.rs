@@ -46,16 +46,6 @@ hint: does it speak MCP here? `-v` shows what it says, `--timeout 60` waits long
 }
 
 #[test]
-fn what_only_repeats_what_it_is_told_is_no_server() {
-    rehearse!(Stage::new(), "rehearse list -- cat", @"
-    exit: 3
-    ----- stderr -----
-    error: no answer to server/discover: the server sends back what it is told, as `cat` does
-    hint: that is no MCP server; `-v` shows what it says
-    ");
-}
-
-#[test]
 fn a_tool_that_takes_too_long_is_not_waited_for() {
     rehearse!(Stage::new(), "rehearse call slow steps=100 delay_ms=10000 --timeout 2s -- tiny-server", @r"
 exit: 3

@@ -11,11 +11,6 @@ logged
 ----- stderr -----
 [warning] tiny-server: almost full
 ");
-    rehearse!(Stage::new(), "rehearse call log level=debug message=details -- tiny-server", @r"
-exit: 0
------ stdout -----
-logged
-");
     rehearse!(Stage::new(), "rehearse call log level=debug message=details --log-level debug -- tiny-server", @r"
 exit: 0
 ----- stdout -----
@@ -28,14 +23,6 @@ logged
 exit: 0
 ----- stdout -----
 logged
-");
-    rehearse!(Stage::new(), "rehearse call log level=info --log-level loud -- tiny-server", @r"
-exit: 2
------ stderr -----
-error: invalid value 'loud' for '--log-level <LEVEL>'
-  [possible values: debug, info, notice, warning, error, critical, alert, emergency]
-
-For more information, try '--help'.
 ");
 }
 
