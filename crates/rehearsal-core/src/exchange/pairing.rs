@@ -546,17 +546,6 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_request_that_waits_for_a_late_answer_is_not_an_open_one() {
-        let mut talk = Talk::default();
-        talk.client(&call("1"));
-        talk.client(&cancel("1"));
-        assert_eq!(loose(talk.server(LOG)), Loose::Notification, "nobody waits");
-        talk.client(&call("2"));
-        assert_eq!(attached(talk.server(LOG)), RequestId::Number(2));
-        assert_eq!(settled(talk.server(UNREADABLE)).key.id, RequestId::Number(2));
-    }
-
-    #[test]
     fn the_same_id_on_two_channels_is_two_requests() {
         let mut talk = Talk::default();
         talk.on(1, Side::Client, &call("1"));
@@ -579,14 +568,6 @@ mod tests {
     }
 
     #[test]
-    fn progress_on_the_standing_stream_finds_a_request_of_any_channel() {
-        let mut talk = Talk::default();
-        talk.on(4, Side::Client, &call_with_token("1", "9"));
-        assert_eq!(attached(talk.server(&progress("9"))), RequestId::Number(1));
-        assert_eq!(loose(talk.on(5, Side::Server, &progress("9"))), Loose::Notification);
-    }
-
-    #[test]
     fn a_cancelled_request_waits_for_its_late_answer() {
         let mut talk = Talk::default();
         talk.client(&call("1"));
@@ -595,17 +576,6 @@ mod tests {
         let Outcome::Cancelled { at, late: Some(late) } = &exchange.outcome else { panic!("{exchange:?}") };
         assert_eq!((*at, late.at), (Duration::from_millis(2), Duration::from_millis(3)));
         assert_eq!(exchange.notifications.len(), 1, "the cancellation itself");
-    }
-
-    #[test]
-    fn a_cancellation_from_another_channel_finds_the_only_request_with_that_id() {
-        let mut talk = Talk::default();
-        talk.on(1, Side::Client, &call("1"));
-        assert!(matches!(talk.on(9, Side::Client, &cancel("1")), Step::Cancelled { .. }));
-        talk.on(2, Side::Client, &call("2"));
-        talk.on(3, Side::Client, &call("2"));
-        assert_eq!(loose(talk.on(9, Side::Client, &cancel("2"))), Loose::Notification, "it could be either's");
-        assert_eq!(loose(talk.on(2, Side::Server, &cancel("2"))), Loose::Notification, "only the asker takes it back");
     }
 
     #[test]

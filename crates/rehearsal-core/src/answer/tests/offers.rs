@@ -161,17 +161,6 @@ tools:
 }
 
 #[test]
-fn problems_have_places() {
-    let text =
-        "tools:\n  - name: a\n    answers: [{ when: { a: { matches: '(' } }, text: '{{ nope }}' }]\n  - name: a\n";
-    let file: MockFile = read("m.yaml", text).unwrap();
-    let errors = Mock::compile(&[Source { file: "m.yaml", mock: &file }], Otherwise::Refuse, &|_, _| Ok(Vec::new()));
-    let problems: Vec<_> = errors.unwrap_err()[0].problems.iter().map(|it| (it.at.line, it.message.clone())).collect();
-    assert_eq!(problems.len(), 3, "{problems:?}");
-    assert_eq!(problems.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 3, 4]);
-}
-
-#[test]
 fn what_nothing_declares_may_be_made_up_and_says_so() {
     let text = r#"
 tools:

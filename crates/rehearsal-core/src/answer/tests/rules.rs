@@ -231,9 +231,3 @@ fn operators_combine_matchers_for_all_the_arguments() {
         assert_eq!(stage.call("t", json!({"city": city})), said);
     }
 }
-
-#[test]
-fn a_text_alone_is_a_block_of_text() {
-    let mut stage = Stage::new("tools: [{ name: t, answers: [{ content: [\"{{ arguments.city }}\"] }] }]");
-    assert_eq!(stage.call("t", json!({"city": "Oslo"})), "Oslo");
-}
