@@ -17,7 +17,6 @@ mod hooked;
 mod initiated;
 mod inspector;
 mod installed;
-mod misbehaving;
 mod mocked;
 mod recorded;
 mod recorded_http;

@@ -66,11 +66,6 @@ def send(message: dict) -> None:
     sys.stdout.flush()
 
 
-def method_to_spoil(position: int = 1) -> str:
-    """Which method a server misbehaves on: an argument of its command line, else `tools/call`."""
-    return sys.argv[position] if len(sys.argv) > position else "tools/call"
-
-
 if __name__ == "__main__":
     for request in requests():
         send(answer(request))
