@@ -67,21 +67,6 @@ async fn bytes_pass_as_they_come_and_not_when_a_message_is_whole() {
 }
 
 #[tokio::test]
-async fn a_head_in_drops_is_one_head() {
-    let stage = Stage::new().await;
-    let mut client = stage.client().await;
-    for byte in POST.replace("HERE", &stage.here()).chars() {
-        client.send(&byte.to_string()).await;
-    }
-    let mut server = stage.server().await;
-    server.expect(&POST.replace("HERE", &stage.there())).await;
-    for byte in OK.chars() {
-        server.send(&byte.to_string()).await;
-    }
-    client.expect(OK).await;
-}
-
-#[tokio::test]
 async fn a_body_that_ends_with_the_connection_passes_until_then() {
     for version in ["1.0", "1.1"] {
         let stage = Stage::new().await;
@@ -96,17 +81,6 @@ async fn a_body_that_ends_with_the_connection_passes_until_then() {
         drop(client);
         assert_eq!(stage.log.lines(), ["1 GET /mcp", "1 >.", "1 200", "1 < whatever", "1 <.", "1 Done"]);
     }
-}
-
-#[tokio::test]
-async fn http_1_0_passes_with_its_version() {
-    let stage = Stage::new().await;
-    let (mut client, mut server) =
-        stage.asked("GET /mcp HTTP/1.0\r\nHost: HERE\r\nConnection: keep-alive\r\n\r\n").await;
-    server.send("HTTP/1.0 200 OK\r\nContent-Length: 1\r\nConnection: keep-alive\r\n\r\nx").await;
-    client.expect("HTTP/1.0 200 OK\r\nContent-Length: 1\r\nConnection: keep-alive\r\n\r\nx").await;
-    client.send(&GET.replace("HERE", &stage.here())).await;
-    server.expect(&GET.replace("HERE", &stage.there())).await;
 }
 
 #[tokio::test]
@@ -198,19 +172,6 @@ async fn another_protocol_passes_once_both_agree_on_it() {
 }
 
 #[tokio::test]
-async fn another_protocol_that_is_refused_changes_nothing() {
-    let stage = Stage::new().await;
-    let ask = "GET /ws HTTP/1.1\r\nHost: HERE\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
-    let mut client = stage.client().await;
-    client.send(&format!("{ask}{POST}").replace("HERE", &stage.here())).await;
-    let mut server = stage.server().await;
-    server.expect(&ask.replace("HERE", &stage.there())).await;
-    server.send(OK).await;
-    client.expect(OK).await;
-    server.expect(&POST.replace("HERE", &stage.there())).await;
-}
-
-#[tokio::test]
 async fn what_is_not_http_passes_to_the_client_and_is_told() {
     for (answer, why) in [
         ("SSH-2.0-OpenSSH_9.2\r\n\r\nmore", "the response is not HTTP/1.1"),
@@ -235,17 +196,6 @@ async fn a_head_of_the_servers_beyond_the_limit_passes_all_the_same() {
     server.send(&answer).await;
     drop(server);
     assert_eq!(client.rest().await, answer);
-}
-
-#[tokio::test]
-async fn a_good_bye_that_nobody_asked_for_passes() {
-    let stage = Stage::new().await;
-    let (mut client, mut server) = stage.asked(GET).await;
-    server.send(OK).await;
-    client.expect(OK).await;
-    server.send("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n").await;
-    drop(server);
-    assert_eq!(client.rest().await, "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n");
 }
 
 #[tokio::test]

@@ -100,30 +100,6 @@ async fn a_server_without_a_standing_stream_is_no_error() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_is_refused_opens_no_standing_stream() {
-    let mut stage = Stage::new().await;
-    stage.ask(INITIALIZE).await;
-    stage.arrives().await.json(r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}"#).await;
-    stage.happen(2).await;
-    let told = stage.tell(Channel::MAIN, INITIALIZED);
-    stage.arrives().await.answer("400 Bad Request", "", "too early").await;
-    told.await.unwrap().unwrap();
-    stage.happens().await;
-    stage.nothing_arrives().await;
-    assert_snapshot!(stage.transcript(), @r#"
-    > POST /mcp
-      {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}
-    1 < 200 {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}
-    1 ended: done
-    > POST /mcp
-      mcp-protocol-version: 2025-11-25
-      {"jsonrpc":"2.0","method":"notifications/initialized"}
-    0 ended: refused: the server answered 400 Bad Request: too early
-    (nothing more arrives)
-    "#);
-}
-
-#[tokio::test]
 async fn a_standing_stream_that_ends_is_opened_again_after_its_last_event() {
     let mut stage = Stage::new().await;
     let mut standing = stage.begin_session("2025-11-25").await;

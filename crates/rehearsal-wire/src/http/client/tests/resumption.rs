@@ -150,31 +150,3 @@ async fn after_the_answer_nothing_is_resumed() {
     2 ended: done
     "#);
 }
-
-#[tokio::test]
-async fn even_the_handshake_can_be_resumed() {
-    let mut stage = Stage::new().await;
-    stage.ask(r#"{"jsonrpc":"2.0","id":0,"method":"initialize"}"#).await;
-    let mut first = stage.arrives().await;
-    first.write("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nmcp-session-id: s9\r\n\r\n").await;
-    first.write("id: e0\ndata: \n\n").await;
-    first.end().await;
-    let answer = "data: {\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"protocolVersion\":\"2025-11-25\"}}\n\n";
-    stage.arrives().await.events(answer).await;
-    stage.happen(2).await;
-    stage.ask(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#).await;
-    stage.arrives().await;
-    assert_snapshot!(stage.transcript(), @r#"
-    > POST /mcp
-      {"jsonrpc":"2.0","id":0,"method":"initialize"}
-    > GET /mcp
-      last-event-id: e0
-      mcp-session-id: s9
-    1 < 200 {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25"}}
-    1 ended: done
-    > POST /mcp
-      mcp-protocol-version: 2025-11-25
-      mcp-session-id: s9
-      {"jsonrpc":"2.0","id":1,"method":"ping"}
-    "#);
-}

@@ -31,17 +31,6 @@ async fn a_refused_handshake_leaves_no_session() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_the_client_gives_up_leaves_no_session() {
-    let mut stage = Stage::new(Options::default()).await;
-    let mut client = stage.client().await;
-    client.send(Ask::post(&request(1, "initialize", json!({})).to_string())).await;
-    let mut connection = stage.accept().await;
-    heard(&mut connection).await;
-    drop(client);
-    assert_eq!(ended(&mut connection).await, Ending::PeerClosed);
-}
-
-#[tokio::test]
 async fn a_request_needs_a_session_that_exists() {
     let stage = Stage::new(Options::default()).await;
     let list = request(7, "tools/list", json!({})).to_string();
@@ -213,42 +202,6 @@ async fn a_batch_is_one_message_and_its_answers_are_one_array() {
 
     let told = json!([note("a"), note("b")]).to_string();
     assert_eq!(stage.ask(Ask::post(&told).in_session(&session)).await.status, 202);
-}
-
-#[tokio::test]
-async fn the_answers_in_a_mixed_batch_go_to_their_questions_and_its_requests_are_answered() {
-    let mut stage = Stage::new(Options::default()).await;
-    let (session, mut connection) = stage.session("2025-03-26").await;
-    let mut asking = Vec::new();
-    for id in [1, 2] {
-        let mut client = stage.client().await;
-        client.send(Ask::post(&request(id, "tools/call", json!({})).to_string()).in_session(&session)).await;
-        let (channel, _) = heard(&mut connection).await;
-        say(&connection, channel, request(id + 10, "roots/list", json!({}))).await;
-        assert!(client.answer().await.is_stream());
-        client.data().await;
-        asking.push((channel, client));
-    }
-    // Answers to questions of two channels, a request and a notification.
-    let batch = json!([result(11), request(3, "ping", json!({})), note("between"), result(12)]).to_string();
-    let mut client = stage.client().await;
-    client.send(Ask::post(&batch).in_session(&session)).await;
-    assert_eq!(heard(&mut connection).await, (asking[0].0, result(11)));
-    assert_eq!(heard(&mut connection).await, (asking[1].0, result(12)));
-    let (channel, rest) = heard(&mut connection).await;
-    assert_eq!(rest, json!([request(3, "ping", json!({})), note("between")]));
-    say(&connection, channel, result(3)).await;
-    assert_eq!(client.answer().await.json(), json!([result(3)]));
-
-    // Answers alone, again to questions of two channels.
-    for (number, (channel, client)) in asking.iter_mut().enumerate() {
-        say(&connection, *channel, request(20 + number as i64, "roots/list", json!({}))).await;
-        client.data().await;
-    }
-    let batch = json!([result(21), result(20)]).to_string();
-    assert_eq!(stage.ask(Ask::post(&batch).in_session(&session)).await.status, 202);
-    assert_eq!(heard(&mut connection).await, (asking[1].0, result(21)));
-    assert_eq!(heard(&mut connection).await, (asking[0].0, result(20)));
 }
 
 #[tokio::test]

@@ -80,26 +80,6 @@ async fn the_form_can_be_forced() {
 }
 
 #[tokio::test]
-async fn a_forced_stream_still_gives_an_error_its_status() {
-    let mut stage = Stage::new(Options { answers: Answers::Events, ..Options::default() }).await;
-    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
-    let body = request(1, "ping", json!({"_meta": meta})).to_string();
-    let mut client = stage.client().await;
-    let ask = Ask::post(&body).with("mcp-protocol-version", "2026-07-28").with("mcp-method", "ping");
-    client.send(ask.clone()).await;
-    let mut connection = stage.accept().await;
-    let (channel, _) = heard(&mut connection).await;
-    let error = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no"}});
-    say(&connection, channel, error).await;
-    assert_eq!(client.answer().await.refusal(), (404, -32601));
-    client.send(ask).await;
-    let (channel, _) = heard(&mut connection).await;
-    say(&connection, channel, result(1)).await;
-    assert!(client.answer().await.is_stream());
-    assert_eq!(client.data().await, result(1));
-}
-
-#[tokio::test]
 async fn headers_and_bytes_of_the_application_reach_the_client() {
     let mut stage = Stage::new(Options::default()).await;
     let (session, mut connection) = stage.session("2025-06-18").await;
