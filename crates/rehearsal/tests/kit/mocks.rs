@@ -96,17 +96,6 @@ fn a_broken_file_is_told_with_its_places() {
 }
 
 #[test]
-fn a_mock_says_how_to_start_it_as_a_process() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("weather.mock.yaml");
-    std::fs::write(&path, WEATHER).unwrap();
-    let weather = MockServer::start(&path).unwrap();
-    let parameters = weather.stdio("rehearse");
-    assert_eq!(parameters.command, "rehearse");
-    assert_eq!(parameters.args, ["mock".to_owned(), path.display().to_string()]);
-}
-
-#[test]
 fn each_stream_that_is_closed_says_for_itself_when_to_come_back() {
     let mock = MockServer::from_text(
         "tools:\n  - name: t\n    answers:\n      \

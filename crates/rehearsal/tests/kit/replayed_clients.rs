@@ -8,7 +8,7 @@ use rehearsal::wire::http::server::HttpServer;
 use serde_json::json;
 
 use crate::replays::client;
-use crate::transcript::{Peer, replay, session};
+use crate::transcript::{replay, session};
 
 /// The same call twice, after a notification that came while the client pinged.
 const TWICE: &str = r#"
@@ -89,22 +89,6 @@ async fn what_http_refused_for_its_session_answers_nobody() {
         assert_eq!([count(&client).await, count(&client).await], ["one", "two"]);
     }
     assert_eq!(replay.ledger().unwrap().unused, 0);
-}
-
-#[tokio::test]
-async fn what_was_sent_during_a_ping_follows_the_handshake_before_it() {
-    let replay = replay(&[session("a", TWICE)], Options::default());
-    for pings in [false, true] {
-        let mut peer = Peer::of(&replay);
-        let transcript = TWICE.lines().take(3).collect::<Vec<_>>().join("\n");
-        peer.play(&transcript).await;
-        peer.play(r#"> {"method":"notifications/initialized"}"#).await;
-        peer.play(r#"< {"method":"notifications/tools/list_changed"}"#).await;
-        if pings {
-            peer.play("> {\"id\":1,\"method\":\"ping\"}\n< {\"id\":1,\"result\":{}}").await;
-        }
-        peer.play(&TWICE.lines().skip(6).collect::<Vec<_>>().join("\n")).await;
-    }
 }
 
 /// A session of a client, with a server of this name, that has this tool, or that prompt.

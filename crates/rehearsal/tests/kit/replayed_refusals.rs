@@ -88,20 +88,6 @@ async fn a_refusal_names_the_first_of_very_many_places() {
 }
 
 #[tokio::test]
-async fn who_tries_versions_has_asked_for_nothing() {
-    let replay = replay(&[session("a", &[HANDSHAKE, CALL].concat())], Options::default());
-    let mut peer = Peer::of(&replay);
-    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2031-01-01", "io.modelcontextprotocol/clientCapabilities": {}});
-    for method in ["server/discover", "tools/list"] {
-        let params = json!({"_meta": meta});
-        peer.say(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})).await;
-        let heard: serde_json::Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
-        assert_eq!(heard["error"]["code"], -32022);
-    }
-    assert_eq!(replay.ledger().unwrap().unmatched, 0);
-}
-
-#[tokio::test]
 async fn what_cannot_be_read_any_more_is_unmatched_and_told() {
     let directory = tempfile::tempdir().unwrap();
     let trace = directory.path().join("trace.jsonl");
@@ -183,16 +169,6 @@ async fn a_version_that_is_refused_in_a_call_of_2026_is_refused_again() {
     // An older client has no such code.
     let older = TOO_NEW.replace(",META", "").replace("-32022", "-32603");
     Peer::of(&alone).play(&[unnamed(), older].concat()).await;
-}
-
-#[tokio::test]
-async fn what_was_answered_in_another_version_is_not_refused_for_its_version() {
-    let replay = replay(&[session("a", &[TOO_NEW, HANDSHAKE, CALL].concat())], Options::default());
-    Peer::of(&replay).play(&[HANDSHAKE, CALL].concat()).await;
-    let info = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}"#;
-    let answered = r#"< {"id":1,"result":{"content":[],"resultType":"complete",INFO}}"#.replace("INFO", info);
-    Peer::of(&replay).play(&[TOO_NEW.lines().nth(1).unwrap(), &answered].join("\n")).await;
-    assert_eq!(replay.ledger().unwrap().unused, 0);
 }
 
 #[tokio::test]

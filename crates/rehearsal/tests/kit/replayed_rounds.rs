@@ -47,16 +47,6 @@ async fn whoever_goes_on_where_the_recorded_client_did_not_is_told_that_the_reco
     }
 }
 
-#[tokio::test]
-async fn whoever_comes_back_with_state_alone_is_told_so_too() {
-    for protocol in [Protocol::Modern, Protocol::Legacy(Revision::V2025_11_25)] {
-        let replay = replay(&[session("a", ONLY_STATE)], Options::default());
-        let (_, message, data) = error(&replay, protocol, "wait").await;
-        assert!(message.contains("ends"), "{message}");
-        assert_eq!(data, json!({"recording": "session a, call 1"}), "{protocol:?}");
-    }
-}
-
 /// What is found when a recording is sent to a replay of another.
 async fn verified(recorded: &str, live: &str, protocol: Protocol) -> Vec<(Verdict, String)> {
     let replay = replay(&[session("b", live)], Options::default());
@@ -179,22 +169,6 @@ async fn two_clients_that_are_asked_the_same_at_once_go_on_each_with_its_own() {
             assert_eq!(replay.ledger().unwrap().unused, 0);
         }
     }
-}
-
-#[tokio::test]
-async fn whoever_began_anew_goes_on_with_what_it_began_last() {
-    let recorded = [
-        ('>', ROOTS[0], 1),
-        ('<', ROOTS[1], 1),
-        ('>', ROOTS[0], 2),
-        ('<', ROOTS[1], 2),
-        ('>', BACK[0], 3),
-        ('<', BACK[1], 3),
-    ];
-    let replay = replay(&[session("a", &transcript(&recorded, ""))], Options::default());
-    let [first, second] = &heard(&replay, 2).await[..] else { panic!("two answers") };
-    assert!(first.contains("ends with a question"), "{first}");
-    assert_eq!(second, "A");
 }
 
 #[tokio::test]

@@ -1,9 +1,8 @@
 //! What subscribers were sent.
 
 use rehearsal::replay::Options;
-use serde_json::{Value, json};
 
-use crate::transcript::{META, Peer, replay, session};
+use crate::transcript::{Peer, replay, session};
 
 const HANDSHAKE: &str = r#"
 > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}
@@ -133,56 +132,6 @@ async fn a_server_that_promised_nothing_can_do_what_it_was_asked_to() {
     let promised =
         serde_json::json!({"toolsListChanged": true, "promptsListChanged": true, "resourceSubscriptions": ["a:b"]});
     assert_eq!(heard["params"]["notifications"], promised);
-}
-
-/// A call that asks twice, and after which the list of tools is another.
-const ASKS_AND_CHANGES: &str = r#"
-> {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}}
-< {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}}
-> {"method":"notifications/initialized"}
-> {"id":1,"method":"tools/call","params":{"name":"ask"}}
-< {"id":"q","method":"elicitation/create","params":{"message":"1","requestedSchema":{"type":"object","properties":{}}}}
-> {"id":"q","result":{"action":"cancel"}}
-< {"id":"r","method":"elicitation/create","params":{"message":"2","requestedSchema":{"type":"object","properties":{}}}}
-> {"id":"r","result":{"action":"cancel"}}
-< {"id":1,"result":{"content":[]}}
-< {"method":"notifications/tools/list_changed"}
-"#;
-
-#[tokio::test(start_paused = true)]
-async fn what_is_told_after_an_answer_is_told_once_though_rounds_come_before() {
-    let replay = replay(&[session("a", ASKS_AND_CHANGES)], Options::default());
-    let mut peer = Peer::of(&replay);
-    peer.play(
-        r#"
-> {"id":"l","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},META}}
-< {"method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}
-"#,
-    )
-    .await;
-    let (mut heard, mut more) = (Vec::new(), json!({}));
-    for id in 0..3 {
-        let call = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"ask",{META}}}}}"#);
-        let mut call: Value = serde_json::from_str(&call).unwrap();
-        call["params"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        peer.say(call).await;
-        let said: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
-        let result = &said["result"];
-        heard.push(result["resultType"].clone());
-        let names = result["inputRequests"].as_object().into_iter().flat_map(|asks| asks.keys());
-        let answers: Value = names.map(|name| (name.clone(), json!({"action": "cancel"}))).collect();
-        more = json!({"requestState": result["requestState"], "inputResponses": answers});
-    }
-    assert_eq!(heard, ["input_required", "input_required", "complete"]);
-    peer.play(
-        r#"
-< {"method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}
-> {"id":"p","method":"tools/list","params":{META}}
-"#,
-    )
-    .await;
-    let said: Value = serde_json::from_slice(peer.hear().await.raw()).unwrap();
-    assert_eq!(said["id"], "p", "{said}");
 }
 
 const DISCOVERED: &str = r#"

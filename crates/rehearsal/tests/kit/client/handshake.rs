@@ -122,13 +122,6 @@ async fn a_modern_server_of_other_versions_is_refused_with_their_names() {
     assert!(error.to_string().contains("2030-01-01"), "{error}");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_server_that_never_says_anything_runs_into_the_time_out() {
-    let (builder, _peer) = stage();
-    let error = builder.timeout(Duration::from_secs(5)).connect().await.unwrap_err();
-    assert!(matches!(error, ClientError::TimedOut { .. }), "{error}");
-}
-
 /// Takes everything but `notifications/initialized`.
 #[derive(Debug)]
 struct Stubborn(Arc<dyn Sender>);

@@ -54,12 +54,6 @@ async fn a_server_that_dies_before_it_reads_is_reported_with_its_status() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_named() {
-    let error = Client::command("no-such-server").connect().await.unwrap_err();
-    assert_eq!(error.to_string(), "the server could not be started: there is no program \"no-such-server\" in PATH");
-}
-
-#[tokio::test]
 async fn a_message_over_the_limit_is_refused_before_it_is_sent() {
     let client = server("cat").connect().await.unwrap();
     let error = client.call_tool("echo", json!({"text": "x".repeat(17 * 1024 * 1024)})).await.unwrap_err();
@@ -78,14 +72,6 @@ async fn a_server_from_a_config_file_is_started() {
     assert_eq!(client.server_info()["name"], "configured");
     let error = Client::config(&file, "mien").err().unwrap();
     assert!(error.to_string().ends_with("did you mean \"mine\"?"), "{error}");
-}
-
-#[tokio::test]
-async fn a_container_without_an_engine_says_what_was_looked_for() {
-    use rehearsal::wire::container::Container;
-    let container = Container { engine: Some("no-such-engine".into()), ..Container::image("scratch") };
-    let error = Client::container(container).connect().await.unwrap_err();
-    assert_eq!(error.to_string(), "there is no container engine: looked for no-such-engine in PATH");
 }
 
 fn is_alive(pid: &str) -> bool {
