@@ -25,21 +25,3 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     let bad = |_| "must be a port or IP:PORT".to_owned();
     port.or_else(|_| text.replace("localhost:", "127.0.0.1:").parse()).map_err(bad)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn http(words: &str) -> Option<SocketAddr> {
-        CommandLine::try_parse_from(words.split_whitespace()).unwrap().http
-    }
-
-    #[test]
-    fn an_address_may_be_left_out_in_part_or_whole() {
-        assert_eq!(http("instruction-server"), None);
-        assert_eq!(http("instruction-server --http"), "127.0.0.1:0".parse().ok());
-        assert_eq!(http("instruction-server --http 8000"), "127.0.0.1:8000".parse().ok());
-        assert_eq!(http("instruction-server --http=0.0.0.0:8000"), "0.0.0.0:8000".parse().ok());
-        assert_eq!(http("instruction-server --http localhost:80"), "127.0.0.1:80".parse().ok());
-    }
-}

@@ -185,39 +185,11 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_of_a_word_are_found_and_words_without_meaning_are_not_looked_for() {
-        let instructions =
-            [instruction("one", "", "The deployments of the team"), instruction("two", "", "The garden is green")];
-        assert_eq!(order(EngineVersion::Durian06, &instructions, "how do we deploy the thing"), ["one"]);
-        assert_eq!(order(EngineVersion::Durian06, &instructions, "is the of"), [""; 0]);
-    }
-
-    #[test]
-    fn equals_come_in_the_same_order_every_time() {
-        let instructions: Vec<_> =
-            ["a", "b", "c", "d", "e"].map(|name| instruction(name, "", "the same words everywhere")).into();
-        for _ in 0..20 {
-            assert_eq!(order(EngineVersion::Durian05, &instructions, "words"), ["a", "b", "c", "d", "e"]);
-        }
-    }
-
-    #[test]
     fn an_excerpt_is_the_passage_that_fits_best() {
         let body = "# Heading about cats\n\nFirst about dogs.\n\nThen about cats.\n\nAt last birds.";
         let instructions = [instruction("animals", "", body)];
         let excerpts = |query| Engines::default().excerpts(&instructions, &[0], query);
         assert_eq!(excerpts("cat"), ["Then about cats."]);
         assert_eq!(excerpts("fish"), ["First about dogs."]);
-    }
-
-    #[test]
-    fn an_unknown_version_is_told_with_the_known_ones_and_a_suggestion() {
-        let why = |text: &str| text.parse::<EngineVersion>().unwrap_err().to_string();
-        let known = "there are durian-0.5 and durian-0.6";
-        assert_eq!(
-            why("durain-0.6"),
-            format!("unknown engine version \"durain-0.6\"; {known}; did you mean durian-0.6?")
-        );
-        assert_eq!(why("mango"), format!("unknown engine version \"mango\"; {known}"));
     }
 }

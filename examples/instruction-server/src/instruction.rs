@@ -121,12 +121,6 @@ mod tests {
     }
 
     #[test]
-    fn words_that_old_yaml_took_for_booleans_stay_words() {
-        let text = "---\ntitle: Say no\ncategory: on\ntags: [yes, off]\n---\n";
-        assert_eq!(Instruction::parse("no", text).unwrap().front_matter.tags, ["yes", "off"]);
-    }
-
-    #[test]
     fn what_is_wrong_is_said_with_its_line_in_the_file() {
         assert_eq!(why("# Only Markdown\n"), (1, "no front matter: the first line must be `---`".to_owned()));
         assert_eq!(why("---\ntitle: A\n"), (1, "the front matter never ends: no second line `---`".to_owned()));

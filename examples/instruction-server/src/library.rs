@@ -164,8 +164,6 @@ fn words(context: &Map<String, Value>) -> String {
 mod tests {
     use std::path::Path;
 
-    use serde_json::json;
-
     use super::*;
     use crate::folder::Folder;
 
@@ -205,22 +203,6 @@ mod tests {
     }
 
     #[test]
-    fn being_done_leads_to_the_learning_loop_and_the_retrospective() {
-        let mut found = samples().route(ENGINE, "I'm done with this task", None, 2);
-        found.instructions.sort_by(|one, other| one.instruction.name.cmp(&other.instruction.name));
-        assert_eq!(names(&found), ["learning-loop", "retrospective"]);
-    }
-
-    #[test]
-    fn a_context_tips_the_balance_but_does_not_outweigh_the_message() {
-        let library = samples();
-        let context = json!({"history": [{"said": "the pull request needs review"}], "turn": 3});
-        let route = |message| names(&library.route(ENGINE, message, context.as_object(), 1))[0].to_owned();
-        assert_eq!(route("what now?"), "code-review");
-        assert_eq!(route("production is down, we have an outage"), "incidents");
-    }
-
-    #[test]
     fn a_command_that_does_not_exist_is_told_with_a_suggestion() {
         let found = samples().route(ENGINE, "/pongogo-rtro", None, 5);
         assert_eq!(found.note.as_deref(), Some("There is no command /pongogo-rtro; did you mean /pongogo-retro?"));
@@ -244,21 +226,5 @@ mod tests {
         let (_, note) = get(Some("incident"), Some("process"), Comparison::Part);
         let told = r#"No instruction has the topic "incident" and the category "process". Categories: "#;
         assert!(note.as_ref().is_some_and(|note| note.starts_with(told)), "{note:?}");
-    }
-
-    #[test]
-    fn a_search_shows_the_passage_that_was_found() {
-        let found = samples().search(ENGINE, "blameless timeline", 3);
-        assert_eq!(names(&found)[0], "incidents");
-        assert!(found.instructions[0].instruction.text.contains("blameless"));
-    }
-
-    #[test]
-    fn an_empty_library_answers_everything() {
-        let library = Library::new(Vec::new());
-        assert!(library.route(ENGINE, "anything", None, 5).instructions.is_empty());
-        assert!(library.search(ENGINE, "anything", 5).instructions.is_empty());
-        let filter = Filter { topic: None, category: None, how: Comparison::Part };
-        assert_eq!(library.get(&filter).note.as_deref(), Some("There are no instructions."));
     }
 }

@@ -85,13 +85,6 @@ async fn the_folder_is_the_option_else_the_variable_else_the_one_beside() {
 }
 
 #[tokio::test]
-async fn the_server_ends_when_its_client_leaves() {
-    let client = start(Setting::Stdio, initialized_project()).await;
-    assert_success(&client.route_instructions("/pongogo-retro").await.unwrap());
-    assert_eq!(client.close().await, Stopped::Politely);
-}
-
-#[tokio::test]
 async fn a_server_that_listens_ends_cleanly_at_sigterm_though_a_client_is_there() {
     let client = start(Setting::Http, initialized_project()).await;
     assert_success(&client.route_instructions("/pongogo-retro").await.unwrap());
