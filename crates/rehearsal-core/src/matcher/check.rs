@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 
 use super::judge::{Judge, Trail, Walk, Words};
 use super::matcher::{At, Matcher, leaves};
-use super::operator;
+use super::parse;
 use super::pattern::{Contains, Text};
 use super::range::Range;
 use super::schema::Schema;
@@ -140,7 +140,7 @@ fn walk_not_an_object(
         || {
             // A misspelled operator is data, and only here does it come to light.
             let meant = match fields {
-                [(key, _)] => operator::closest(key),
+                [(key, _)] => parse::closest(key),
                 _ => None,
             };
             match meant {

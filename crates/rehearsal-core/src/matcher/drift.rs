@@ -5,8 +5,7 @@ use serde_json::{Map, Value};
 
 use super::align::{Piece, pieces};
 use super::check::{walk_exact, words};
-use super::judge::Mismatch;
-use super::judge::{Judge, Trail, Words};
+use super::judge::{Judge, Mismatch, Trail, Words};
 use crate::json::{DEFAULT_EXCERPT, Kind, Path, Segment, excerpt};
 
 /// In which way something is not what it was.

@@ -4,11 +4,9 @@ use std::ops::Not;
 
 use serde_json::Value;
 
-use super::error::{MatcherError, Problem};
-use super::judge::Mismatch;
-use super::judge::{Judge, Trail};
-use super::pattern::{Case, Pattern};
-use super::pattern::{Contains, Text};
+use super::judge::{Judge, Mismatch, Trail};
+use super::parse::{MatcherError, Problem};
+use super::pattern::{Case, Contains, Pattern, Text};
 use super::range::Range;
 use super::schema::Schema;
 use crate::json::{Kind, Path, PathQuery};

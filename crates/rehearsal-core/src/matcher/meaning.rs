@@ -6,8 +6,8 @@
 
 use serde_json::{Map, Value};
 
-use super::error::{MatcherError, Problem};
-use super::operator;
+use super::parse;
+use super::parse::{MatcherError, Problem};
 use crate::json::{Kind, Path};
 
 /// What an object with these keys is.
@@ -21,10 +21,10 @@ impl Meaning {
     /// What an object means; the place of an error is inside it.
     pub(super) fn of(fields: &Map<String, Value>) -> Result<Meaning, MatcherError> {
         let is_operator =
-            |(key, value): &(&String, &Value)| operator::named(key).is_some() && (*key != "type" || names_types(value));
+            |(key, value): &(&String, &Value)| parse::named(key).is_some() && (*key != "type" || names_types(value));
         let (operators, ordinary): (Vec<_>, Vec<_>) = fields.iter().partition(is_operator);
         match (operators.as_slice(), ordinary.as_slice()) {
-            ([], [(key, Value::String(name))]) if *key == "type" => match operator::closest_type(name) {
+            ([], [(key, Value::String(name))]) if *key == "type" => match parse::closest_type(name) {
                 Some(meant) => Err(unknown_type(name, meant)),
                 None => Ok(Meaning::Data),
             },
@@ -32,7 +32,7 @@ impl Meaning {
             (_, []) => Ok(Meaning::Operators),
             ([(operator, _), others @ ..], [(key, _), ..]) => {
                 let mut keys = ordinary.iter().map(|(key, _)| key.as_str());
-                let misspelled = keys.find_map(|key| Some((key, operator::closest(key)?)));
+                let misspelled = keys.find_map(|key| Some((key, parse::closest(key)?)));
                 if *operator == "type" && others.is_empty() && misspelled.is_none() {
                     return Ok(Meaning::Data);
                 }
@@ -52,8 +52,8 @@ impl Meaning {
         fields: &Map<String, Value>,
         is_name: impl Fn(&str) -> bool,
     ) -> Result<Meaning, MatcherError> {
-        let mut names = fields.keys().filter(|key| !operator::OF_OBJECTS.contains(&key.as_str()) || is_name(key));
-        let combination = |key: &&String| operator::COMBINATIONS.contains(&key.as_str()) && !is_name(key);
+        let mut names = fields.keys().filter(|key| !parse::OF_OBJECTS.contains(&key.as_str()) || is_name(key));
+        let combination = |key: &&String| parse::COMBINATIONS.contains(&key.as_str()) && !is_name(key);
         match (names.next(), fields.keys().find(combination)) {
             (None, _) if !fields.is_empty() => Ok(Meaning::Operators),
             (Some(key), Some(operator)) => {

@@ -15,12 +15,10 @@ mod arbitrary;
 mod check;
 mod describe;
 mod drift;
-mod error;
 mod judge;
 #[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
 mod matcher;
 mod meaning;
-mod operator;
 mod parse;
 mod pattern;
 mod range;
@@ -30,12 +28,12 @@ mod schema;
 mod write;
 
 pub use drift::{Drift, Drifted, drifted};
-pub use error::{MatcherError, Problem};
 pub(crate) use judge::MAX_MISMATCHES;
 pub use judge::{Mismatch, first_mismatches};
 pub use matcher::{At, Matcher};
-pub(crate) use operator::closest as closest_operator;
 pub use parse::DEPTH_LIMIT;
+pub(crate) use parse::closest as closest_operator;
+pub use parse::{MatcherError, Problem};
 pub use pattern::{Contains, Pattern, Text};
 pub use range::Range;
 pub use schema::Schema;

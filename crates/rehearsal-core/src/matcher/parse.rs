@@ -11,15 +11,12 @@ use std::ops::Bound;
 
 use serde_json::{Map, Number, Value};
 
-use super::error::{MatcherError, Problem};
 use super::matcher::{At, Matcher};
 use super::meaning::{Meaning, as_data, kind_named};
-use super::operator;
-use super::pattern::{Case, Pattern};
-use super::pattern::{Contains, Text};
+use super::pattern::{Case, Contains, Pattern, Text};
 use super::range::Range;
 use super::schema::Schema;
-use crate::json::{Path, PathQuery, Segment, excerpt};
+use crate::json::{Path, PathQuery, PathQueryError, Segment, excerpt};
 
 /// How deep a written matcher may be nested, data included.
 pub const DEPTH_LIMIT: usize = 128;
@@ -118,7 +115,7 @@ impl Parser {
             matchers.push(Matcher::Range(range));
         }
         for (key, operand) in fields {
-            let word = operator::named(key).expect("only objects of operators come here");
+            let word = named(key).expect("only objects of operators come here");
             let matcher = self.below(word, |parser| parser.operator(word, operand, case))?;
             matchers.extend(matcher);
         }
@@ -321,6 +318,143 @@ fn refuse_depth(written: &Value, left: usize, path: &mut Path) -> Result<(), Mat
     }
 }
 
+/// A written matcher that cannot be understood, with the place inside it.
+///
+/// ```text
+/// $.city.matches: not a regular expression: unclosed group
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {problem}")]
+pub struct MatcherError {
+    /// Where inside what was written.
+    pub path: Path,
+    /// What is wrong there.
+    pub problem: Problem,
+    /// What to write instead, when that can be guessed.
+    pub hint: Option<String>,
+}
+
+/// What can be wrong with a written matcher.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the message of each variant says what it means")]
+pub enum Problem {
+    #[error("operator `{operator}` stands beside the ordinary key `{key}`")]
+    Mixed { operator: String, key: String },
+    #[error("`{operator}` takes {wanted}, not {got}")]
+    WrongOperand { operator: &'static str, wanted: &'static str, got: String },
+    #[error("`{operator}` goes only with {partners}")]
+    Alone { operator: &'static str, partners: &'static str },
+    #[error("`{name}` is not a type")]
+    UnknownType { name: String },
+    #[error("not a regular expression: {reason}")]
+    BadPattern { reason: String },
+    #[error("not a JSON Schema: {reason}")]
+    BadSchema { reason: String },
+    #[error("not a JSON path: {0}")]
+    BadPath(PathQueryError),
+    #[error("no number is {range}")]
+    EmptyRange { range: String },
+    #[error("nested more than {limit} levels deep")]
+    TooDeep { limit: usize },
+}
+
+impl Problem {
+    /// This problem at a place, without a hint.
+    pub(super) fn at(self, path: &Path) -> MatcherError {
+        MatcherError { path: path.clone(), problem: self, hint: None }
+    }
+}
+
+impl MatcherError {
+    /// Whether the key at the place is wrong, not what stands under it.
+    pub(crate) fn is_about_key(&self) -> bool {
+        matches!(self.problem, Problem::BadPath(_))
+    }
+
+    /// The same error with advice.
+    #[must_use]
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> MatcherError {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Every operator, in the order in which the reference lists them.
+pub(super) const WORDS: [&str; 19] = [
+    "any",
+    "present",
+    "exact",
+    "subset",
+    "contains",
+    "ignore_case",
+    "matches",
+    "type",
+    "schema",
+    "gt",
+    "gte",
+    "lt",
+    "lte",
+    "length",
+    "each",
+    "at",
+    "any_of",
+    "all_of",
+    "not",
+];
+
+/// Those that say something about a whole object and are hardly ever names of arguments.
+pub(super) const OF_OBJECTS: [&str; 8] = ["any", "exact", "subset", "schema", "at", "any_of", "all_of", "not"];
+
+/// Those of them that are never data beside ordinary keys.
+pub(super) const COMBINATIONS: [&str; 3] = ["any_of", "all_of", "not"];
+
+/// Names for types in other languages, and what they are called here.
+const TYPE_ALIASES: [(&str, &str); 9] = [
+    ("bool", "boolean"),
+    ("int", "integer"),
+    ("float", "number"),
+    ("double", "number"),
+    ("str", "string"),
+    ("list", "array"),
+    ("map", "object"),
+    ("dict", "object"),
+    ("none", "null"),
+];
+
+/// The operator with this name.
+pub(super) fn named(word: &str) -> Option<&'static str> {
+    WORDS.into_iter().find(|operator| *operator == word)
+}
+
+/// The operator that was probably meant by a word that is none.
+///
+/// Short words are left alone: `lat` is closer to data than to `at`.
+pub(crate) fn closest(word: &str) -> Option<&'static str> {
+    nearest(word, WORDS).filter(|operator| *operator != word)
+}
+
+/// The type that was probably meant by a name that is none.
+pub(super) fn closest_type(name: &str) -> Option<&'static str> {
+    let alias = TYPE_ALIASES.into_iter().find(|(alias, _)| *alias == name);
+    let names = crate::json::Kind::ALL.map(crate::json::Kind::name);
+    alias.map(|(_, meant)| meant).or_else(|| nearest(name, names))
+}
+
+fn nearest<const N: usize>(word: &str, words: [&'static str; N]) -> Option<&'static str> {
+    let allowed = match word.chars().count() {
+        0..=3 => return None,
+        4..=6 => 1,
+        _ => 2,
+    };
+    let lowercase = word.to_lowercase();
+    words
+        .into_iter()
+        .map(|candidate| (strsim::damerau_levenshtein(&lowercase, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= allowed && candidate.len() > 3)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::arbitrary::json_value;
@@ -448,6 +582,39 @@ mod tests {
             if let Err(error) = Matcher::parse(&written) {
                 prop_assert!(error.path.lookup(&written).is_some(), "{}", error);
             }
+        }
+    }
+
+    #[test]
+    fn a_misspelled_operator_is_recognised() {
+        for (word, meant) in [
+            ("contians", Some("contains")),
+            ("mathces", Some("matches")),
+            ("anyOf", Some("any_of")),
+            ("Contains", Some("contains")),
+            ("contains", None),
+            ("text", None),
+            ("data", None),
+            ("lat", None),
+            ("city", None),
+            ("properties", None),
+            ("required", None),
+        ] {
+            assert_eq!(closest(word), meant, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_type_of_another_language_is_translated() {
+        for (name, meant) in [
+            ("strng", Some("string")),
+            ("int", Some("integer")),
+            ("dict", Some("object")),
+            ("text", None),
+            ("image", None),
+            ("resource_link", None),
+        ] {
+            assert_eq!(closest_type(name), meant, "{name}");
         }
     }
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 
-use super::error::Problem;
 use super::matcher::Matcher;
+use super::parse::Problem;
 
 /// The largest compiled expression that is accepted, in bytes.
 const SIZE_LIMIT: usize = 1 << 20;

@@ -10,7 +10,7 @@
 
 use super::judge::Mismatch;
 use super::matcher::Matcher;
-use super::operator;
+use super::parse;
 
 const REFERENCE: &str = include_str!("../../../../docs/reference/matchers.md");
 
@@ -62,7 +62,7 @@ fn every_example_in_the_reference_holds() {
 
 #[test]
 fn every_operator_is_in_the_reference_with_an_example() {
-    for word in operator::WORDS {
+    for word in parse::WORDS {
         let quoted = format!("\"{word}\":");
         let shown = blocks().any(|block| block.contains(&quoted));
         assert!(shown, "{word} has no example");

@@ -6,8 +6,8 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
-use super::error::{MatcherError, Problem};
 use super::judge::{Mismatch, first_mismatches};
+use super::parse::{MatcherError, Problem};
 use crate::json::{DEFAULT_EXCERPT, Path, excerpt};
 
 /// Steps that one `pattern` may take back before it is given up; ECMAScript patterns are not linear.

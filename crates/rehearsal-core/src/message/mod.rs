@@ -8,15 +8,13 @@ mod body;
 mod build;
 mod envelope;
 mod garbled;
-mod id;
 mod method;
 mod parse;
 mod reply;
-mod salvage;
 mod scan;
 
+pub use body::RequestId;
 pub use body::{Body, Message, Notification, Request, Response};
 pub use garbled::{Cut, Garbled, Reason};
-pub use id::RequestId;
 pub use method::Method;
 pub use reply::{ErrorReply, Others, Reply};

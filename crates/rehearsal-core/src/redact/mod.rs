@@ -20,7 +20,6 @@ mod hit;
 mod key;
 mod lines;
 mod needle;
-mod private_key;
 mod pseudonym;
 mod redaction;
 mod rule;
@@ -33,7 +32,7 @@ mod walk;
 
 pub use hit::{Hit, Kind, Summary};
 pub use lines::Run;
-pub use private_key::{Edge, PRIVATE_KEY, last_edge};
+pub use lines::{Edge, PRIVATE_KEY, last_edge};
 pub use pseudonym::{has_pseudonym, pseudonym};
 pub use redaction::Redaction;
 pub use rule::{Rule, RuleError};

@@ -4,7 +4,7 @@ use super::hit::Kind;
 use super::key::{self, Doubt};
 use super::needle::{self, Needle};
 use super::scan::{Scan, after_scheme_word};
-use super::{private_key, pseudonym, token};
+use super::{lines, pseudonym, token};
 
 /// How deep JSON texts in strings of JSON texts are followed.
 const NESTING: usize = 16;
@@ -121,8 +121,8 @@ impl Scan<'_> {
 
     /// `-----BEGIN RSA PRIVATE KEY-----`, its lines, and its end, where that is there.
     fn private_key(&mut self, text: &str, start: usize) {
-        let Some(body) = private_key::body(text.as_bytes(), start) else { return };
-        let end = private_key::end(text.as_bytes(), body);
+        let Some(body) = lines::body(text.as_bytes(), start) else { return };
+        let end = lines::end(text.as_bytes(), body);
         let inner = text[body..end].trim_matches(|edge: char| edge.is_whitespace());
         let inner_start = body + (text[body..end].len() - text[body..end].trim_start().len());
         self.hide(text, inner_start.min(end)..inner_start.min(end) + inner.len(), Kind::PrivateKey);

@@ -8,7 +8,6 @@ mod in_order;
 mod located;
 mod meant;
 pub mod mock;
-mod named;
 mod page;
 mod problem;
 mod read;
@@ -17,7 +16,7 @@ mod tree;
 
 pub use in_order::InOrder;
 pub use located::Located;
+pub use located::Named;
 pub use meant::{Meaning, Meant, When};
-pub use named::Named;
 pub use problem::{Problem, ScriptError, Span};
 pub use read::{DEPTH_LIMIT, read, text};

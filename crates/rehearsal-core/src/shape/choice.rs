@@ -5,8 +5,7 @@
 use serde_json::Value;
 
 use super::check::{Check, Misfit, hint};
-use super::table::listed;
-use super::table::{Shape, Table, Type};
+use super::table::{Shape, Table, Type, listed};
 use crate::json::Kind;
 use crate::protocol::Revision;
 use crate::report::Severity;

@@ -14,7 +14,6 @@ mod conversation;
 mod forget;
 mod headers;
 mod message;
-mod misspelt;
 #[cfg(test)]
 mod mutations;
 mod parse;
@@ -22,7 +21,7 @@ mod table;
 
 pub(crate) use forget::{forget_in_notification, forget_in_result, has_code, may_be_said};
 
-pub(crate) use misspelt::misspelt;
+pub(crate) use check::misspelt;
 
 pub use conversation::{Conversation, Located};
 pub use forget::{forget_unknown, may_be_asked};

@@ -8,10 +8,9 @@
 
 mod draft;
 mod listed;
-mod literal;
 mod said;
 mod step;
 
 pub use draft::{Draft, DraftAnswer, Offer, Says};
-pub use literal::{literal, literal_value, with_expressions};
+pub use said::{literal, literal_value, with_expressions};
 pub use step::{DraftQuestion, DraftStep};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::literal::{literal, literal_value};
+use super::said::{literal, literal_value};
 use crate::json::Kind;
 use crate::script::mock::LogLevel;
 

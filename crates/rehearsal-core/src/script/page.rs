@@ -1,9 +1,14 @@
-//! Keys and lists, one below the other.
+//! YAML as people would write it: short things on one line, long ones in blocks, what stands twice written once, comments
+//! above what they are about.
+//!
+//! # Why not the serializer of serde-saphyr
+//!
+//! It has no comments between the elements of a list, and no way to write `{ type: string }` on one line where it fits.
+
+use std::collections::HashMap;
+use std::fmt::Write;
 
 use serde_json::{Map, Value};
-
-use super::names::{Named, Names};
-use super::text::{Place, flow, is_short, key_text, literal_block, scalar};
 
 /// How long a line may be before what is in it gets lines of its own.
 const WIDTH: usize = 120;
@@ -223,12 +228,229 @@ impl Page {
     }
 }
 
+/// From which length on something that stands more than once is written once and referred to.
+const WORTH_NAMING: usize = 160;
+/// How many different things are named, and how many values referring to them may bring in again; a reader has limits.
+const NAMES: usize = 200;
+const BROUGHT_IN: usize = 50_000;
+
+/// Long values that stand more than once, and what they are called.
+#[derive(Debug)]
+pub(super) struct Names {
+    names: HashMap<String, (String, bool)>,
+}
+
+/// A value that has a name.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Named {
+    /// It is written here: `&same-1`.
+    First(String),
+    /// It was written before: `*same-1`.
+    Again(String),
+}
+
+impl Names {
+    /// Names for what stands more than once under these keys.
+    pub(super) fn of(keys: &[Key]) -> Names {
+        let mut seen = Seen::default();
+        keys.iter().for_each(|key| seen.node(&key.node));
+        let Seen { counts, order } = seen;
+        let mut left = BROUGHT_IN;
+        let affordable = |(text, nodes): &(String, usize)| {
+            let again = counts.get(text).map_or(0, |count| count - 1);
+            let rest = left.checked_sub(again * nodes).filter(|_| again > 0);
+            left = rest.unwrap_or(left);
+            rest.is_some()
+        };
+        let named = order.into_iter().filter(affordable).take(NAMES).enumerate();
+        let named = named.map(|(at, (text, _))| (text, (format!("same-{}", at + 1), false)));
+        Names { names: named.collect() }
+    }
+
+    /// Whether a value has a name.
+    pub(super) fn has(&self, value: &Value) -> bool {
+        !self.names.is_empty() && known_by(value).is_some_and(|key| self.names.contains_key(&key))
+    }
+
+    /// The name of a value that is about to be written, where it has one.
+    pub(super) fn take(&mut self, value: &Value) -> Option<Named> {
+        if self.names.is_empty() {
+            return None;
+        }
+        let (name, written) = self.names.get_mut(&known_by(value)?)?;
+        if std::mem::replace(written, true) {
+            return Some(Named::Again(name.clone()));
+        }
+        Some(Named::First(name.clone()))
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    counts: HashMap<String, usize>,
+    order: Vec<(String, usize)>,
+}
+
+impl Seen {
+    fn node(&mut self, node: &Node) {
+        match node {
+            Node::Value(value) => self.value(value),
+            Node::Keys(keys) => keys.iter().for_each(|key| self.node(&key.node)),
+            Node::List(elements) => elements.iter().for_each(|element| self.node(&element.node)),
+        }
+    }
+
+    /// Counts what is worth a name. What is inside of something that was counted before is not counted again: it is not
+    /// written again either.
+    fn value(&mut self, value: &Value) {
+        if let Some(key) = known_by(value) {
+            let seen = self.counts.entry(key.clone()).or_insert(0);
+            *seen += 1;
+            if *seen > 1 {
+                return;
+            }
+            self.order.push((key, nodes(value)));
+        }
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| self.value(item)),
+            Value::Object(fields) => fields.values().for_each(|item| self.value(item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
+fn nodes(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 2 + items.iter().map(nodes).sum::<usize>(),
+        Value::Object(fields) => 2 + fields.values().map(|value| 1 + nodes(value)).sum::<usize>(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
+    }
+}
+
+/// What a value is known by, where it is worth a name.
+fn known_by(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => (text.len() >= WORTH_NAMING).then(|| format!("\"{text}")),
+        Value::Array(_) | Value::Object(_) => {
+            let text = value.to_string();
+            (text.len() >= WORTH_NAMING).then_some(text)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+/// Where a text stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// On a line of its own, or behind a key.
+    Block,
+    /// Between brackets.
+    Line,
+}
+
+/// A value on one line: `{ type: object, required: [city] }`.
+pub(super) fn flow(value: &Value) -> String {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+        Value::String(text) => scalar(text, Place::Line),
+        Value::Array(elements) => format!("[{}]", elements.iter().map(flow).collect::<Vec<_>>().join(", ")),
+        Value::Object(fields) if fields.is_empty() => "{}".to_owned(),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{}: {}", key_text(name), flow(value)));
+            format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// Whether a value may have room on one line, and has nothing in it that wants several.
+pub(super) fn is_short(value: &Value, room: usize) -> bool {
+    fn left(value: &Value, room: usize) -> Option<usize> {
+        match value {
+            Value::String(text) => room.checked_sub(text.len().div_ceil(4)).filter(|_| literal_block(text).is_none()),
+            Value::Array(elements) => elements.iter().try_fold(room, |room, element| left(element, room)),
+            Value::Object(fields) => fields.values().try_fold(room, |room, value| left(value, room)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => room.checked_sub(1),
+        }
+    }
+    left(value, room).is_some()
+}
+
+/// The name of a key.
+pub(super) fn key_text(name: &str) -> String {
+    let legal = |c: char| c.is_ascii_alphanumeric() || "_-./$".contains(c);
+    let first = |c: char| c.is_ascii_alphabetic() || "_$".contains(c);
+    if name.starts_with(first) && name.chars().all(legal) && !means_something(name) {
+        name.to_owned()
+    } else {
+        quoted(name)
+    }
+}
+
+/// A text as it is where nobody can take it for something else, and in quotes otherwise.
+pub(super) fn scalar(text: &str, place: Place) -> String {
+    let quiet = |c: char| c.is_alphanumeric() || " _-./()'+=;!@".contains(c);
+    let loud = |c: char| place == Place::Block && ",?$&*".contains(c);
+    let plain = text.starts_with(|c: char| c.is_alphabetic() || "_/".contains(c))
+        && !text.ends_with(' ')
+        && text.chars().all(|c| quiet(c) || loud(c));
+    if plain && !means_something(text) || is_time(text) { text.to_owned() } else { quoted(text) }
+}
+
+/// `20ms`, which is no number in any version of YAML.
+fn is_time(text: &str) -> bool {
+    text.strip_suffix("ms").is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit()))
+}
+
+/// Whether a word without quotes would be no text, in this version of YAML or in an older one.
+fn means_something(word: &str) -> bool {
+    let words = ["null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf", "infinity", "none"];
+    words.iter().any(|known| known.eq_ignore_ascii_case(word))
+}
+
+/// In double quotes. What JSON escapes YAML understands; a few more characters would not be read as they are.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    for c in Value::from(text).to_string().chars() {
+        if is_hidden(c) {
+            // Writing to a text does not fail.
+            let _ = match u32::from(c) {
+                code @ ..=0xffff => write!(quoted, "\\u{code:04x}"),
+                code => write!(quoted, "\\U{code:08x}"),
+            };
+        } else {
+            quoted.push(c);
+        }
+    }
+    quoted
+}
+
+/// What cannot be seen, or would end a line.
+fn is_hidden(c: char) -> bool {
+    c.is_control() || matches!(u32::from(c), 0x2028 | 0x2029 | 0xfeff | 0xfffe | 0xffff | 0xe000..=0xf8ff)
+}
+
+/// The lines of a text that can stand as they are, and the mark before them.
+pub(super) fn literal_block(text: &str) -> Option<(&'static str, std::str::Split<'_, char>)> {
+    let body = text.trim_end_matches('\n');
+    let (mark, lines) = match text.len() - body.len() {
+        0 => (" |-\n", body),
+        1 => (" |\n", body),
+        more => (" |+\n", &text[..body.len() + more - 1]),
+    };
+    let blank = |line: &str| !line.is_empty() && line.chars().all(|c| c == ' ' || c == '\t');
+    let fits = body.contains('\n')
+        && !body.starts_with(['\n', ' ', '\t'])
+        && !body.chars().any(|c| c != '\n' && c != '\t' && is_hidden(c))
+        && !body.split('\n').any(blank);
+    fits.then(|| (mark, lines.split('\n')))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::script::read;
     use proptest::prelude::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     #[test]
     fn short_things_stand_on_one_line_and_long_ones_in_blocks() {
@@ -318,6 +540,37 @@ mod tests {
             let written = written(&keys);
             let again: Value = read("m.yaml", &written).map_err(|error| TestCaseError::fail(format!("{error}\n{written}")))?;
             prop_assert_eq!(again, json!({"value": value, "text": text, "list": [[value], {text.clone(): [text]}]}), "{}", written);
+        }
+    }
+
+    #[test]
+    fn what_stands_twice_is_written_once() {
+        let picture = "iVBORw0KGgo".repeat(20);
+        let schema = json!({"type": "object", "properties": {"a": {"description": "word ".repeat(40)}}});
+        let list = json!([{"n": 1, "data": picture, "schema": schema}, {"n": 2, "data": picture, "schema": schema}]);
+        let text = written(&[Key::new("list", list.clone())]);
+        assert_eq!(text.matches("iVBORw0KGgo").count(), 20, "{text}");
+        assert!(text.contains("data: &same-1 ") && text.contains("data: *same-1\n"), "{text}");
+        assert_eq!(read::<Value>("m.yaml", &text).unwrap(), json!({"list": list}));
+    }
+
+    #[test]
+    fn every_text_comes_back_as_it_was() {
+        let marks =
+            ["", " ", "\n", "\t", "a", "- ", ": ", "#", "'", "\"", "\\", "{{ x }}", "%", "&a", "*", "|", ">", "!"];
+        let more =
+            ["\r", "\u{85}", "\u{2028}", "\u{feff}", "\0", "é", "😀", "\u{7f}", "---\n", "...\n", "0x1f", "1e3", "~"];
+        let marks: Vec<&str> = marks.into_iter().chain(more).collect();
+        for one in &marks {
+            for two in &marks {
+                for three in ["", "a", "\n", "\n\n", " b\n c", "\na"] {
+                    let text = format!("{one}{two}{three}");
+                    let value = json!({text.clone(): [text, {"in": text}]});
+                    let written = written(&[Key::new("k", text.as_str()), Key::new("v", value.clone())]);
+                    let again: Value = read("m.yaml", &written).unwrap_or_else(|error| panic!("{error}\n{written}"));
+                    assert_eq!(again, json!({"k": text, "v": value}), "{text:?}");
+                }
+            }
         }
     }
 }
