@@ -61,7 +61,14 @@ const TOP: [&str; 12] =
 /// The code of a file without its tests.
 fn code(file: &Path) -> String {
     let text = std::fs::read_to_string(file).unwrap();
-    text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default().to_owned()
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned()
+}
+
+/// The code of a file without its tests and comments, line by line.
+fn without_comments(file: &Path) -> String {
+    let code = code(file);
+    let lines = code.lines().map(|line| if line.trim_start().starts_with("//") { "" } else { line });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -77,31 +84,63 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Panics if a module of `crate_name` uses one that comes after it in `order`. `crate::m` and, in the binary,
-/// `rehearsal::m` are uses of `m`.
+/// The names that `code` takes from the root of its crate, each with its line: `crate::m`, `crate::{m, n::T}`, in the binary
+/// `rehearsal::m`, and `super::m` behind as many `super` as the module is deep.
+fn names_from_the_root(code: &str, depth: usize) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for root in ["crate::", "rehearsal::", &"super::".repeat(depth)] {
+        for (at, _) in code.match_indices(root) {
+            let line = code[..at].matches('\n').count() + 1;
+            let path = &code[at + root.len()..];
+            let (mut open, mut items) = (0, vec![String::new()]);
+            for character in path.trim_start_matches('{').chars().filter(|_| path.starts_with('{')) {
+                match character {
+                    '}' if open == 0 => break,
+                    ',' if open == 0 => items.push(String::new()),
+                    _ => items.last_mut().unwrap().push(character),
+                }
+                open += i32::from(character == '{') - i32::from(character == '}');
+            }
+            if !path.starts_with('{') {
+                items = vec![path.chars().take(100).collect()];
+            }
+            let name = |item: String| -> String {
+                item.trim_start()
+                    .chars()
+                    .take_while(|character| character.is_alphanumeric() || *character == '_')
+                    .collect()
+            };
+            found.extend(items.into_iter().map(|item| (line, name(item))));
+        }
+    }
+    found
+}
+
+/// Panics if a module of `crate_name` uses one that comes after it in `order`.
 fn assert_order(crate_name: &str, order: &[&str]) {
     let source = root().join("crates").join(crate_name).join("src");
-    let module = |file: &Path| {
-        let first = file.strip_prefix(&source).unwrap().components().next().unwrap();
-        first.as_os_str().to_string_lossy().trim_end_matches(".rs").to_owned()
-    };
-    let is_root = |file: &Path| ["lib.rs", "main.rs"].iter().any(|name| file == source.join(name));
-    for file in files(&source).iter().filter(|file| !is_root(file)) {
-        let own = order.iter().position(|name| *name == module(file));
+    for file in files(&source) {
+        let module = file.strip_prefix(&source).unwrap().with_extension("");
+        let names: Vec<_> = module.iter().map(|name| name.to_str().unwrap()).filter(|name| *name != "mod").collect();
+        if matches!(names[..], ["lib" | "main"]) {
+            continue;
+        }
+        let own = order.iter().position(|name| *name == names[0]);
         let own = own.unwrap_or_else(|| panic!("{} is in no known module", file.display()));
-        let code = code(file);
-        let lines = code.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"));
-        for (index, line) in lines {
-            let paths = line.split("crate::").skip(1).chain(line.split("rehearsal::").skip(1));
-            for path in paths {
-                let used: String = path.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-                if let Some(other) = order.iter().position(|name| *name == used) {
-                    let place = format!("{}:{}", file.display(), index + 1);
-                    assert!(other <= own, "{place}: {} uses {used}, which comes after it", order[own]);
-                }
+        for (line, used) in names_from_the_root(&without_comments(&file), names.len()) {
+            if let Some(other) = order.iter().position(|name| *name == used) {
+                let place = format!("{}:{line}", file.display());
+                assert!(other <= own, "{place}: {} uses {used}, which comes after it", order[own]);
             }
         }
     }
+}
+
+#[test]
+fn every_way_to_name_a_module_of_the_crate_is_seen() {
+    let code = "use crate::a;\nuse crate::{\n    b::{self, X},\n    c,\n};\nuse super::super::d::Y;\nlet e = rehearsal::e::z();";
+    let names: Vec<String> = names_from_the_root(code, 2).into_iter().map(|(_, name)| name).collect();
+    assert_eq!(names, ["a", "b", "c", "", "e", "d"]);
 }
 
 #[test]
@@ -119,7 +158,7 @@ fn the_core_touches_no_clock_no_file_and_no_environment() {
     let forbidden =
         ["Instant::", "SystemTime", "std::fs", "std::net", "std::env", "std::process", "std::thread", "println!"];
     for file in files(&root().join("crates/rehearsal-core/src")) {
-        let code: String = code(&file).lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        let code = without_comments(&file);
         for word in forbidden {
             assert!(!code.contains(word), "{} uses {word}", file.display());
         }
