@@ -475,6 +475,7 @@ mod tests {
             "curl -H 'Cookie: a=1; b=\"x y\"; sid=ZZ37x' https://x",
             "if (token === \"ZZ37x\") {",
             "password = \"await ZZ37x\"",
+            "DB_PASSWORD=ZZ37x(y)!",
         ] {
             gone(What::Stderr { line: text.to_owned() }, "ZZ37x");
             gone(message(&text_result(text)), "ZZ37x");
@@ -507,6 +508,7 @@ mod tests {
             "let apiKey = config.get(\"a\") || fallback;",
             "token = process.env.MY_TOKEN",
             "secret = new Secret(name)",
+            "connect(password=read())",
             "Set-Cookie: ; Path=/; HttpOnly",
         ] {
             assert_eq!(Redaction::standard().text(text), text);

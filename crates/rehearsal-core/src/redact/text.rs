@@ -230,7 +230,7 @@ fn value(text: &str, at: usize, flag: bool) -> Option<Value> {
         |character: char| character.is_whitespace() || matches!(character, ';' | '&' | '"' | '\'' | '`' | '<' | '>');
     let word = &line[..line.find(stops).unwrap_or(line.len())];
     let word = word.trim_end_matches([',', ')', '}', ']']).trim_end_matches('\\');
-    if word.is_empty() || is_reference(word) || is_expression(line) {
+    if word.is_empty() || is_reference(word) || is_expression(line) && !is_variable(text, at) {
         return None;
     }
     let alone = word.len() == line.trim_end_matches([',', '}', ')', ';']).len();
@@ -310,6 +310,15 @@ fn is_expression(line: &str) -> bool {
     };
     ["process.env.", "os.environ", "self.", "this."].iter().any(|first| name.starts_with(first))
         || name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_') && is_called()
+}
+
+/// Whether a name in capitals ends at `at`, with its value right after the sign, as in `DB_PASSWORD=pa(ss)!`: there
+/// parentheses are part of the value.
+fn is_variable(text: &str, at: usize) -> bool {
+    let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    let name = text[..at].rsplit(|character| !is_word(character)).next().unwrap_or_default();
+    let is_assigned = text[at..].strip_prefix('=').is_some_and(|value| !value.starts_with([' ', '\t', '=']));
+    is_assigned && !name.contains(|character: char| character.is_ascii_lowercase())
 }
 
 /// The cookies of a header line: up to its end, or to that of the quotes around it.
