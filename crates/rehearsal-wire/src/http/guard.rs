@@ -1,7 +1,10 @@
-//! Keeps web pages of strangers out.
+//! Refuses requests of foreign web pages (DNS rebinding).
 //!
-//! A browser lets any page send requests to this machine, and a page may point its own name at 127.0.0.1. Such requests
-//! name a foreign `Origin` or `Host`.
+//! A browser lets any page send requests to any address, and a page may point its own name at this machine. Such requests
+//! name a foreign `Origin` or `Host`. DNS rebinding needs a name, so a `Host` that is an IP address is no danger; the
+//! `Origin` of a page that was loaded from an IP address is.
+
+use std::net::IpAddr;
 
 use super::server::Hosts;
 
@@ -15,25 +18,32 @@ pub(super) struct Named<'a, H, O> {
     pub(super) origins: O,
 }
 
-/// Whether a request names a host, and comes from an origin, that is welcome; what is not, if it does not.
+/// Whether the `Host` and the `Origin` of a request are allowed; otherwise which one is refused, and how to allow it.
+///
+/// ```text
+/// host "box.example": neither localhost, nor an IP address, nor allowed by --allow-host
+/// ```
 pub(super) fn check<'a>(
     named: Named<'a, impl Iterator<Item = &'a str>, impl Iterator<Item = &'a str>>,
     hosts: &Hosts,
     origins: &Hosts,
 ) -> Result<(), String> {
     let Named { hosts: mut theirs, authority, origins: comes_from } = named;
-    match (theirs.next(), theirs.next()) {
-        (Some(host), None) if hosts.allow_host(host) => {}
-        (Some(host), _) => return Err(format!("host {host:?}")),
-        (None, _) if *hosts == Hosts::Any => {}
+    let refused =
+        |host: &str| Err(format!("host {host:?}: neither localhost, nor an IP address, nor allowed by --allow-host"));
+    let host = match (theirs.next(), theirs.next()) {
+        (Some(host), None) if hosts.allow_host(host) => Some(host),
+        (Some(_), Some(_)) => return Err("more than one host".to_owned()),
+        (Some(host), None) => return refused(host),
+        (None, _) if *hosts == Hosts::Any => None,
         (None, _) => return Err("no host".to_owned()),
-    }
+    };
     if let Some(authority) = authority.filter(|authority| !hosts.allow_host(authority)) {
-        return Err(format!("host {authority:?}"));
+        return refused(authority);
     }
     for origin in comes_from {
-        if !origins.allow_origin(origin) {
-            return Err(format!("origin {origin:?}"));
+        if !origins.allow_origin(origin, authority.or(host)) {
+            return Err(format!("origin {origin:?}: neither on this machine, nor allowed by --allow-host"));
         }
     }
     Ok(())
@@ -41,22 +51,24 @@ pub(super) fn check<'a>(
 
 impl Hosts {
     fn allow_host(&self, authority: &str) -> bool {
-        let name = without_port(authority);
-        let same = |other: &str| other.eq_ignore_ascii_case(authority) || other.eq_ignore_ascii_case(name);
-        match self {
-            Hosts::Loopback => is_loopback(name),
-            Hosts::LoopbackAnd(others) => is_loopback(name) || others.iter().any(|other| same(other)),
-            Hosts::Any => true,
-        }
+        self.lists(authority) || is_localhost(authority) || address(authority).is_some()
     }
 
-    fn allow_origin(&self, origin: &str) -> bool {
-        let listed = match self {
-            Hosts::Loopback => false,
-            Hosts::LoopbackAnd(others) => others.iter().any(|other| other.eq_ignore_ascii_case(origin)),
+    /// `host` is the host that the request names.
+    fn allow_origin(&self, origin: &str, host: Option<&str>) -> bool {
+        let Some((_, authority)) = origin.split_once("://") else { return *self == Hosts::Any };
+        let is_own = |address: IpAddr| address.is_loopback() || host.and_then(self::address) == Some(address);
+        self.lists(origin) || self.lists(authority) || is_localhost(authority) || address(authority).is_some_and(is_own)
+    }
+
+    fn lists(&self, authority: &str) -> bool {
+        let name = without_port(authority);
+        match self {
+            Hosts::Named(names) => {
+                names.iter().any(|other| other.eq_ignore_ascii_case(authority) || other.eq_ignore_ascii_case(name))
+            }
             Hosts::Any => true,
-        };
-        listed || origin.split_once("://").is_some_and(|(_, authority)| self.allow_host(authority))
+        }
     }
 }
 
@@ -67,8 +79,17 @@ fn without_port(authority: &str) -> &str {
     }
 }
 
-fn is_loopback(name: &str) -> bool {
-    name.eq_ignore_ascii_case("localhost") || name == "127.0.0.1" || name == "[::1]"
+fn is_localhost(authority: &str) -> bool {
+    without_port(authority).eq_ignore_ascii_case("localhost")
+}
+
+/// The IP address in `127.0.0.1:80` or `[::1]:80`.
+fn address(authority: &str) -> Option<IpAddr> {
+    let name = without_port(authority);
+    match name.strip_prefix('[') {
+        Some(name) => name.strip_suffix(']')?.parse().ok().map(IpAddr::V6),
+        None => name.parse().ok().map(IpAddr::V4),
+    }
 }
 
 #[cfg(test)]
@@ -76,36 +97,64 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_this_machine_and_named_hosts_are_welcome() {
-        let hosts = Hosts::LoopbackAnd(vec!["mcp.example".to_owned(), "other.example:8080".to_owned()]);
-        for host in
-            ["localhost", "LOCALHOST:80", "127.0.0.1:1", "[::1]", "[::1]:3000", "mcp.example:5", "other.example:8080"]
-        {
+    fn a_host_is_localhost_an_address_or_a_listed_name() {
+        let hosts = Hosts::Named(vec!["mcp.example".to_owned(), "other.example:8080".to_owned()]);
+        let accepted = [
+            "localhost",
+            "LOCALHOST:80",
+            "127.0.0.1:1",
+            "[::1]",
+            "[::1]:3000",
+            "192.168.1.5:8080",
+            "[fe80::1]:80",
+            "mcp.example:5",
+            "other.example:8080",
+        ];
+        for host in accepted {
             assert!(hosts.allow_host(host), "{host}");
         }
-        let strangers = [
+        let refused = [
             "evil.example",
             "other.example:81",
             "localhost.evil.example",
             "127.0.0.1.nip.io",
+            "127.1",
             "::1",
+            "[::1",
             "",
             ":80",
             "evil@localhost",
         ];
-        for host in strangers {
+        for host in refused {
             assert!(!hosts.allow_host(host), "{host}");
         }
     }
 
     #[test]
-    fn an_origin_is_judged_by_its_host() {
-        let origins = Hosts::LoopbackAnd(vec!["https://app.example".to_owned()]);
-        for origin in ["http://localhost:5173", "https://127.0.0.1", "https://app.example"] {
-            assert!(origins.allow_origin(origin), "{origin}");
+    fn an_origin_is_listed_a_loopback_address_or_the_address_of_the_host() {
+        let origins = Hosts::Named(vec!["https://app.example".to_owned(), "box.example".to_owned()]);
+        let accepted = [
+            "http://localhost:5173",
+            "https://127.0.0.1",
+            "http://[::1]:1",
+            "https://app.example",
+            "http://box.example:1",
+            "http://192.168.1.5:3000",
+        ];
+        for origin in accepted {
+            assert!(origins.allow_origin(origin, Some("192.168.1.5:8080")), "{origin}");
         }
-        for origin in ["null", "", "http://app.example", "http://evil.example", "http://evil.example/localhost"] {
-            assert!(!origins.allow_origin(origin), "{origin}");
+        let refused = [
+            "null",
+            "",
+            "http://app.example",
+            "http://evil.example",
+            "http://evil.example/localhost",
+            "http://192.168.1.6:8080",
+            "192.168.1.5:8080",
+        ];
+        for origin in refused {
+            assert!(!origins.allow_origin(origin, Some("192.168.1.5:8080")), "{origin}");
         }
     }
 }

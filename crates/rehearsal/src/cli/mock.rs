@@ -1,6 +1,6 @@
 //! `rehearse mock`
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use rehearsal::wire::http::server::HttpServer;
 use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::run::{Signals, runtime};
-use super::serve::{address, listen_on, on_http, on_stdio, where_to_reach};
+use super::serve::{ListenOptions, on_http, on_stdio, where_to_reach};
 use crate::print::Talk;
 
 /// Serve a mock: a whole MCP server from YAML files
@@ -24,9 +24,8 @@ pub(super) struct Mock {
     #[arg(required_unless_present = "harness", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<PathBuf>,
 
-    /// Serve HTTP at this address: a port, or HOST:PORT; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", value_parser = address)]
-    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    listen: ListenOptions,
 
     /// How clients reach it [default: stdio, or http with --listen]
     #[arg(long, value_enum)]
@@ -80,7 +79,7 @@ Exit status:
 impl Mock {
     /// Serves until the client is gone, or until somebody ends us.
     pub(super) fn run(&self, context: &Context) -> Result<Exit, Failure> {
-        let address = match (self.listen, self.transport) {
+        let address = match (self.listen.listen, self.transport) {
             (Some(_), Some(Transport::Stdio)) => {
                 return Err(Failure::bad_input("--listen is an address of HTTP, and --transport says stdio"));
             }
@@ -102,7 +101,7 @@ impl Mock {
         let server = Server::with_listener(mock, move |called, answer| heard(called, answer, verbose, &talk));
         let options = address.map(|address| {
             let mut options = http_options(&server);
-            listen_on(&mut options, address);
+            self.listen.apply(&mut options, address);
             options
         });
         let runtime = runtime()?;

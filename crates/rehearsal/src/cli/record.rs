@@ -20,7 +20,6 @@ use rehearsal::oauth::OAuth;
 use rehearsal::record::{HttpRecording, Notice, Recorder, StdioRecording, Summary};
 use rehearsal::wire::http::client::ConnectError;
 use rehearsal::wire::http::proxy::{BindError, Options};
-use rehearsal::wire::http::server::Hosts;
 use rehearsal::wire::stdio::{ClientStreams, ServerCommand};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -29,6 +28,7 @@ use super::exit::{Exit, Failure, listen_hint};
 use super::flag_values::redaction;
 use super::output::is_one_file;
 use super::run::{Signals, runtime};
+use super::serve::allowed_hosts;
 use super::server::{LoginOptions, Reached, no_use};
 
 const FILES: &str = "Where to";
@@ -73,7 +73,7 @@ pub(super) struct Record {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0", requires = "url", help_heading = URL)]
     listen: String,
 
-    /// Let in clients that know us by this name; may be repeated [default: only names of this machine]
+    /// Accept this name in `Host` and `Origin`, beside localhost and IP addresses; may be repeated
     #[arg(long, value_name = "HOST", requires = "url", help_heading = URL)]
     allow_host: Vec<String>,
 
@@ -194,7 +194,7 @@ pub(super) fn pair(word: &str) -> Result<(String, String), String> {
 struct Listen<'a> {
     /// `127.0.0.1:8080`, `localhost:0`
     address: &'a str,
-    /// Names beside those of this machine by which clients may know us.
+    /// Names that `--allow-host` allows.
     hosts: &'a [String],
 }
 
@@ -207,14 +207,7 @@ fn record_http(
     context: &Context,
 ) -> Result<u8, Failure> {
     let mut options = Options::new(address(listen.address)?, url).map_err(bad_url)?;
-    if !listen.hosts.is_empty() {
-        let also = |hosts: Hosts| match hosts {
-            Hosts::Loopback => Hosts::LoopbackAnd(listen.hosts.to_vec()),
-            Hosts::LoopbackAnd(own) => Hosts::LoopbackAnd([own.as_slice(), listen.hosts].concat()),
-            Hosts::Any => Hosts::Any,
-        };
-        (options.hosts, options.origins) = (also(options.hosts), also(options.origins));
-    }
+    (options.hosts, options.origins) = allowed_hosts(listen.hosts);
     // One thread: whoever records two clients at once is limited by the disk, and one thread is the shortest way there.
     let runtime = runtime()?;
     let code = runtime.block_on(async {

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -27,7 +26,7 @@ use super::exit::{Exit, Failure};
 use super::flag_values::{matching, not_a_path, redaction};
 use super::output::is_one_file;
 use super::run::{Signals, runtime};
-use super::serve::{address, listen_on, on_http, on_stdio, where_to_reach};
+use super::serve::{ListenOptions, on_http, on_stdio, where_to_reach};
 use super::server::check_url;
 use super::trace::{CONVERT, no_file, not_trace, on_lines, put_back};
 use crate::print::Talk;
@@ -47,9 +46,8 @@ pub(super) struct Replay {
     #[arg(value_name = "TRACE", value_hint = clap::ValueHint::FilePath)]
     trace: PathBuf,
 
-    /// Serve HTTP at this address: a port, or HOST:PORT; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", value_parser = address)]
-    listen: Option<SocketAddr>,
+    #[command(flatten)]
+    listen: ListenOptions,
 
     /// Do not compare what is at this JSONPath of a request, such as $.params.arguments.now; may be repeated
     #[arg(long, value_name = "PATH", help_heading = MATCHING)]
@@ -249,12 +247,12 @@ impl Replay {
         context: &Context,
     ) -> Result<Exit, Failure> {
         let mut signals = Signals::listen()?;
-        let Some(address) = self.listen else {
+        let Some(address) = self.listen.listen else {
             return on_stdio(server, &mut signals).await.map_err(Failure::begin);
         };
         let options = replay.http_options();
         let mut options = options.map_err(|cause| Failure::unreadable(&self.trace, &cause))?;
-        listen_on(&mut options, address);
+        self.listen.apply(&mut options, address);
         let listener = HttpServer::bind(options).await?;
         context.talk.say(format_args!("listening on {}", where_to_reach(&listener, Some(address))));
         Ok(on_http(server, listener, &mut signals).await)

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use clap::Args;
 use rehearsal::mock::Server;
 use rehearsal::wire::http::server::{Hosts, HttpServer, Options};
 use rehearsal::wire::{MESSAGE_LIMIT, stdio};
@@ -15,13 +16,29 @@ use super::run::Signals;
 /// How long a server that was told to end may say its last words.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// Serves at an address.
-pub(super) fn listen_on(options: &mut Options, address: SocketAddr) {
-    options.address = address;
-    // Whoever listens beyond this machine means to be reached under its names.
-    if !address.ip().is_loopback() {
-        (options.hosts, options.origins) = (Hosts::Any, Hosts::Any);
+/// The address of a listener, and the names that its clients may use.
+#[derive(Args, Debug)]
+pub(super) struct ListenOptions {
+    /// Serve HTTP at this address: a port, or HOST:PORT; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub(super) listen: Option<SocketAddr>,
+
+    /// Accept this name in `Host` and `Origin`, beside localhost and IP addresses; may be repeated
+    #[arg(long, value_name = "HOST", requires = "listen")]
+    allow_host: Vec<String>,
+}
+
+impl ListenOptions {
+    /// Listens at an address, for clients that use an allowed name.
+    pub(super) fn apply(&self, options: &mut Options, address: SocketAddr) {
+        options.address = address;
+        (options.hosts, options.origins) = allowed_hosts(&self.allow_host);
     }
+}
+
+/// What `--allow-host` allows in `Host` and in `Origin`.
+pub(super) fn allowed_hosts(names: &[String]) -> (Hosts, Hosts) {
+    (Hosts::Named(names.to_vec()), Hosts::Named(names.to_vec()))
 }
 
 /// Where a listener can be reached: `http://127.0.0.1:8080/mcp (and at every other address of this machine)`

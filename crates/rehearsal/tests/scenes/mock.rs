@@ -1,6 +1,6 @@
 //! `rehearse mock`
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Child;
 
 use crate::stage::{Stage, rehearse};
@@ -147,6 +147,33 @@ fn over_http_both_eras_and_the_older_transport_are_at_one_address() {
     ] {
         assert_eq!(stage.play(&line), "exit: 0\n----- stdout -----\nRain in Oslo\n", "{line}");
     }
+}
+
+/// The status of a POST with these headers, and the body that explains it.
+fn posted(url: &str, headers: &str) -> String {
+    let address = url.strip_prefix("http://").unwrap().split('/').next().unwrap();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let head = "content-type: application/json\r\nconnection: close\r\n";
+    let length = body.len();
+    write!(stream, "POST /mcp HTTP/1.1\r\n{headers}{head}content-length: {length}\r\n\r\n{body}").unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    response
+}
+
+#[test]
+fn host_and_origin_are_checked_on_every_address() {
+    let stage = stage();
+    let foreign = "host: box.example:80\r\norigin: http://box.example\r\n";
+    let mock = Listening::start(&stage, "weather.mock.yaml --listen 0.0.0.0:0");
+    let refused = posted(&mock.url, foreign);
+    assert!(refused.starts_with("HTTP/1.1 403 ") && refused.contains("--allow-host"), "{refused}");
+    let by_address = posted(&mock.url, "host: 192.0.2.1:80\r\n");
+    assert!(by_address.contains("Mcp-Session-Id header is required"), "{by_address}");
+    let mock = Listening::start(&stage, "weather.mock.yaml --listen 0.0.0.0:0 --allow-host box.example");
+    let allowed = posted(&mock.url, foreign);
+    assert!(allowed.contains("Mcp-Session-Id header is required"), "{allowed}");
 }
 
 #[test]

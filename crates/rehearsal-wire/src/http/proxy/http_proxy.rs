@@ -1,7 +1,7 @@
 //! A proxy: its listener, its options, and the trait that observes what passes.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -236,18 +236,13 @@ impl Default for Limits {
 }
 
 impl Options {
-    /// The usual options for a server: only this machine may ask, or whoever knows us by the address that we listen on.
+    /// The usual options for an upstream server.
     pub fn new(listen: SocketAddr, upstream: &str) -> Result<Options, ConnectError> {
-        let hosts = match listen.ip() {
-            address if address.is_loopback() || address.is_unspecified() => Hosts::Loopback,
-            IpAddr::V4(address) => Hosts::LoopbackAnd(vec![address.to_string()]),
-            IpAddr::V6(address) => Hosts::LoopbackAnd(vec![format!("[{address}]")]),
-        };
         Ok(Options {
             listen,
             upstream: client::Options::new(upstream)?.url,
-            hosts: hosts.clone(),
-            origins: hosts,
+            hosts: Hosts::default(),
+            origins: Hosts::default(),
             authorization: None,
             root_certificates: Vec::new(),
             connect_timeout: Duration::from_secs(10),

@@ -206,8 +206,8 @@ mod tests {
 
     fn rules() -> Rules {
         Rules {
-            hosts: Hosts::Loopback,
-            origins: Hosts::Loopback,
+            hosts: Hosts::default(),
+            origins: Hosts::default(),
             upstream: Origin::of(&"https://mcp.example:8443/mcp".parse().unwrap()),
             authorization: None,
             head_limit: 1024,
@@ -273,16 +273,18 @@ mod tests {
 
     #[test]
     fn what_could_be_understood_in_two_ways_goes_no_further() {
+        const FOREIGN_HOST: &str =
+            "Forbidden: host \"evil.example\": neither localhost, nor an IP address, nor allowed by --allow-host";
         let many = "a: b\r\n".repeat(HEADERS_LIMIT);
         let table = [
             ("GET / HTTP/1.1\r\n\r\n", "Forbidden: no host"),
             ("GET / HTTP/1.0\r\nOrigin: http://localhost\r\n\r\n", "Forbidden: no host"),
-            ("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", "Forbidden: host \"evil.example\""),
-            ("GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", "Forbidden: host \"localhost\""),
-            ("GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n", "Forbidden: host \"evil.example\""),
+            ("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", FOREIGN_HOST),
+            ("GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", "Forbidden: more than one host"),
+            ("GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n", FOREIGN_HOST),
             (
                 "GET / HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\n\r\n",
-                "Forbidden: origin \"http://evil.example\"",
+                "Forbidden: origin \"http://evil.example\": neither on this machine, nor allowed by --allow-host",
             ),
             ("CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n", "CONNECT is for other kinds of proxies"),
             (

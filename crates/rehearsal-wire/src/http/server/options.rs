@@ -64,8 +64,8 @@ impl Default for Options {
             revisions: Revision::ALL.to_vec(),
             sessions: Sessions::On,
             answers: Answers::Lazy,
-            hosts: Hosts::Loopback,
-            origins: Hosts::Loopback,
+            hosts: Hosts::default(),
+            origins: Hosts::default(),
             retry: None,
             keep_alive: Duration::from_secs(15),
             session_idle: Duration::from_secs(30 * 60),
@@ -133,15 +133,21 @@ pub enum Answers {
     Json,
 }
 
-/// Which names a `Host` or `Origin` header may hold.
+/// Which names a `Host` or `Origin` header may contain, whatever address the server listens on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hosts {
-    /// `localhost`, `127.0.0.1` and `[::1]`, with any port.
-    Loopback,
-    /// Those and these: `example.com` with any port, `example.com:8080`, or `https://example.com` for an origin.
-    LoopbackAnd(Vec<String>),
-    /// Whatever it says. Any web page in a browser on this machine can then talk to the server.
+    /// `localhost`, IP addresses, and these names: `example.com` with any port, `example.com:8080`, or
+    /// `https://example.com` for an origin. An IP address in an `Origin` must be a loopback address or that of the `Host`.
+    Named(Vec<String>),
+    /// Any name. Every web page in a browser that reaches the server can then send it requests.
     Any,
+}
+
+impl Default for Hosts {
+    /// `localhost` and IP addresses.
+    fn default() -> Hosts {
+        Hosts::Named(Vec::new())
+    }
 }
 
 /// How much is too much.

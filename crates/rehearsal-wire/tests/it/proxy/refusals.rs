@@ -18,11 +18,15 @@ fn refusal(response: &str) -> (&str, &str) {
 async fn strangers_and_ambiguous_lengths_never_reach_the_server() {
     let stage = Stage::with(|options| options.limits.head = 300).await;
     let table = [
-        ("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", "403 Forbidden", "Forbidden: host \"evil.example\""),
+        (
+            "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+            "403 Forbidden",
+            "Forbidden: host \"evil.example\": neither localhost, nor an IP address, nor allowed by --allow-host",
+        ),
         (
             "GET / HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\n\r\n",
             "403 Forbidden",
-            "Forbidden: origin \"https://evil.example\"",
+            "Forbidden: origin \"https://evil.example\": neither on this machine, nor allowed by --allow-host",
         ),
         (
             "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -59,8 +63,8 @@ async fn strangers_and_ambiguous_lengths_never_reach_the_server() {
 #[tokio::test]
 async fn named_hosts_and_origins_are_welcome() {
     let stage = Stage::with(|options| {
-        options.hosts = Hosts::LoopbackAnd(vec!["box.example".to_owned()]);
-        options.origins = Hosts::LoopbackAnd(vec!["https://app.example".to_owned()]);
+        options.hosts = Hosts::Named(vec!["box.example".to_owned()]);
+        options.origins = Hosts::Named(vec!["https://app.example".to_owned()]);
     })
     .await;
     let mut client = stage.client().await;

@@ -92,8 +92,8 @@ async fn a_head_that_is_too_long_is_refused() {
 #[tokio::test]
 async fn strangers_are_kept_out() {
     let options = Options {
-        hosts: Hosts::LoopbackAnd(vec!["mcp.example".to_owned()]),
-        origins: Hosts::LoopbackAnd(vec!["https://app.example".to_owned()]),
+        hosts: Hosts::Named(vec!["mcp.example".to_owned()]),
+        origins: Hosts::Named(vec!["https://app.example".to_owned()]),
         ..Options::default()
     };
     let stage = Stage::new(options).await;
