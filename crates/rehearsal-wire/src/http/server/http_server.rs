@@ -23,7 +23,7 @@ use crate::Connection;
 pub struct HttpServer {
     newcomers: mpsc::UnboundedReceiver<Connection>,
     handle: Handle,
-    registry: Arc<Registry>,
+    pub(super) registry: Arc<Registry>,
     task: JoinHandle<()>,
 }
 

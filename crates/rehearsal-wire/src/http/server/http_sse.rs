@@ -46,7 +46,7 @@ pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming)
         return Err(Refusal::new(StatusCode::BAD_REQUEST, BAD_REQUEST, message));
     };
     let session = registry.find(id, Kind::TwoEndpoints).ok_or_else(Refusal::no_session)?;
-    let message = read_post::read(&parts.headers, body, &registry.options.limits).await?;
+    let (message, reserved) = read_post::read(&parts.headers, body, registry).await?;
     if matches!(message.body(), Body::Batch(_)) {
         let message = "Invalid Request: 2024-11-05 has no batches over HTTP+SSE";
         return Err(Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, message));
@@ -55,6 +55,7 @@ pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming)
     let request = message.as_request().map(|request| request.id.clone());
     let held = registry.options.hold_posts.zip(request).map(|(time, id)| (time, session.held.hold(id)));
     session.deliver(Channel::MAIN, message, head).await.map_err(|_| gone(&session))?;
+    drop(reserved);
     if let Some((time, refused)) = held
         && let Ok(Ok(refused)) = tokio::time::timeout(time, refused).await
     {

@@ -155,6 +155,10 @@ impl Default for Hosts {
 pub struct Limits {
     /// Bytes of a body; beyond it the answer is 413.
     pub body: usize,
+    /// Bytes of all bodies longer than 64 KiB that are being received, at least `body`; further ones wait.
+    pub bodies: usize,
+    /// How long a body may wait for that; beyond it the answer is 503.
+    pub bodies_wait: Duration,
     /// Bytes of the head of a request; beyond it the answer is 431. At least 8192.
     pub head: usize,
     /// Open sessions, streams of HTTP+SSE among them; beyond it the answer is 503.
@@ -179,6 +183,8 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             body: MESSAGE_LIMIT,
+            bodies: 4 * MESSAGE_LIMIT,
+            bodies_wait: Duration::from_secs(10),
             head: 64 * 1024,
             sessions: 1024,
             streams: 4096,

@@ -19,6 +19,7 @@ use super::fault::Head;
 use super::ladder::{self, Lane};
 use super::options::{Answers, Sessions};
 use super::read_post;
+use super::read_post::Reserved;
 use super::refusal::{Answer, BAD_REQUEST, HungUp, Refusal, whole};
 use super::registry::Registry;
 use super::session::{Busy, Kind, Session, requests};
@@ -27,7 +28,7 @@ use crate::{Ending, HttpHead};
 /// Takes a POST to the path of Streamable HTTP.
 pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming) -> Result<Answer, Refusal> {
     let options = &registry.options;
-    let message = read_post::read(&parts.headers, body, &options.limits).await?;
+    let (message, reserved) = read_post::read(&parts.headers, body, registry).await?;
     let head = Arc::new(HttpHead { status: None, headers: parts.headers });
     let id = only_id(&message);
     let refuse = |refusal: Refusal| refusal.of(id.as_ref());
@@ -53,7 +54,7 @@ pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming)
             (session, revision)
         }
     };
-    take(registry, session, revision, message, head).await.map_err(refuse)
+    take(registry, session, revision, (message, reserved), head).await.map_err(refuse)
 }
 
 /// The session that a request of the handshake era names.
@@ -87,7 +88,7 @@ async fn take(
     registry: &Arc<Registry>,
     session: Arc<Session>,
     revision: Revision,
-    message: Message,
+    (message, reserved): (Message, Reserved),
     head: Arc<HttpHead>,
 ) -> Result<Answer, Refusal> {
     let options = &registry.options;
@@ -111,6 +112,7 @@ async fn take(
     let outlet = waiting.outlet.clone();
     session.deliver(outlet.channel, message, head).await.map_err(|_| gone(&session))?;
     waiting.is_known = true;
+    drop(reserved);
 
     let first = tokio::select! {
         biased;

@@ -1,49 +1,92 @@
 //! What a request declares and holds: its `Accept` header, and the body of a POST as a message, within limits.
 
+use bytes::{BufMut, Bytes, BytesMut};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use rehearsal_core::message::{Body, Garbled, Message};
 use rehearsal_core::protocol::code;
+use tokio::sync::OwnedSemaphorePermit;
 
-use super::options::{Answers, Limits};
+use super::options::Answers;
 use super::refusal::{BAD_REQUEST, Refusal};
+use super::registry::Registry;
+
+/// How much of a body is received without a reservation: small messages never wait for large ones.
+const UNRESERVED: usize = 64 * 1024;
+
+/// The memory that a body has reserved among those of its listener; dropped once the application has the message.
+pub(super) type Reserved = Option<OwnedSemaphorePermit>;
 
 /// Reads a message that was understood, or explains why there is none.
-pub(super) async fn read(headers: &HeaderMap, body: Incoming, limits: &Limits) -> Result<Message, Refusal> {
+pub(super) async fn read(
+    headers: &HeaderMap,
+    body: Incoming,
+    registry: &Registry,
+) -> Result<(Message, Reserved), Refusal> {
     if !is_json(headers) {
         let message = "Unsupported Media Type: Content-Type must be application/json";
         return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, BAD_REQUEST, message));
     }
-    let message = Message::parse(collect(body, limits).await?);
+    let (body, reserved) = receive(body, registry).await?;
+    let message = Message::parse(body);
     match message.body() {
         Body::Garbled(garbled) => Err(garbled_refusal(garbled)),
         Body::Batch(messages) => match messages.iter().find_map(Message::as_garbled) {
             Some(garbled) => Err(garbled_refusal(garbled)),
-            None => Ok(message),
+            None => Ok((message, reserved)),
         },
-        Body::Request(_) | Body::Notification(_) | Body::Response(_) => Ok(message),
+        Body::Request(_) | Body::Notification(_) | Body::Response(_) => Ok((message, reserved)),
     }
 }
 
-async fn collect(body: Incoming, limits: &Limits) -> Result<bytes::Bytes, Refusal> {
+/// Receives a whole body within the limits.
+pub(super) async fn receive(body: Incoming, registry: &Registry) -> Result<(Bytes, Reserved), Refusal> {
+    let received = tokio::time::timeout(registry.options.limits.body_timeout, collect(body, registry)).await;
+    received.unwrap_or_else(|_| {
+        Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, BAD_REQUEST, "the body took too long to arrive"))
+    })
+}
+
+async fn collect(mut body: Incoming, registry: &Registry) -> Result<(Bytes, Reserved), Refusal> {
+    let limit = registry.options.limits.body;
     let too_long = || {
-        let message = format!("the body is longer than the limit of {} bytes", limits.body);
+        let message = format!("the body is longer than the limit of {limit} bytes");
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, BAD_REQUEST, message)
     };
+    let announced = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
     // What the head announces as too long is not read at all.
-    if body.size_hint().lower() > limits.body as u64 {
+    if announced.is_some_and(|length| length > limit) {
         return Err(too_long());
     }
-    match tokio::time::timeout(limits.body_timeout, Limited::new(body, limits.body).collect()).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long()),
-        Ok(Err(error)) => {
-            Err(Refusal::new(StatusCode::BAD_REQUEST, code::PARSE_ERROR, format!("could not read the body: {error}")))
+    let mut bytes = BytesMut::with_capacity(announced.unwrap_or_default().min(UNRESERVED));
+    let mut reserved = None;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            Refusal::new(StatusCode::BAD_REQUEST, code::PARSE_ERROR, format!("could not read the body: {error}"))
+        })?;
+        let Ok(data) = frame.into_data() else { continue };
+        let length = bytes.len() + data.len();
+        if length > limit {
+            return Err(too_long());
         }
-        Err(_) => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, BAD_REQUEST, "the body took too long to arrive")),
+        if length > UNRESERVED && reserved.is_none() {
+            // The whole length at once: bodies that held a part each and waited for the rest could block each other.
+            reserved = Some(reserve(announced.unwrap_or(limit), registry).await?);
+            bytes.reserve(announced.unwrap_or(length) - bytes.len());
+        }
+        bytes.put_slice(&data);
     }
+    Ok((bytes.freeze(), reserved))
+}
+
+/// Reserves memory for a body, and waits for a while until other bodies have been received.
+async fn reserve(length: usize, registry: &Registry) -> Result<OwnedSemaphorePermit, Refusal> {
+    let permits = u32::try_from(length).unwrap_or(u32::MAX);
+    let reserved = registry.bodies.clone().acquire_many_owned(permits);
+    let reserved = tokio::time::timeout(registry.options.limits.bodies_wait, reserved).await;
+    reserved.ok().and_then(Result::ok).ok_or_else(|| Refusal::busy("large request bodies at once"))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -22,14 +22,18 @@ pub(super) struct Registry {
     shared_modern: RwLock<Option<Arc<Session>>>,
     newcomers: mpsc::UnboundedSender<Connection>,
     streams: Arc<Semaphore>,
+    /// One permit for each byte of the bodies that are being received.
+    pub(super) bodies: Arc<Semaphore>,
 }
 
 impl Registry {
     /// New conversations go to `newcomers`.
     pub(super) fn new(options: Options, newcomers: mpsc::UnboundedSender<Connection>) -> Registry {
         let streams = Arc::new(Semaphore::new(options.limits.streams.min(Semaphore::MAX_PERMITS)));
+        let bodies = options.limits.bodies.max(options.limits.body);
+        let bodies = Arc::new(Semaphore::new(bodies.min(Semaphore::MAX_PERMITS)));
         let (shared_legacy, shared_modern) = Default::default();
-        Registry { options, sessions: RwLock::default(), shared_legacy, shared_modern, newcomers, streams }
+        Registry { options, sessions: RwLock::default(), shared_legacy, shared_modern, newcomers, streams, bodies }
     }
 
     /// A conversation that has a name.

@@ -7,14 +7,13 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, HeaderName, ORIGIN};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
+use http_body_util::{Either, Full};
 use hyper::body::Incoming;
 
 use super::fault::Broken;
-use super::options::Limits;
 use super::refusal::{Answer, BAD_REQUEST, HungUp, Refusal, whole};
 use super::registry::Registry;
-use super::{Options, get, http_sse, post};
+use super::{Options, get, http_sse, post, read_post};
 use crate::BoxFuture;
 use crate::http::guard;
 use crate::http::guard::Named;
@@ -55,7 +54,7 @@ async fn find(registry: &Arc<Registry>, request: Request<Incoming>) -> Result<An
         };
     }
     if let Some(routes) = options.routes.as_deref().filter(|routes| routes.has(path)) {
-        return answer(routes, parts, body, &options.limits).await;
+        return answer(routes, parts, body, registry).await;
     }
     Err(Refusal::new(StatusCode::NOT_FOUND, BAD_REQUEST, format!("Not Found: {path}")))
 }
@@ -95,19 +94,9 @@ pub(super) async fn answer(
     routes: &dyn Routes,
     parts: Parts,
     body: Incoming,
-    limits: &Limits,
+    registry: &Registry,
 ) -> Result<Answer, Refusal> {
-    let collected = tokio::time::timeout(limits.body_timeout, Limited::new(body, limits.body).collect()).await;
-    let refuse = |status, message: String| Err(Refusal::new(status, BAD_REQUEST, message));
-    let body = match collected {
-        Ok(Ok(collected)) => collected.to_bytes(),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            let message = format!("the body is longer than the limit of {} bytes", limits.body);
-            return refuse(StatusCode::PAYLOAD_TOO_LARGE, message);
-        }
-        Ok(Err(error)) => return refuse(StatusCode::BAD_REQUEST, format!("could not read the body: {error}")),
-        Err(_) => return refuse(StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive".to_owned()),
-    };
+    let (body, _reserved) = read_post::receive(body, registry).await?;
     let answer = routes.answer(Request::from_parts(parts, body)).await;
     Ok(answer.map(|body| Either::Left(Full::new(body))))
 }

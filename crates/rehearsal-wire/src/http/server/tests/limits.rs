@@ -65,6 +65,52 @@ async fn a_body_that_is_too_long_is_not_read_to_its_end() {
     assert_eq!(chunked.answer().await.refusal(), (413, -32000));
 }
 
+/// The head of a POST, and the beginning of its body, 100 kB of 150 kB.
+fn two_thirds() -> (String, String) {
+    let whole = request(1, "ping", json!({"text": "x".repeat(150_000)})).to_string();
+    let ask = Ask::post(&whole[..100_000]).with("content-length", &whole.len().to_string()).text();
+    (ask, whole[100_000..].to_owned())
+}
+
+#[tokio::test]
+async fn bodies_that_are_received_share_one_bound_and_wait_for_each_other() {
+    let mut options = Options::default();
+    (options.limits.body, options.limits.bodies) = (200_000, 200_000);
+    let stage = Stage::new(options).await;
+    let (begin, rest) = two_thirds();
+    let (mut first, mut second) = (stage.client().await, stage.client().await);
+    first.write(&begin).await;
+    // The first one has its reservation before the second one needs its own.
+    while stage.server.registry.bodies.available_permits() == 200_000 {
+        tokio::task::yield_now().await;
+    }
+    second.write(&begin).await;
+    second.write(&rest).await;
+    let small = stage.ask(Ask::post(&request(1, "ping", json!({})).to_string())).await;
+    assert_eq!(small.status, 400, "a small body does not wait; this one only lacks a session");
+    first.write(&rest).await;
+    assert_eq!(first.answer().await.status, 400);
+    assert_eq!(second.answer().await.status, 400);
+}
+
+#[tokio::test]
+async fn a_body_that_gets_no_room_in_time_is_refused() {
+    let mut options = Options::default();
+    (options.limits.body, options.limits.bodies) = (200_000, 200_000);
+    options.limits.bodies_wait = Duration::from_millis(20);
+    let stage = Stage::new(options).await;
+    let (begin, _) = two_thirds();
+    let (mut first, mut second) = (stage.client().await, stage.client().await);
+    first.write(&begin).await;
+    while stage.server.registry.bodies.available_permits() == 200_000 {
+        tokio::task::yield_now().await;
+    }
+    second.write(&begin).await;
+    let refused = second.answer().await;
+    assert_eq!(refused.refusal(), (503, -32603));
+    assert!(refused.body.contains("too many large request bodies at once"), "{}", refused.body);
+}
+
 #[tokio::test]
 async fn a_head_or_body_that_takes_too_long_is_given_up() {
     let mut options = Options::default();
