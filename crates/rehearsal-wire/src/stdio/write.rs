@@ -7,6 +7,7 @@
 //!           line ─┘
 //! ```
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
@@ -18,7 +19,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::AsyncWrite;
-use tokio::sync::Notify;
+use tokio::sync::{Mutex as AsyncMutex, Notify, oneshot};
 
 use crate::SendError;
 
@@ -34,6 +35,9 @@ const AT_ONCE: usize = 4096;
 /// messages there who had theirs in the same moment.
 pub(super) struct LineWriter {
     shared: Arc<Shared>,
+    /// Held by the sender that puts something into the queue. The others wait for it in the order in which they came, so
+    /// that progress wakes one sender and not all of them.
+    turn: AsyncMutex<()>,
 }
 
 struct Shared {
@@ -53,38 +57,20 @@ struct Queue {
     rest: BytesMut,
     /// How many bytes were ever put into the queue; what is written is this less the rest.
     taken: u64,
+    /// Senders that wait until everything up to a count of bytes is written, in the order of the queue.
+    unwritten: VecDeque<(u64, oneshot::Sender<()>)>,
     /// Whether the task that empties the queue is there, and how to wake it.
     emptying: Option<Waker>,
-    /// Whether somebody writes a message piece by piece, and all others wait.
-    dripping: bool,
-}
-
-/// Who puts something into the queue.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Turn {
-    /// Somebody with a whole message.
-    Line,
-    /// Whoever writes piece by piece.
-    Dripping,
-}
-
-/// Somebody writes piece by piece until this is dropped.
-struct Dripping<'a>(&'a Shared);
-
-impl Drop for Dripping<'_> {
-    fn drop(&mut self) {
-        self.0.queue().dripping = false;
-        self.0.progress.notify_waiters();
-    }
 }
 
 impl LineWriter {
     /// `alone` is what the reader of the same conversation knows: whether the last thing that the peer said came alone.
     pub(super) fn new(to: impl AsyncWrite + Send + Unpin + 'static, alone: Arc<AtomicBool>) -> LineWriter {
-        let (broken, taken, emptying, dripping) = Default::default();
+        let (broken, taken, unwritten, emptying) = Default::default();
         let (pipe, rest) = (Some(Box::new(to) as Box<_>), BytesMut::with_capacity(4096));
-        let queue = Queue { pipe, broken, rest, taken, emptying, dripping };
-        LineWriter { shared: Arc::new(Shared { alone, queue: Mutex::new(queue), progress: Notify::new() }) }
+        let queue = Queue { pipe, broken, rest, taken, unwritten, emptying };
+        let shared = Arc::new(Shared { alone, queue: Mutex::new(queue), progress: Notify::new() });
+        LineWriter { shared, turn: AsyncMutex::new(()) }
     }
 
     /// Writes one message and its line end, or has it written with those of the same moment; `None` where nothing was
@@ -96,11 +82,12 @@ impl LineWriter {
         if memchr::memchr(b'\n', message).is_some() {
             return Some(Err(SendError::LineEnd));
         }
+        let turn = self.turn.try_lock();
         let mut queue = self.shared.queue();
         if queue.pipe.is_none() {
             return Some(Err(queue.why_closed()));
         }
-        if queue.rest.len() >= ROOM || queue.dripping {
+        if queue.rest.len() >= ROOM || turn.is_err() {
             return None;
         }
         let alone = self.shared.alone.load(Ordering::Relaxed) && queue.emptying.is_none() && queue.rest.is_empty();
@@ -133,55 +120,49 @@ impl LineWriter {
 
     /// Writes bytes piece by piece; nobody else gets a word in between.
     pub(super) async fn drip(&self, bytes: &Bytes, piece: usize, pause: Duration) -> Result<(), SendError> {
-        let _turn = self.take_turn().await;
+        let _turn = self.turn.lock().await;
         for (at, piece) in bytes.chunks(piece.max(1)).enumerate() {
             if at > 0 {
                 tokio::time::sleep(pause).await;
             }
-            self.put(&[piece], Turn::Dripping).await?;
+            let written = self.put(&[piece]).await?;
+            self.wait_for(written).await?;
         }
         Ok(())
     }
 
-    /// Waits until nobody else drips.
-    async fn take_turn(&self) -> Dripping<'_> {
-        loop {
-            let progress = self.shared.progress.notified();
-            {
-                let mut queue = self.shared.queue();
-                if !queue.dripping {
-                    queue.dripping = true;
-                    return Dripping(&self.shared);
-                }
-            }
-            progress.await;
-        }
-    }
-
     async fn write(&self, parts: &[&[u8]]) -> Result<(), SendError> {
-        self.put(parts, Turn::Line).await
+        let turn = self.turn.lock().await;
+        let written = self.put(parts).await?;
+        drop(turn);
+        self.wait_for(written).await
     }
 
-    async fn put(&self, parts: &[&[u8]], turn: Turn) -> Result<(), SendError> {
-        let mut end = None;
+    /// Puts bytes into the queue as soon as it has room; what is returned resolves when they are written. The caller holds
+    /// the turn.
+    async fn put(&self, parts: &[&[u8]]) -> Result<oneshot::Receiver<()>, SendError> {
         loop {
             let progress = self.shared.progress.notified();
             {
                 let mut queue = self.shared.queue();
-                let may = turn == Turn::Dripping || !queue.dripping;
-                if end.is_none() && may && queue.pipe.is_some() && queue.rest.len() < ROOM {
-                    queue.put(parts);
-                    end = Some(queue.taken);
-                    self.shared.empty(&mut queue);
+                if queue.pipe.is_none() {
+                    return Err(queue.why_closed());
                 }
-                match end {
-                    Some(end) if queue.written() >= end => return Ok(()),
-                    _ if queue.pipe.is_none() => return Err(queue.why_closed()),
-                    _ => {}
+                if queue.rest.len() < ROOM {
+                    queue.put(parts);
+                    let (sender, written) = oneshot::channel();
+                    let end = queue.taken;
+                    queue.unwritten.push_back((end, sender));
+                    self.shared.empty(&mut queue);
+                    return Ok(written);
                 }
             }
             progress.await;
         }
+    }
+
+    async fn wait_for(&self, written: oneshot::Receiver<()>) -> Result<(), SendError> {
+        written.await.map_err(|_| self.shared.queue().why_closed())
     }
 
     /// Closes the pipe; a peer that reads sees the end.
@@ -217,6 +198,7 @@ impl Shared {
         let emptying = {
             let mut queue = self.queue();
             queue.pipe = None;
+            queue.unwritten.clear();
             queue.emptying.take()
         };
         emptying.into_iter().for_each(Waker::wake);
@@ -258,10 +240,17 @@ impl Queue {
 
     /// Writes until nothing is left, or the pipe is broken.
     fn poll_empty(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        match ready!(self.poll_write(context)) {
+        let done = self.poll_write(context);
+        let written = self.written();
+        while self.unwritten.front().is_some_and(|(end, _)| *end <= written) {
+            // A sender that was dropped does not wait.
+            self.unwritten.pop_front().map(|(_, sender)| sender.send(()));
+        }
+        match ready!(done) {
             Ok(()) => {}
             Err(error) => {
                 self.pipe = None;
+                self.unwritten.clear();
                 self.broken = Some(match error.kind() {
                     io::ErrorKind::BrokenPipe => SendError::Closed,
                     _ => SendError::Failed { why: error.to_string() },
@@ -301,6 +290,7 @@ impl fmt::Debug for LineWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicUsize;
     use tokio::io::AsyncReadExt;
 
     fn writer(to: impl AsyncWrite + Send + Unpin + 'static) -> LineWriter {
@@ -416,6 +406,34 @@ mod tests {
         assert!(writer.try_line(&[b'x'; AT_ONCE]).is_none());
         let taken = (0..).take_while(|_| writer.try_line(&[b'x'; 1000]).is_some()).count();
         assert_eq!(taken, (ROOM + 8).div_ceil(1001));
+    }
+
+    #[tokio::test]
+    async fn progress_wakes_only_the_senders_that_can_go_on() {
+        const SENDERS: usize = 1000;
+        let (near, mut far) = tokio::io::duplex(4096);
+        let (writer, polls) = (Arc::new(writer(near)), Arc::new(AtomicUsize::new(0)));
+        let mut senders = tokio::task::JoinSet::new();
+        for _ in 0..SENDERS {
+            let (writer, polls) = (writer.clone(), polls.clone());
+            senders.spawn(async move {
+                let line = Bytes::from(vec![b'x'; 4 * ROOM / SENDERS]);
+                let mut sending = std::pin::pin!(writer.line(&line));
+                poll_fn(|context| {
+                    polls.fetch_add(1, Ordering::Relaxed);
+                    sending.as_mut().poll(context)
+                })
+                .await
+            });
+        }
+        let mut read = vec![0; SENDERS * (4 * ROOM / SENDERS + 1)];
+        far.read_exact(&mut read).await.unwrap();
+        while let Some(sent) = senders.join_next().await {
+            sent.unwrap().unwrap();
+        }
+        // Each begins, gets its turn, and is woken when its line is written; the one in turn also waits for room.
+        let polls = polls.load(Ordering::Relaxed);
+        assert!(polls < 10 * SENDERS, "{polls} polls");
     }
 
     #[tokio::test]

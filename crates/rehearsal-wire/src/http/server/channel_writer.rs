@@ -5,7 +5,8 @@
 //!                └─► events of the attached stream ──► history       otherwise
 //! ```
 
-use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -152,7 +153,11 @@ impl Outlet {
         if self.channel != Channel::MAIN && (is_whole || flow.unanswered.is_empty()) {
             flow.life = Life::Done;
         }
-        flow.wake();
+        // A POST that waits for all its answers looks at them when the first and the last are there, not at each.
+        let is_one_of_many = matches!(kind, Kind::Answer { .. }) && flow.queue.len() > 1 && flow.life == Life::Open;
+        if flow.stage != Stage::Waiting || !is_one_of_many {
+            flow.wake();
+        }
         if flow.life == Life::Done && flow.stage == Stage::Detached {
             self.keep_all(&mut flow);
             return Ok(Some(Spent::Yes));
@@ -452,17 +457,19 @@ impl Flow {
     }
 }
 
-/// The requests of a POST that nobody has answered yet.
+/// The requests of a POST that have no response yet, and how many of each id: a batch may repeat one.
 #[derive(Debug)]
-pub(super) struct Unanswered(Vec<RequestId>);
+pub(super) struct Unanswered(HashMap<RequestId, usize>);
 
 impl Unanswered {
-    /// None is answered so far.
+    /// No request is answered so far.
     pub(super) fn new(requests: Vec<RequestId>) -> Unanswered {
-        Unanswered(requests)
+        let mut counts = HashMap::with_capacity(requests.len());
+        requests.into_iter().for_each(|id| *counts.entry(id).or_default() += 1);
+        Unanswered(counts)
     }
 
-    /// Whether all are.
+    /// Whether every request is answered.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -487,31 +494,41 @@ impl Unanswered {
         match message.body() {
             Body::Batch(messages) => messages.iter().for_each(|message| self.cross_off(message)),
             Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Garbled(_) => {
-                if let Some(at) = self.answered_by(message) {
-                    self.0.swap_remove(at);
+                let Some(id) = self.answered_by(message).cloned() else { return };
+                if let Entry::Occupied(mut count) = self.0.entry(id) {
+                    *count.get_mut() -= 1;
+                    if *count.get() == 0 {
+                        count.remove();
+                    }
                 }
             }
         }
     }
 
-    /// Where the request stands that a message answers.
-    fn answered_by(&self, message: &Message) -> Option<usize> {
+    /// The request that a message answers.
+    fn answered_by(&self, message: &Message) -> Option<&RequestId> {
         let id = match message.body() {
             Body::Response(response) => match &response.id {
                 Some(id) => id,
-                // `null` says that the question could not be read; where only one is open it can only be that one.
-                None => return (self.0.len() == 1).then_some(0),
+                // The id `null` means that the request could not be read. If only one is open, it is that one.
+                None if self.0.len() == 1 => {
+                    return self.0.iter().find(|(_, count)| **count == 1).map(|(id, _)| id);
+                }
+                None => return None,
             },
-            // Half an answer is better news for the one who waits than silence.
+            // A garbled answer is better than none for the client that waits.
             Body::Garbled(garbled) => garbled.id.as_ref()?,
             Body::Request(_) | Body::Notification(_) | Body::Batch(_) => return None,
         };
-        self.0.iter().position(|open| open == id)
+        self.0.get_key_value(id).map(|(id, _)| id)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
     use super::*;
 
     fn unanswered() -> Unanswered {
@@ -539,8 +556,41 @@ mod tests {
             let message = Message::parse(text);
             assert_eq!(unanswered.kind(&message), kind, "{text}");
             unanswered.cross_off(&message);
-            assert_eq!(unanswered.0.len(), left, "{text}");
+            assert_eq!(unanswered.0.values().sum::<usize>(), left, "{text}");
         }
+    }
+
+    #[test]
+    fn a_request_that_a_batch_repeats_has_as_many_answers() {
+        let mut unanswered = Unanswered::new(vec![1.into(), 1.into()]);
+        let message = Message::parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
+        unanswered.cross_off(&message);
+        assert!(!unanswered.is_empty());
+        unanswered.cross_off(&message);
+        assert!(unanswered.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_post_is_woken_by_the_first_and_the_last_of_its_answers() {
+        struct Wakes(AtomicUsize);
+        impl Wake for Wakes {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let terms = Terms { era: Era::Legacy, answers: Answers::Lazy, history: None, queue: 10 };
+        let ids = (1..=100).map(RequestId::Number).collect();
+        let outlet = Outlet::of_post(Channel(1), ids, terms);
+        let wakes = Arc::new(Wakes(AtomicUsize::new(0)));
+        let waker = Waker::from(wakes.clone());
+        let mut context = Context::from_waker(&waker);
+        for id in 1..=100 {
+            assert!(outlet.poll_first(&mut context).is_pending());
+            let answer = Message::parse(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+            outlet.send(&answer, HeaderMap::new()).await.unwrap();
+        }
+        let Poll::Ready(First::Whole(frames, ..)) = outlet.poll_first(&mut context) else { panic!("not answered") };
+        assert_eq!((frames.len(), wakes.0.load(Ordering::Relaxed)), (100, 2));
     }
 
     #[test]
