@@ -50,7 +50,8 @@ pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming)
             };
             let session = session.map_err(refuse)?;
             let revision = ladder::legacy_revision(&head.headers, session.negotiated(), options).map_err(refuse)?;
-            check_batch(&message, revision)?;
+            // The negotiated version counts, whatever the header contains: the application refuses batches by it, too.
+            check_batch(&message, session.negotiated().unwrap_or(revision))?;
             (session, revision)
         }
     };

@@ -221,6 +221,17 @@ async fn batches_belong_to_one_version_and_never_hold_a_handshake() {
 }
 
 #[tokio::test]
+async fn a_version_header_does_not_bring_batches_to_a_session_without_them() {
+    let mut stage = Stage::new(Options::default()).await;
+    let (session, _connection) = stage.session("2025-06-18").await;
+    let batch = json!([request(1, "ping", json!({})), request(2, "ping", json!({}))]).to_string();
+    let ask = Ask::post(&batch).in_session(&session).with("mcp-protocol-version", "2025-03-26");
+    let refused = stage.ask(ask).await;
+    assert_eq!(refused.refusal(), (400, -32600));
+    assert!(refused.body.contains("2025-06-18 has no batches"), "{}", refused.body);
+}
+
+#[tokio::test]
 async fn without_sessions_all_requests_share_one_connection() {
     let mut stage = Stage::new(Options { sessions: Sessions::Off, ..Options::default() }).await;
     let mut client = stage.client().await;
