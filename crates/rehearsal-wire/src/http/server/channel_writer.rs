@@ -15,16 +15,16 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use rehearsal_core::answer::fault::Misdeed;
 use rehearsal_core::exchange::Channel;
-use rehearsal_core::message::{Body, Message, Reply, RequestId};
-use rehearsal_core::protocol::Era;
-use tokio::sync::Notify;
+use rehearsal_core::message::{Body, ErrorReply, Message, Reply, RequestId};
+use rehearsal_core::protocol::{Era, code};
+use tokio::sync::{Mutex as AsyncMutex, Notify};
 
 use super::event_stream;
 use super::event_stream::{EventId, Frame, History, Kind};
 use super::fault::Wreck;
 use super::options::Answers;
 use super::refusal::status_of;
-use crate::SendError;
+use crate::{MESSAGE_LIMIT, SendError};
 
 /// What does not change while a channel lives.
 #[derive(Clone, Debug)]
@@ -35,8 +35,10 @@ pub(super) struct Terms {
     pub(super) answers: Answers,
     /// Where events go once they are written; without it they have no ids and a lost stream is lost.
     pub(super) history: Option<Arc<Mutex<History>>>,
-    /// How many messages may wait.
+    /// How many messages may wait for the client, apart from responses.
     pub(super) queue: usize,
+    /// How many bytes may wait for the client before a sender does.
+    pub(super) queue_bytes: usize,
 }
 
 /// One channel on its way to the client.
@@ -46,7 +48,10 @@ pub(super) struct Outlet {
     pub(super) channel: Channel,
     pub(super) terms: Terms,
     flow: Mutex<Flow>,
-    /// Told whenever a sender that waits may try again.
+    /// Held by the sender that puts something into the queue. The others wait for it in the order in which they came, so
+    /// that an event that is read wakes one sender and not all of them.
+    turn: AsyncMutex<()>,
+    /// Notified when the sender in turn may try again.
     room: Notify,
 }
 
@@ -75,13 +80,14 @@ impl Outlet {
             stage,
             unanswered: Unanswered::new(requests),
             queue: VecDeque::new(),
+            bytes: 0,
             position: 0,
             cut: None,
             readers: 0,
             headers: HeaderMap::new(),
             waker: None,
         };
-        Outlet { channel, terms, flow: Mutex::new(flow), room: Notify::new() }
+        Outlet { channel, terms, flow: Mutex::new(flow), turn: AsyncMutex::new(()), room: Notify::new() }
     }
 
     pub(super) fn flow(&self) -> MutexGuard<'_, Flow> {
@@ -104,6 +110,7 @@ impl Outlet {
     }
 
     async fn put(&self, said: Said<'_>, bytes: &Bytes, headers: &HeaderMap) -> Result<Spent, SendError> {
+        let _turn = self.turn.lock().await;
         loop {
             let room = self.room.notified();
             if let Some(spent) = self.push(said, bytes, headers)? {
@@ -128,16 +135,26 @@ impl Outlet {
             let why = "this POST is answered with JSON, which has room for the answer alone".to_owned();
             return Err(SendError::Failed { why });
         }
-        // Answers never wait: there is one for each request, and so they have a limit already. Nor does what a body of
-        // JSON begins with, since nobody reads that before it is whole.
+        let is_answer = matches!(kind, Kind::Answer { .. });
+        let full = flow.bytes >= self.terms.queue_bytes || (!is_answer && flow.queue.len() >= self.terms.queue);
+        // The client reads a body of JSON when it is whole, so waiting would not make room in it.
         let in_json = flow.stage == Stage::Waiting && self.terms.answers == Answers::Json;
-        if !matches!(kind, Kind::Answer { .. }) && !in_json && flow.queue.len() >= self.terms.queue {
+        if full && !in_json {
             if flow.is_heard() {
                 return Ok(None);
             }
-            let why = format!("nobody listens to the channel, and {} messages wait there already", flow.queue.len());
-            return Err(SendError::Failed { why });
+            // There is one answer to each request, so answers are bounded without a client that listens, too.
+            if !is_answer {
+                let why = format!("no client listens to the channel, and {} messages wait there", flow.queue.len());
+                return Err(SendError::Failed { why });
+            }
         }
+        let too_much = in_json && is_answer && !flow.queue.is_empty() && flow.bytes + bytes.len() > MESSAGE_LIMIT;
+        let refused = match said {
+            Said::Message(message) if too_much => Some(refused_in_json(message)),
+            Said::Message(_) | Said::Raw | Said::Noise => None,
+        };
+        let bytes = refused.as_ref().unwrap_or(bytes);
         if let Said::Message(message) = said {
             flow.unanswered.cross_off(message);
             flow.position += 1;
@@ -146,7 +163,7 @@ impl Outlet {
             flow.headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         }
         let position = flow.position;
-        flow.queue.push_back(Frame { position, kind, bytes: bytes.clone(), misdeed: None });
+        flow.put(Frame { position, kind, bytes: bytes.clone(), misdeed: None });
         // Bytes without framing are a whole body, unless a stream of events begins before anything is said.
         let streams_at_once = self.terms.answers == Answers::Events && self.terms.era == Era::Legacy;
         let is_whole = kind == Kind::Raw && flow.stage == Stage::Waiting && !streams_at_once;
@@ -154,13 +171,14 @@ impl Outlet {
             flow.life = Life::Done;
         }
         // A POST that waits for all its answers looks at them when the first and the last are there, not at each.
-        let is_one_of_many = matches!(kind, Kind::Answer { .. }) && flow.queue.len() > 1 && flow.life == Life::Open;
-        if flow.stage != Stage::Waiting || !is_one_of_many {
+        let is_one_of_many = is_answer && flow.queue.len() > 1 && flow.life == Life::Open;
+        if flow.stage != Stage::Waiting || !is_one_of_many || flow.bytes >= self.terms.queue_bytes {
             flow.wake();
         }
-        if flow.life == Life::Done && flow.stage == Stage::Detached {
+        // What a client may come back for is in the history, which is bounded; only the GET stream begins with its queue.
+        if flow.stage == Stage::Detached && self.channel != Channel::MAIN {
             self.keep_all(&mut flow);
-            return Ok(Some(Spent::Yes));
+            return Ok(Some(if flow.life == Life::Done { Spent::Yes } else { Spent::No }));
         }
         Ok(Some(Spent::No))
     }
@@ -182,7 +200,11 @@ impl Outlet {
         let only_answers = !flow.queue.iter().any(aside);
         let streams = match self.terms.answers {
             Answers::Json => false,
-            Answers::Lazy => !only_answers || flow.cut.is_some(),
+            // Many answers to a batch are not gathered until the last one is there.
+            Answers::Lazy => {
+                let is_much = flow.life == Life::Open && flow.bytes >= self.terms.queue_bytes;
+                !only_answers || flow.cut.is_some() || is_much
+            }
             // An error with a status of its own needs it in the head, so the head waits for the first message.
             Answers::Events => {
                 let raw = flow.queue.iter().any(|frame| frame.kind == Kind::Raw);
@@ -195,7 +217,7 @@ impl Outlet {
         }
         if flow.life == Life::Done {
             let headers = std::mem::take(&mut flow.headers);
-            return Poll::Ready(First::Whole(flow.queue.drain(..).collect(), status, headers));
+            return Poll::Ready(First::Whole(flow.take_all().into(), status, headers));
         }
         if flow.life == Life::Ended || flow.cut.is_some() {
             return Poll::Ready(First::Ended);
@@ -248,7 +270,7 @@ impl Outlet {
         }
         let before_cut = |frame: &Frame| flow.cut.is_none_or(|cut| frame.position <= cut);
         if flow.queue.front().is_some_and(before_cut) {
-            let frame = flow.queue.pop_front().expect("its front was just there");
+            let frame = flow.take().expect("its front was just there");
             let next = match (frame.kind, self.keep(&frame), frame.misdeed) {
                 (_, _, Some(misdeed)) => Next::Wreck(Box::new(self.wreck_of_stream(frame.position, *misdeed))),
                 (Kind::Raw | Kind::Noise | Kind::Misdeed, _, None) => Next::Event(frame.bytes),
@@ -286,11 +308,11 @@ impl Outlet {
         flow.waker = None;
         let left = match flow.life {
             Life::Open => Left::Unfinished,
-            Life::Done | Life::Ended => {
-                self.keep_all(&mut flow);
-                Left::Finished
-            }
+            Life::Done | Life::Ended => Left::Finished,
         };
+        if self.channel != Channel::MAIN || left == Left::Finished {
+            self.keep_all(&mut flow);
+        }
         drop(flow);
         self.room.notify_waiters();
         left
@@ -302,7 +324,7 @@ impl Outlet {
         if flow.stage != Stage::Detached && flow.life == Life::Open {
             if let Some(retry) = retry.filter(|_| self.terms.answers != Answers::Json) {
                 let (position, bytes) = (flow.position, event_stream::retry(retry));
-                flow.queue.push_back(Frame { position, kind: Kind::Noise, bytes, misdeed: None });
+                flow.put(Frame { position, kind: Kind::Noise, bytes, misdeed: None });
             }
             flow.cut = Some(flow.position);
         }
@@ -340,10 +362,18 @@ impl Outlet {
     }
 
     pub(super) fn keep_all(&self, flow: &mut Flow) {
-        for frame in flow.queue.drain(..) {
+        for frame in flow.take_all() {
             self.keep(&frame);
         }
     }
+}
+
+/// The error in the place of an answer for which a body of JSON has no room.
+fn refused_in_json(answer: &Message) -> Bytes {
+    let id = answer.as_response().and_then(|response| response.id.clone());
+    let why =
+        format!("the answers are longer than {MESSAGE_LIMIT} bytes; a client that accepts events gets all of them");
+    Message::error(id, &ErrorReply::new(code::INTERNAL_ERROR, why)).raw().clone()
 }
 
 /// How far a channel has come.
@@ -353,6 +383,8 @@ pub(super) struct Flow {
     pub(super) stage: Stage,
     pub(super) unanswered: Unanswered,
     pub(super) queue: VecDeque<Frame>,
+    /// The length of what is in the queue.
+    bytes: usize,
     /// The position of the newest message.
     pub(super) position: u64,
     /// Set when the stream shall end here and go on in another.
@@ -434,6 +466,22 @@ pub(super) enum Spent {
 }
 
 impl Flow {
+    pub(super) fn put(&mut self, frame: Frame) {
+        self.bytes += frame.bytes.len();
+        self.queue.push_back(frame);
+    }
+
+    fn take(&mut self) -> Option<Frame> {
+        let frame = self.queue.pop_front()?;
+        self.bytes -= frame.bytes.len();
+        Some(frame)
+    }
+
+    fn take_all(&mut self) -> VecDeque<Frame> {
+        self.bytes = 0;
+        std::mem::take(&mut self.queue)
+    }
+
     pub(super) fn wake(&mut self) {
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -530,6 +578,7 @@ mod tests {
     use std::task::Wake;
 
     use super::*;
+    use crate::http::server::event_stream::HistoryTotal;
 
     fn unanswered() -> Unanswered {
         Unanswered::new(vec![1.into(), "1".into()])
@@ -578,19 +627,87 @@ mod tests {
                 self.0.fetch_add(1, Ordering::Relaxed);
             }
         }
-        let terms = Terms { era: Era::Legacy, answers: Answers::Lazy, history: None, queue: 10 };
         let ids = (1..=100).map(RequestId::Number).collect();
-        let outlet = Outlet::of_post(Channel(1), ids, terms);
+        let outlet = Outlet::of_post(Channel(1), ids, terms(Answers::Lazy, None));
         let wakes = Arc::new(Wakes(AtomicUsize::new(0)));
         let waker = Waker::from(wakes.clone());
         let mut context = Context::from_waker(&waker);
         for id in 1..=100 {
             assert!(outlet.poll_first(&mut context).is_pending());
-            let answer = Message::parse(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
-            outlet.send(&answer, HeaderMap::new()).await.unwrap();
+            outlet.send(&result(id, 10), HeaderMap::new()).await.unwrap();
         }
         let Poll::Ready(First::Whole(frames, ..)) = outlet.poll_first(&mut context) else { panic!("not answered") };
         assert_eq!((frames.len(), wakes.0.load(Ordering::Relaxed)), (100, 2));
+    }
+
+    fn terms(answers: Answers, history: Option<Arc<Mutex<History>>>) -> Terms {
+        Terms { era: Era::Legacy, answers, history, queue: 10, queue_bytes: 10_000 }
+    }
+
+    fn result(id: i64, length: usize) -> Message {
+        let text = "x".repeat(length);
+        Message::parse(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"text":"{text}"}}}}"#))
+    }
+
+    #[tokio::test]
+    async fn an_event_that_is_read_wakes_one_sender() {
+        const SENDERS: usize = 200;
+        let outlet = Arc::new(Outlet::standing(terms(Answers::Events, None)));
+        let (reader, polls) = (outlet.attach(), Arc::new(AtomicUsize::new(0)));
+        let mut senders = tokio::task::JoinSet::new();
+        for _ in 0..SENDERS {
+            let (outlet, polls) = (outlet.clone(), polls.clone());
+            senders.spawn(async move {
+                let message = result(1, 10);
+                let mut sending = std::pin::pin!(outlet.send(&message, HeaderMap::new()));
+                std::future::poll_fn(|context| {
+                    polls.fetch_add(1, Ordering::Relaxed);
+                    sending.as_mut().poll(context)
+                })
+                .await
+            });
+        }
+        for _ in 0..SENDERS {
+            let event = std::future::poll_fn(|context| outlet.poll_event(reader, context)).await;
+            assert!(matches!(event, Some(Next::Event(_))));
+            tokio::task::yield_now().await;
+        }
+        while let Some(sent) = senders.join_next().await {
+            sent.unwrap().unwrap();
+        }
+        let polls = polls.load(Ordering::Relaxed);
+        assert!(polls < 10 * SENDERS, "{polls} polls");
+    }
+
+    #[tokio::test]
+    async fn a_channel_that_lost_its_stream_keeps_its_messages_in_the_history_alone() {
+        let history = History::new(4, 1000, Arc::new(HistoryTotal::new(1000)));
+        let history = Arc::new(Mutex::new(history));
+        let outlet = Outlet::of_post(Channel(1), vec![1.into()], terms(Answers::Events, Some(history.clone())));
+        let reader = outlet.attach();
+        assert_eq!(outlet.leave(reader), Left::Unfinished);
+        for id in 100..200 {
+            outlet.send(&result(id, 10), HeaderMap::new()).await.unwrap();
+        }
+        assert_eq!(outlet.flow().queue.len(), 0);
+        let last = |position| EventId { channel: Channel(1), position };
+        assert_eq!(history.lock().unwrap().after(last(0)).len(), 4);
+        assert!(outlet.resume(last(95)).is_none(), "position 96 is no longer kept");
+        assert_eq!(outlet.resume(last(97)).unwrap().missed.len(), 3);
+    }
+
+    #[tokio::test]
+    async fn a_body_of_json_has_a_limit_and_every_request_its_answer() {
+        let outlet = Outlet::of_post(Channel(1), vec![1.into(), 2.into()], terms(Answers::Json, None));
+        for id in [1, 2] {
+            outlet.send(&result(id, MESSAGE_LIMIT * 3 / 4), HeaderMap::new()).await.unwrap();
+        }
+        let mut context = Context::from_waker(Waker::noop());
+        let Poll::Ready(First::Whole(frames, ..)) = outlet.poll_first(&mut context) else { panic!("not answered") };
+        let second = Message::parse(frames[1].bytes.clone());
+        let second = second.as_response().unwrap();
+        assert_eq!(second.id, Some(2.into()));
+        assert!(matches!(&second.reply, Reply::Error(error) if error.message.contains("accepts events")));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -240,24 +241,44 @@ pub(super) struct History {
     bytes: usize,
     events_limit: usize,
     bytes_limit: usize,
+    total: Arc<HistoryTotal>,
+}
+
+/// The bytes in the histories of all sessions of a listener.
+#[derive(Debug)]
+pub(super) struct HistoryTotal {
+    bytes: AtomicUsize,
+    limit: usize,
+}
+
+impl HistoryTotal {
+    /// Keeps at most this many bytes.
+    pub(super) fn new(limit: usize) -> HistoryTotal {
+        HistoryTotal { bytes: AtomicUsize::new(0), limit }
+    }
 }
 
 impl History {
-    /// Keeps at most this many events and bytes.
-    pub(super) fn new(events_limit: usize, bytes_limit: usize) -> History {
-        History { kept: VecDeque::new(), bytes: 0, events_limit, bytes_limit }
+    /// Keeps at most this many events and bytes, as far as the other sessions leave room.
+    pub(super) fn new(events_limit: usize, bytes_limit: usize, total: Arc<HistoryTotal>) -> History {
+        History { kept: VecDeque::new(), bytes: 0, events_limit, bytes_limit, total }
     }
 
     /// Keeps an event, at the expense of the oldest ones.
     pub(super) fn keep(&mut self, id: EventId, message: Bytes) {
         self.bytes += message.len();
+        self.total.bytes.fetch_add(message.len(), Ordering::Relaxed);
         self.kept.push_back((id, message));
-        while self.kept.len() > self.events_limit || self.bytes > self.bytes_limit {
-            match self.kept.pop_front() {
-                Some((_, message)) => self.bytes -= message.len(),
-                None => break,
-            }
+        while self.is_too_much() {
+            let Some((_, message)) = self.kept.pop_front() else { break };
+            self.bytes -= message.len();
+            self.total.bytes.fetch_sub(message.len(), Ordering::Relaxed);
         }
+    }
+
+    fn is_too_much(&self) -> bool {
+        let of_all = self.total.bytes.load(Ordering::Relaxed);
+        self.kept.len() > self.events_limit || self.bytes > self.bytes_limit || of_all > self.total.limit
     }
 
     /// The later events of the same stream.
@@ -269,6 +290,12 @@ impl History {
     /// The newest position of a stream, if anything of it is still kept.
     pub(super) fn newest(&self, channel: Channel) -> Option<u64> {
         self.kept.iter().rev().find(|(id, _)| id.channel == channel).map(|(id, _)| id.position)
+    }
+}
+
+impl Drop for History {
+    fn drop(&mut self) {
+        self.total.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -310,7 +337,7 @@ mod tests {
 
     #[test]
     fn only_the_later_events_of_the_same_stream_come_back() {
-        let mut history = History::new(10, 1000);
+        let mut history = History::new(10, 1000, total(1000));
         for (channel, position) in [(1, 1), (2, 1), (1, 2), (1, 3)] {
             history.keep(EventId { channel: Channel(channel), position }, Bytes::from_static(b"{}"));
         }
@@ -320,10 +347,32 @@ mod tests {
         assert_eq!(history.newest(Channel(9)), None);
     }
 
+    fn total(limit: usize) -> Arc<HistoryTotal> {
+        Arc::new(HistoryTotal::new(limit))
+    }
+
+    #[test]
+    fn the_histories_of_all_sessions_share_one_bound() {
+        let total = total(10);
+        let id = |position| EventId { channel: Channel(1), position };
+        let mut first = History::new(10, 1000, total.clone());
+        let mut second = History::new(10, 1000, total.clone());
+        first.keep(id(1), Bytes::from_static(b"123456"));
+        for position in 1..=3 {
+            second.keep(id(position), Bytes::from_static(b"{}"));
+        }
+        assert_eq!((positions(&first, 1, 0), positions(&second, 1, 0)), (vec![1], vec![2, 3]));
+        drop(first);
+        second.keep(id(4), Bytes::from_static(b"123456"));
+        assert_eq!(positions(&second, 1, 0), [2, 3, 4]);
+        drop(second);
+        assert_eq!(total.bytes.load(Ordering::Relaxed), 0);
+    }
+
     #[test]
     fn the_oldest_events_make_room() {
-        let mut by_count = History::new(2, 1000);
-        let mut by_bytes = History::new(10, 4);
+        let mut by_count = History::new(2, 1000, total(1000));
+        let mut by_bytes = History::new(10, 4, total(1000));
         for position in 1..=5 {
             let id = EventId { channel: Channel(1), position };
             by_count.keep(id, Bytes::from_static(b"{}"));

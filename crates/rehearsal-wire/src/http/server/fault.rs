@@ -71,7 +71,7 @@ impl Outlet {
         flow.position += u64::from(matches!(misdeed, Misdeed::Cut(_)));
         let position = flow.position;
         let misdeed = Some(Box::new(misdeed));
-        flow.queue.push_back(Frame { position, kind: Kind::Misdeed, bytes: Bytes::new(), misdeed });
+        flow.put(Frame { position, kind: Kind::Misdeed, bytes: Bytes::new(), misdeed });
         if self.channel != Channel::MAIN {
             flow.life = Life::Done;
         }

@@ -169,10 +169,14 @@ pub struct Limits {
     pub sockets: usize,
     /// Messages that wait: on each channel for a client that does not read, and in each connection for the application.
     pub queue: usize,
+    /// Bytes that wait on each channel for a client that does not read; the application waits when there are more.
+    pub queue_bytes: usize,
     /// Events that each session keeps for clients that come back.
     pub history: usize,
     /// Bytes of those events.
     pub history_bytes: usize,
+    /// Bytes of those events of all sessions.
+    pub history_total: usize,
     /// How long the head of a request may take.
     pub head_timeout: Duration,
     /// How long a body may take; beyond it the answer is 408.
@@ -190,8 +194,10 @@ impl Default for Limits {
             streams: 4096,
             sockets: 4096,
             queue: 256,
+            queue_bytes: 1024 * 1024,
             history: 1024,
             history_bytes: MESSAGE_LIMIT,
+            history_total: 4 * MESSAGE_LIMIT,
             head_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(60),
         }

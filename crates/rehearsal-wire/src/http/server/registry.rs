@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use rehearsal_core::protocol::code;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
+use super::event_stream::HistoryTotal;
 use super::options::Options;
 use super::refusal::Refusal;
 use super::session;
@@ -24,6 +25,7 @@ pub(super) struct Registry {
     streams: Arc<Semaphore>,
     /// One permit for each byte of the bodies that are being received.
     pub(super) bodies: Arc<Semaphore>,
+    pub(super) history_total: Arc<HistoryTotal>,
 }
 
 impl Registry {
@@ -32,8 +34,9 @@ impl Registry {
         let streams = Arc::new(Semaphore::new(options.limits.streams.min(Semaphore::MAX_PERMITS)));
         let bodies = options.limits.bodies.max(options.limits.body);
         let bodies = Arc::new(Semaphore::new(bodies.min(Semaphore::MAX_PERMITS)));
-        let (shared_legacy, shared_modern) = Default::default();
-        Registry { options, sessions: RwLock::default(), shared_legacy, shared_modern, newcomers, streams, bodies }
+        let history_total = Arc::new(HistoryTotal::new(options.limits.history_total));
+        let (sessions, shared_legacy, shared_modern) = Default::default();
+        Registry { options, sessions, shared_legacy, shared_modern, newcomers, streams, bodies, history_total }
     }
 
     /// A conversation that has a name.
@@ -45,7 +48,7 @@ impl Registry {
     /// Begins a conversation that has a name of its own.
     pub(super) fn begin(self: &Arc<Self>, kind: Kind) -> Result<Arc<Session>, Refusal> {
         let id = random_id()?;
-        let (session, events) = Session::new(id.clone(), kind, &self.options, Arc::downgrade(self));
+        let (session, events) = Session::new(id.clone(), kind, self);
         let mut sessions = self.sessions.write().unwrap_or_else(PoisonError::into_inner);
         if sessions.len() >= self.options.limits.sessions {
             return Err(Refusal::busy("sessions"));
@@ -66,7 +69,7 @@ impl Registry {
         if let Some(session) = &*slot {
             return Ok(session.clone());
         }
-        let (session, events) = Session::new(String::new(), kind, &self.options, Arc::downgrade(self));
+        let (session, events) = Session::new(String::new(), kind, self);
         *slot = Some(session.clone());
         drop(slot);
         self.hand_out(session::connection(session.clone(), events))?;

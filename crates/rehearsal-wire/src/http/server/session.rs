@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use super::channel_writer::{Left, Outlet, Resumed, Spent, Terms};
 use super::event_stream::{EventId, History};
 use super::http_sse::PendingPosts;
-use super::options::{Answers, Options};
+use super::options::Answers;
 use super::registry::Registry;
 use crate::{
     BoxFuture, ChannelEnd, Connection, Ending, Event, HttpHead, Outgoing, Receiver, SendError, Sender, Stopped,
@@ -62,6 +62,7 @@ pub(super) struct Session {
     outlets: Mutex<HashMap<Channel, Arc<Outlet>>>,
     history: Option<Arc<Mutex<History>>>,
     queue: usize,
+    queue_bytes: usize,
     /// Questions of the application that the client has not answered, and where they were asked.
     asked: Mutex<HashMap<RequestId, Channel>>,
     last_channel: AtomicU64,
@@ -84,21 +85,21 @@ impl Session {
     pub(super) fn new(
         id: String,
         kind: Kind,
-        options: &Options,
-        registry: Weak<Registry>,
+        registry: &Arc<Registry>,
     ) -> (Arc<Session>, mpsc::UnboundedReceiver<Queued>) {
         let (events, receiver) = mpsc::unbounded_channel();
-        let limits = &options.limits;
-        let history = || Arc::new(Mutex::new(History::new(limits.history, limits.history_bytes)));
+        let limits = &registry.options.limits;
+        let history = || History::new(limits.history, limits.history_bytes, registry.history_total.clone());
         let session = Session {
             id,
             kind,
-            registry,
+            registry: Arc::downgrade(registry),
             events: Mutex::new(Some(events)),
             places: Arc::new(Semaphore::new(limits.queue.max(1))),
             outlets: Mutex::new(HashMap::new()),
-            history: (kind == Kind::Session).then(history),
+            history: (kind == Kind::Session).then(|| Arc::new(Mutex::new(history()))),
             queue: limits.queue.max(1),
+            queue_bytes: limits.queue_bytes.max(1),
             asked: Mutex::new(HashMap::new()),
             last_channel: AtomicU64::new(Channel::MAIN.0),
             negotiated: OnceLock::new(),
@@ -382,7 +383,7 @@ impl Session {
             Kind::Session | Kind::TwoEndpoints | Kind::SharedLegacy => Era::Legacy,
             Kind::SharedModern => Era::Modern,
         };
-        Terms { era, answers, history: self.history.clone(), queue: self.queue }
+        Terms { era, answers, history: self.history.clone(), queue: self.queue, queue_bytes: self.queue_bytes }
     }
 
     fn outlets(&self) -> MutexGuard<'_, HashMap<Channel, Arc<Outlet>>> {

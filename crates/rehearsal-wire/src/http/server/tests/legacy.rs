@@ -122,7 +122,7 @@ async fn what_nobody_listens_to_is_queued_up_to_a_limit() {
     say(&connection, Channel::MAIN, note("1")).await;
     say(&connection, Channel::MAIN, note("2")).await;
     let full = try_say(&connection, Channel::MAIN, note("3")).await.unwrap_err();
-    assert_eq!(full.to_string(), "could not write: nobody listens to the channel, and 2 messages wait there already");
+    assert_eq!(full.to_string(), "could not write: no client listens to the channel, and 2 messages wait there");
 }
 
 #[tokio::test]

@@ -173,6 +173,44 @@ async fn a_client_that_does_not_read_makes_only_its_own_channel_wait() {
 }
 
 #[tokio::test]
+async fn answers_to_a_batch_wait_for_a_client_that_does_not_read() {
+    const REQUESTS: i64 = 40;
+    let mut stage = Stage::new(Options::default()).await;
+    let (session, mut connection) = stage.session("2025-03-26").await;
+    let ping = request(1, "ping", json!({})).to_string();
+    let batch = json!((0..REQUESTS).map(|id| request(id, "ping", json!({}))).collect::<Vec<_>>()).to_string();
+    let mut lazy = stage.client().await;
+    lazy.send(Ask::post(&batch).in_session(&session)).await;
+    let (channel, _) = heard(&mut connection).await;
+    let answer = |id| message(&json!({"jsonrpc": "2.0", "id": id, "result": {"text": "x".repeat(1024 * 1024)}}));
+    let sender = connection.sender.clone();
+    let sent = std::sync::Arc::new(std::sync::atomic::AtomicI64::new(0));
+    let count = sent.clone();
+    let answering = tokio::spawn(async move {
+        for id in 0..REQUESTS {
+            sender.send(Outgoing::new(channel, answer(id))).await.unwrap();
+            count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        }
+    });
+
+    let mut quick = stage.client().await;
+    for _ in 0..100 {
+        quick.send(Ask::post(&ping).in_session(&session)).await;
+        let (channel, _) = heard(&mut connection).await;
+        say(&connection, channel, result(1)).await;
+        assert_eq!(quick.answer().await.json(), result(1));
+    }
+    // The buffers of the two sockets take some megabytes first, but not this many.
+    assert!(sent.load(std::sync::atomic::Ordering::SeqCst) < REQUESTS, "the application waits");
+    assert!(lazy.answer().await.is_stream(), "so many answers are not gathered for a body of JSON");
+    for id in 0..REQUESTS {
+        assert_eq!(lazy.data().await["id"], id);
+    }
+    assert_eq!(lazy.event().await, None);
+    soon(answering).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_shutdown_lets_what_runs_finish_and_closes_what_never_ends() {
     let mut stage = Stage::new(Options::default()).await;
     let (session, mut connection) = stage.session("2025-06-18").await;
