@@ -82,21 +82,19 @@ fn with_server(
     let runtime = runtime()?;
     let done = runtime.block_on(async {
         let mut signals = Signals::listen()?;
-        let client = tokio::select! {
-            client = builder.connect() => client?,
-            exit = signals.next() => return Ok(exit),
-        };
-        let asked = async {
+        let connecting = builder.connecting();
+        let requested = async {
+            let client = connecting.connect().await?;
             options.ask_for_logs(&client).await?;
             verb(&client).await
         };
         let done = tokio::select! {
-            done = asked => done.unwrap_or_else(|failure| told(&failure, context)),
+            done = requested => done.unwrap_or_else(|failure| told(&failure, context)),
             exit = signals.next() => exit,
         };
-        // Whoever insists gets out at once; what is dropped is killed.
+        // A second signal skips the waiting; what is dropped is killed.
         tokio::select! {
-            stopped = client.close() => if options.verbose { farewell(stopped, context) },
+            stopped = connecting.close() => if options.verbose { farewell(stopped, context) },
             _ = signals.next() => {}
         }
         Ok(done)

@@ -18,7 +18,7 @@ use tokio::sync::OnceCell;
 use super::answers::Answers;
 use super::conversation::{Clean, Tap};
 use super::error::ClientError;
-use super::handshake;
+use super::handshake::Connecting;
 use super::session::Client;
 use super::target::{Endpoint, HttpTransport, Protocol, Target};
 use crate::config::{ServerEntry, read_config};
@@ -280,7 +280,20 @@ impl ClientBuilder {
     }
 
     /// Starts or reaches the server, and agrees on a version with it.
+    ///
+    /// A server with which that fails is closed politely before this returns. If this is dropped the server is killed;
+    /// [`connecting`](ClientBuilder::connecting) can be closed.
     pub async fn connect(self) -> Result<Client, ClientError> {
-        handshake::connect(self).await
+        let connecting = self.connecting();
+        let connected = connecting.connect().await;
+        if connected.is_err() {
+            connecting.close().await;
+        }
+        connected
+    }
+
+    /// A connection that can be closed politely while it is being made.
+    pub fn connecting(self) -> Connecting {
+        Connecting::new(self)
     }
 }

@@ -8,14 +8,15 @@
 //!
 //! 401, 403 and 5xx say nothing about the era.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply};
 use rehearsal_core::protocol::{Revision, code, meta};
-use rehearsal_wire::Ending;
+use rehearsal_wire::{Ending, Stopped};
 use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 
@@ -30,9 +31,12 @@ use super::target::Protocol;
 struct Handshake<'a> {
     builder: &'a ClientBuilder,
     capabilities: Value,
+    /// The connection that was opened last.
+    begun: &'a Mutex<Option<Arc<Begun>>>,
 }
 
 /// A conversation that has begun, and the task that reads it; dropping it ends both.
+#[derive(Debug)]
 pub(super) struct Begun {
     pub(super) conversation: Arc<Conversation>,
     reading: JoinHandle<()>,
@@ -48,36 +52,74 @@ impl Drop for Begun {
     }
 }
 
-pub(super) async fn connect(builder: ClientBuilder) -> Result<Client, ClientError> {
-    let capabilities = builder.capabilities.clone().unwrap_or_else(|| builder.answers.capabilities());
-    let handshake = Handshake { builder: &builder, capabilities };
-    let (begun, negotiated) = match (builder.assumed, builder.protocol) {
-        (Some(revision), _) => (handshake.open(false).await?, Negotiated::assumed(revision)),
-        (None, Protocol::Modern) => {
-            let begun = handshake.open(false).await?;
-            let discovered = handshake.discover(&begun).await?;
-            let negotiated = modern(&discovered)?;
-            (begun, negotiated)
+/// A server that is being connected to, and that can be closed politely before the handshake is over.
+///
+/// Dropping it kills the server, unless a client of it is there.
+pub struct Connecting {
+    builder: ClientBuilder,
+    /// The connection that was opened last.
+    begun: Mutex<Option<Arc<Begun>>>,
+}
+
+impl Connecting {
+    pub(super) fn new(builder: ClientBuilder) -> Connecting {
+        Connecting { builder, begun: Mutex::default() }
+    }
+
+    /// Starts or reaches the server, and agrees on a version with it.
+    pub async fn connect(&self) -> Result<Client, ClientError> {
+        let builder = &self.builder;
+        let capabilities = builder.capabilities.clone().unwrap_or_else(|| builder.answers.capabilities());
+        let handshake = Handshake { builder, capabilities, begun: &self.begun };
+        let (begun, negotiated) = match (builder.assumed, builder.protocol) {
+            (Some(revision), _) => (handshake.open(false).await?, Negotiated::assumed(revision)),
+            (None, Protocol::Modern) => {
+                let begun = handshake.open(false).await?;
+                let discovered = handshake.discover(&begun).await?;
+                let negotiated = modern(&discovered)?;
+                (begun, negotiated)
+            }
+            (None, Protocol::Legacy(revision)) => handshake.legacy(revision).await?,
+            (None, Protocol::Auto) => handshake.auto().await?,
+        };
+        let (answers, capabilities) = (builder.answers.clone(), &handshake.capabilities);
+        Ok(Client::new(begun, negotiated, builder.timeout, answers, capabilities, &builder.client_info))
+    }
+
+    /// Ends the connection, whether the handshake is over or not: politely first, then SIGTERM, then SIGKILL. Returns what
+    /// it took.
+    pub async fn close(&self) -> Stopped {
+        let begun = locked(&self.begun).take();
+        match begun {
+            Some(begun) => begun.conversation.sender.close().await,
+            None => Stopped::Gone,
         }
-        (None, Protocol::Legacy(revision)) => handshake.legacy(revision).await?,
-        (None, Protocol::Auto) => handshake.auto().await?,
-    };
-    let Handshake { capabilities, .. } = handshake;
-    let ClientBuilder { timeout, answers, client_info, .. } = builder;
-    Ok(Client::new(begun, negotiated, timeout, answers, &capabilities, &client_info))
+    }
+}
+
+impl fmt::Debug for Connecting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connecting").field("target", &self.builder.target).finish_non_exhaustive()
+    }
+}
+
+fn locked(begun: &Mutex<Option<Arc<Begun>>>) -> MutexGuard<'_, Option<Arc<Begun>>> {
+    begun.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Handshake<'_> {
-    /// A connection on which nothing was said.
-    async fn open(&self, sse: bool) -> Result<Begun, ClientError> {
+    /// A connection on which nothing was sent.
+    async fn open(&self, sse: bool) -> Result<Arc<Begun>, ClientError> {
         let connection = self.builder.target.open(sse, self.builder.timeout).await?;
         let ClientBuilder { answers, tap, clean, .. } = self.builder;
         let (conversation, reading) = Conversation::start(connection, answers.clone(), tap.clone(), clean.clone());
-        Ok(Begun { conversation, reading })
+        let begun = Arc::new(Begun { conversation, reading });
+        *locked(self.begun) = Some(begun.clone());
+        Ok(begun)
     }
 
     /// The era by its probe, then as that era does it.
-    async fn auto(&self) -> Result<(Begun, Negotiated), ClientError> {
+    async fn auto(&self) -> Result<(Arc<Begun>, Negotiated), ClientError> {
         let begun = self.open(false).await?;
         let verdict = match self.probe(&begun).await {
             Verdict::Legacy => outcome(self.initialize(&begun, Revision::LATEST_LEGACY).await),
@@ -91,6 +133,7 @@ impl Handshake<'_> {
             Verdict::Legacy => Err(ClientError::NoCommonVersion { theirs: Vec::new(), ours: None }),
             // Some old servers die of a request before `initialize`; they get a second life without the probe.
             Verdict::Died(_) if self.builder.target.can_reopen() => {
+                *locked(self.begun) = None;
                 drop(begun);
                 self.legacy(Revision::LATEST_LEGACY).await
             }
@@ -118,7 +161,7 @@ impl Handshake<'_> {
         }
     }
 
-    async fn legacy(&self, revision: Revision) -> Result<(Begun, Negotiated), ClientError> {
+    async fn legacy(&self, revision: Revision) -> Result<(Arc<Begun>, Negotiated), ClientError> {
         let begun = self.open(false).await?;
         match self.initialize(&begun, revision).await {
             Err(error) if self.builder.target.may_be_sse() && refuses_transport(&error) => self.sse(error).await,
@@ -127,7 +170,7 @@ impl Handshake<'_> {
     }
 
     /// HTTP+SSE, after Streamable HTTP was refused.
-    async fn sse(&self, refused: ClientError) -> Result<(Begun, Negotiated), ClientError> {
+    async fn sse(&self, refused: ClientError) -> Result<(Arc<Begun>, Negotiated), ClientError> {
         let revision = match self.builder.protocol {
             Protocol::Legacy(revision) => revision,
             Protocol::Auto | Protocol::Modern => Revision::LATEST_LEGACY,

@@ -65,6 +65,7 @@ impl Listening {
         let noise = lines.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect();
         let (exit_status, last_stderr) = (listening.process.exit_status(), listening.process.last_stderr());
         let evidence = Evidence { exit_status, last_stderr, noise, ..Evidence::default() };
+        listening.process.close().await;
         Err(ClientError::NotListening { why, evidence: Box::new(evidence) })
     }
 
@@ -205,7 +206,7 @@ impl Place {
 #[derive(Debug)]
 struct ListeningSender {
     http: Arc<dyn Sender>,
-    /// `None` once this connection has ended; the last one ends the process.
+    /// `None` once this connection has ended. Closing it ends the process; dropping it does, too, if it is the last one.
     listening: Mutex<Option<Arc<Listening>>>,
 }
 
@@ -244,10 +245,10 @@ impl Sender for ListeningSender {
     fn close(&self) -> BoxFuture<'_, Stopped> {
         Box::pin(async {
             let stopped = self.http.close().await;
-            match self.taken().map(Arc::try_unwrap) {
-                Some(Ok(listening)) => listening.process.close().await,
-                // Somebody else still uses it, or it was ended before.
-                Some(Err(_)) | None => stopped,
+            match self.taken() {
+                Some(listening) => listening.process.close().await,
+                // It was ended before.
+                None => stopped,
             }
         })
     }

@@ -41,6 +41,7 @@ pub use answers::{Answer, Answers, Asked};
 pub use builder::ClientBuilder;
 pub use call::{Call, InFlight};
 pub use error::{ClientError, Evidence, NoiseOn};
+pub use handshake::Connecting;
 pub(crate) use handshake::is_discovery;
 pub use listing::{Listing, Unusable, WhyUnusable};
 pub use response::{LogMessage, Progress, Response};

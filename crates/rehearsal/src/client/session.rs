@@ -35,7 +35,7 @@ pub struct Client {
 
 pub(super) struct Inner {
     pub(super) conversation: Arc<Conversation>,
-    _begun: Begun,
+    _begun: Arc<Begun>,
     pub(super) negotiated: Negotiated,
     pub(super) timeout: Duration,
     pub(super) answers: Answers,
@@ -79,7 +79,7 @@ impl Negotiated {
 
 impl Client {
     pub(super) fn new(
-        begun: Begun,
+        begun: Arc<Begun>,
         negotiated: Negotiated,
         timeout: Duration,
         answers: Answers,

@@ -1,5 +1,6 @@
 //! A recording, sent again.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::client::Call as Request;
@@ -19,7 +20,7 @@ use super::plan::{Claim, sendable, unknown};
 use super::questions::{Questions, Recorded};
 use super::secrets::Secrets;
 use super::updates::Updates;
-use crate::client::{Client, ClientBuilder, ClientError, Protocol};
+use crate::client::{Client, ClientBuilder, ClientError, Connecting, Protocol};
 
 /// What differs from one time to the next.
 const VOLATILE: &str = "$.result.nextCursor";
@@ -69,6 +70,8 @@ struct Foreseen {
 #[derive(Debug)]
 enum Live {
     NotYet,
+    /// The handshake is under way, or has failed.
+    Connecting(Arc<Connecting>),
     Connected(Client),
     /// It was lost; the rest of the session cannot be found out.
     Gone,
@@ -164,9 +167,7 @@ impl Verification {
                 for step in self.plan.finish() {
                     self.step(step, server).await?;
                 }
-                if let Live::Connected(client) = std::mem::replace(&mut self.live, Live::NotYet) {
-                    client.close().await;
-                }
+                self.close().await;
             }
         }
         Ok(())
@@ -179,8 +180,10 @@ impl Verification {
 
     /// Ends the conversation with the server politely, wherever it stands.
     pub async fn close(&mut self) {
-        if let Live::Connected(client) = std::mem::replace(&mut self.live, Live::NotYet) {
-            client.close().await;
+        match std::mem::replace(&mut self.live, Live::NotYet) {
+            Live::Connecting(connecting) => drop(connecting.close().await),
+            Live::Connected(client) => drop(client.close().await),
+            Live::NotYet | Live::Gone => {}
         }
     }
 
@@ -304,7 +307,7 @@ impl Verification {
         match &self.live {
             Live::Connected(client) => return Ok(Some(client.clone())),
             Live::Gone => return Ok(None),
-            Live::NotYet => {}
+            Live::NotYet | Live::Connecting(_) => {}
         }
         let (protocol, assumed) = self.opening.beginning(self.protocol);
         let builder = server().map_err(VerifyError::Named)?.protocol(protocol).assuming(assumed);
@@ -313,7 +316,13 @@ impl Verification {
         let builder = builder.capabilities(self.opening.capabilities());
         let secrets = self.secrets.clone();
         let builder = builder.clean(move |words| secrets.text(words));
-        let client = builder.connect().await.map_err(|error| self.unreachable(error))?;
+        let connecting = Arc::new(builder.connecting());
+        self.live = Live::Connecting(connecting.clone());
+        let connected = connecting.connect().await;
+        if connected.is_err() {
+            connecting.close().await;
+        }
+        let client = connected.map_err(|error| self.unreachable(error))?;
         self.heard = client.introduction().is_some();
         self.live = Live::Connected(client.clone());
         Ok(Some(client))

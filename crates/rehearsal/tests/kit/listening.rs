@@ -40,3 +40,17 @@ async fn a_program_that_is_not_there_is_named() {
     let error = Client::listening("no-such-server").connect().await.unwrap_err();
     assert!(matches!(error, ClientError::Start(_)), "{error}");
 }
+
+#[tokio::test]
+async fn a_server_that_does_not_answer_the_handshake_gets_sigterm() {
+    let folder = tempfile::tempdir().unwrap();
+    let noted = folder.path().join("noted");
+    // Accepts connections, since it listens, and answers nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let wait = "while :; do sleep 0.1; done";
+    let trap = format!("trap 'echo SIGTERM > {}; exit' TERM", noted.display());
+    let error = script(&format!("{trap}; echo listening on port {port}; {wait}")).connect().await.unwrap_err();
+    assert!(matches!(error, ClientError::TimedOut { .. }), "{error}");
+    assert_eq!(std::fs::read_to_string(noted).unwrap(), "SIGTERM\n");
+}

@@ -70,6 +70,39 @@ fn a_signal_while_a_server_begins_ends_it_too() {
     assert_eq!(run.end(), Some(130));
 }
 
+/// A server that answers nothing, and notes what ended it: `end of input`, `SIGTERM`, or neither.
+const SILENT: &str = "trap 'echo SIGTERM > noted; exit' TERM; echo ready >&2; \
+    while read line; do :; done; echo end of input > noted";
+
+#[test]
+fn a_signal_during_the_handshake_closes_the_stdin_of_the_server_first() {
+    for line in ["rehearse list -v -- sh server", "rehearse call tool -v --protocol legacy -- sh server"] {
+        let stage = Stage::new();
+        let run = Run::until(&stage, line, SILENT, |line| line == "! ready");
+        run.kill(Signal::SIGTERM);
+        assert_eq!(run.end(), Some(143));
+        assert_eq!(std::fs::read_to_string(stage.path().join("noted")).unwrap(), "end of input\n", "{line}");
+    }
+}
+
+#[test]
+fn a_signal_during_the_handshake_sends_sigterm_to_a_server_that_ignores_the_end_of_its_stdin() {
+    let stage = Stage::new();
+    let server = format!("{SILENT}; while :; do sleep 0.1; done");
+    let run = Run::until(&stage, "rehearse list -v -- sh server", &server, |line| line == "! ready");
+    run.kill(Signal::SIGINT);
+    assert_eq!(run.end(), Some(130));
+    assert_eq!(std::fs::read_to_string(stage.path().join("noted")).unwrap(), "SIGTERM\n");
+}
+
+#[test]
+fn a_handshake_that_takes_too_long_closes_the_stdin_of_the_server_first() {
+    let stage = Stage::new();
+    let run = Run::until(&stage, "rehearse list -v --timeout 300ms -- sh server", SILENT, |line| line == "! ready");
+    assert_eq!(run.end(), Some(3));
+    assert_eq!(std::fs::read_to_string(stage.path().join("noted")).unwrap(), "end of input\n");
+}
+
 #[test]
 fn a_signal_while_a_server_is_verified_ends_it_politely() {
     let request = r#"{"seq":0,"at_ms":0,"id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}"#;
