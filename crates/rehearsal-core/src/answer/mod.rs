@@ -36,6 +36,8 @@ mod state;
 mod target;
 mod task;
 mod template;
+mod template_limits;
+mod template_rewrite;
 #[cfg(test)]
 mod tests;
 mod uri_template;

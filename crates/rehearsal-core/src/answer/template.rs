@@ -7,9 +7,11 @@ use minijinja::value::Serde;
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, Value as Word};
 use serde_json::{Map, Value};
 
+use super::template_limits::{WRITES_TOO_MUCH, WRITTEN_LIMIT, limit, written_length};
+use super::template_rewrite::rewritten;
 use crate::json::read_value;
 
-/// How much work one template may be; a loop over a million elements is more.
+/// Steps of one template; a loop over a million elements takes more.
 const FUEL: u64 = 200_000;
 
 /// What templates can read.
@@ -65,6 +67,7 @@ impl Scope<'_> {
 #[derive(Debug)]
 pub(super) struct Templates {
     environment: Environment<'static>,
+    syntax: SyntaxConfig,
     count: usize,
     reads_headers: bool,
 }
@@ -95,11 +98,11 @@ impl Templates {
         environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
         environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
         // A text keeps its last line end, with or without a template in it. The usual marks are always legal.
-        if let Ok(syntax) = SyntaxConfig::builder().keep_trailing_newline(true).build() {
-            environment.set_syntax(syntax);
-        }
+        let syntax = SyntaxConfig::builder().keep_trailing_newline(true).build().unwrap_or_default();
+        environment.set_syntax(syntax.clone());
         environment.set_fuel(Some(FUEL));
-        Templates { environment, count: 0, reads_headers: false }
+        limit(&mut environment);
+        Templates { environment, syntax, count: 0, reads_headers: false }
     }
 
     /// Compiles a text; `None` if it is no template.
@@ -112,12 +115,12 @@ impl Templates {
             None => (text.to_owned(), Gives::Text),
         };
         let name = self.count.to_string();
-        let mut added = self.environment.add_template_owned(name.clone(), source);
+        let mut added = self.compile(&name, &source);
         let mut gives = gives;
         if added.is_err() && gives == Gives::Value {
             // `{{ a }} and {{ b }}` looks like one expression from both ends.
             gives = Gives::Text;
-            added = self.environment.add_template_owned(name.clone(), text.to_owned());
+            added = self.compile(&name, text);
         }
         added.map_err(|error| in_words(&error))?;
         self.count += 1;
@@ -136,6 +139,11 @@ impl Templates {
         Ok(Some(Template { name: name.into(), gives, roots }))
     }
 
+    fn compile(&mut self, name: &str, source: &str) -> Result<(), minijinja::Error> {
+        let limited = rewritten(source, self.syntax.clone())?;
+        self.environment.add_template_owned(name.to_owned(), limited)
+    }
+
     /// Whether some template looks at headers.
     pub(super) fn reads_headers(&self) -> bool {
         self.reads_headers
@@ -150,7 +158,8 @@ impl Templates {
         self.environment.globals().any(|(global, _)| global == name)
     }
 
-    fn render(&self, template: &Template, scope: &Scope<'_>) -> Result<Value, String> {
+    /// The value of a template and its length as text.
+    fn render(&self, template: &Template, scope: &Scope<'_>) -> Result<(Value, usize), String> {
         let compiled = self.environment.get_template(&template.name).map_err(|error| in_words(&error))?;
         let context = Word::from_pairs(template.roots.iter().map(|root| (*root, scope.word(root))));
         let absent = || {
@@ -164,12 +173,19 @@ impl Templates {
             _ => in_words(&error),
         };
         match template.gives {
-            Gives::Text => compiled.render(context).map(Value::from).map_err(in_words),
+            Gives::Text => {
+                let text = compiled.render(context).map_err(in_words)?;
+                let length = text.len();
+                Ok((Value::from(text), length))
+            }
             Gives::Value => {
                 let captured = compiled.render_captured(context).map_err(in_words)?;
                 match captured.state().lookup(WHOLE) {
                     Some(word) if word.is_undefined() => Err(absent()),
-                    Some(word) => value_of(&word).map_err(|error| error.to_string()),
+                    Some(word) => {
+                        let length = written_length(&word).ok_or(WRITES_TOO_MUCH)?;
+                        Ok((value_of(&word).map_err(|error| error.to_string())?, length))
+                    }
                     None => Err(absent()),
                 }
             }
@@ -231,8 +247,11 @@ fn whole_expression(text: &str) -> Option<&str> {
     (!inner.is_empty() && !inner.contains("{{") && !inner.contains("}}")).then_some(inner)
 }
 
-/// The engine's words without the name of the template, which is ours.
+/// The engine's error without the name of the template, which is ours.
 fn in_words(error: &minijinja::Error) -> String {
+    if error.kind() == ErrorKind::OutOfFuel {
+        return error.detail().map_or_else(|| "the template takes more than 200,000 steps".to_owned(), str::to_owned);
+    }
     match error.detail() {
         Some(detail) => format!("{}: {detail}", error.kind()),
         None => error.kind().to_string(),
@@ -326,12 +345,22 @@ impl Draft {
 
     /// The value for one request.
     pub(super) fn render(&self, templates: &Templates, scope: &Scope<'_>) -> Result<Value, String> {
+        self.render_within(templates, scope, &mut { WRITTEN_LIMIT })
+    }
+
+    /// The value for one request, whose templates may write `room` bytes together.
+    fn render_within(&self, templates: &Templates, scope: &Scope<'_>, room: &mut usize) -> Result<Value, String> {
         match self {
             Draft::Fixed(value) => Ok(value.clone()),
-            Draft::Template(template) => templates.render(template, scope),
-            Draft::List(elements) => elements.iter().map(|draft| draft.render(templates, scope)).collect(),
+            Draft::Template(template) => {
+                let (value, length) = templates.render(template, scope)?;
+                *room = room.checked_sub(length).ok_or(WRITES_TOO_MUCH)?;
+                Ok(value)
+            }
+            Draft::List(elements) => elements.iter().map(|draft| draft.render_within(templates, scope, room)).collect(),
             Draft::Object(fields) => {
-                let render = |(key, draft): &(String, Draft)| Ok((key.clone(), draft.render(templates, scope)?));
+                let render =
+                    |(key, draft): &(String, Draft)| Ok((key.clone(), draft.render_within(templates, scope, room)?));
                 fields.iter().map(render).collect::<Result<Map<_, _>, String>>().map(Value::Object)
             }
         }
@@ -401,12 +430,130 @@ mod tests {
             ("{{ arguments.city", "syntax error"),
             (
                 "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-                "engine ran out of fuel",
+                "the template takes more than 200,000 steps",
             ),
             ("{% include 'x' %}", "syntax error"),
         ] {
             let error = rendered(json!(written), json!({})).unwrap_err();
             assert!(error.contains(expected), "{written}: {error}");
+        }
+    }
+
+    const MADE: &str = "the template makes values of more than 64 MiB";
+    const STEPS: &str = "the template takes more than 200,000 steps";
+
+    /// Doubles `x` 34 times, starting with a value.
+    fn doubled(first: &str, operation: &str) -> String {
+        let doubling = format!("{{% set x = {operation} %}}");
+        format!("{{% set x = {first} %}}{}{{{{ x | length }}}}", doubling.repeat(34))
+    }
+
+    #[test]
+    fn a_template_that_needs_too_much_memory_is_an_error() {
+        let arguments = json!({"s": "a".repeat(1 << 20), "a": "a", "b": "b".repeat(1 << 13), "none": null});
+        let loops = |body: &str| {
+            format!("{{% set ns = namespace(x=['a'], s='abc') %}}{{% for i in range(9999) %}}{body}{{% endfor %}}")
+        };
+        for (written, expected) in [
+            (doubled("'a'", "x ~ x"), MADE),
+            (doubled("'a'", "x + x"), MADE),
+            (doubled("'a'", "x * 2"), MADE),
+            (doubled("'a'", "x | replace('a', 'aa')"), MADE),
+            (doubled("['a']", "x + x"), MADE),
+            (doubled("['a']", "[x, x]"), MADE),
+            (doubled("(1, 2)", "x * 2"), MADE),
+            (doubled("{'a': 1}", "{'a': x, 'b': x}"), MADE),
+            (doubled("{'a': 1}", "dict(a=x, b=x)"), MADE),
+            (doubled("['aaaa']", "[x | string, x | string]"), MADE),
+            ("{{ arguments.s | replace(arguments.a, arguments.b) | length }}".to_owned(), MADE),
+            ("{{ arguments.s | list | join(arguments.b) }}".to_owned(), MADE),
+            ("{{ arguments.s | join(arguments.b) }}".to_owned(), MADE),
+            ("{{ ('a\n' * 10000) | indent(1000000) }}".to_owned(), MADE),
+            ("{{ '%100000000000d' | format(1) }}".to_owned(), MADE),
+            ("{{ '%.*f' | format(1000000000, 1.0) }}".to_owned(), MADE),
+            ("{{ [1] | batch(1000000000, 'x') }}".to_owned(), MADE),
+            ("{{ [1] | slice(1000000000) | length }}".to_owned(), MADE),
+            ("{{ {'a': 1} | tojson(indent=1000000000) }}".to_owned(), MADE),
+            ("{{ 'a' * 99999999 }}".to_owned(), MADE),
+            ("{{ ('a' * 60000000) | list | length }}".to_owned(), MADE),
+            ("{{ ('a,' * 10000000) | split(',') | length }}".to_owned(), MADE),
+            ("{{ ('\n' * 10000000) | lines | length }}".to_owned(), MADE),
+            ("{{ ('<' * 20000000) | e | length }}".to_owned(), MADE),
+            ("{{ range(99999) | map('replace', '1', arguments.b) | list | length }}".to_owned(), MADE),
+            ("{{ range(1000000000) | list }}".to_owned(), "range has too many elements"),
+            (loops("{% set ns.x = ns.x + [i] %}"), MADE),
+            (loops("{% set ns.s = ns.s ~ arguments.b %}"), MADE),
+            (loops("{% set ns.x = ns.x + [arguments.s[1:]] %}"), MADE),
+            (loops("{% set ns.x = [ns.x] %}"), "more than 128 levels"),
+            (loops("{% set ns.x = ns.x | batch(1) %}"), "more than 128 levels"),
+            (loops("{% set ns.x = ns %}"), "a namespace or `loop` cannot be part of a value"),
+            (loops("{% set ns.x = [loop] %}"), "a namespace or `loop` cannot be part of a value"),
+            (loops("{% set block %}{{ arguments.s }}{% endset %}"), MADE),
+            (loops(&format!("{{% set block %}}{}{{% endset %}}", "raw ".repeat(5000))), MADE),
+            (loops("{% for j in range(9999) %}{{ i }}{% endfor %}"), STEPS),
+            ("{% set x = [arguments.s] * 1000 %}{{ x | tojson }}".to_owned(), MADE),
+            ("{% set x = [arguments.s] * 1000 %}{{ x in 'a' }}".to_owned(), MADE),
+            ("{% set x = [arguments.s] * 1000 %}{{ x }}".to_owned(), MADE),
+            ("{{ 'a' * 16777217 }}".to_owned(), WRITES_TOO_MUCH),
+            ("a{{ 'a' * 16777216 }}".to_owned(), WRITES_TOO_MUCH),
+        ] {
+            let shown = written.chars().take(80).collect::<String>();
+            let error = rendered(json!(written), arguments.clone()).expect_err(&shown);
+            assert!(error.contains(expected), "{shown}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_templates_of_one_answer_share_a_limit() {
+        let half = "{{ 'a' * 8388608 }}";
+        assert!(rendered(json!([half, {"b": half}]), json!({})).is_ok());
+        assert_eq!(rendered(json!([half, half, "{{ 'a' }}"]), json!({})), Err(WRITES_TOO_MUCH.to_owned()));
+    }
+
+    #[test]
+    fn a_limited_template_computes_what_the_engine_computes() {
+        let environment = Environment::new();
+        let arguments = json!({
+            "s": "Hello, wörld", "n": 3, "l": [3, 1, 2], "o": {"b": "x", "a": [1, {"c": null}]},
+            "items": [{"name": "b", "price": 2}, {"name": "a", "price": 3}, {"name": "b", "price": 0.5}],
+        });
+        for written in [
+            "{{ 1 + 2 * 3 - 4 / 2 }} {{ 7 // 2 }} {{ 7 % 4 }} {{ 2 ** 3 }} {{ -2 ** 2 }} {{ -n }} {{ 1 - 2 - 3 }}",
+            "{{ s ~ n ~ none ~ true ~ 1.0 ~ l }} {{ 'a' + 'b' }} {{ 'ab' * n }} {{ [1] * 2 + [3] }} {{ (1, 2) + (3,) }}",
+            "{{ s[1:3] }} {{ s[::-1] }} {{ l[1:] }} {{ l[-1] }} {{ l[:2] | join('-') }} {{ s[:-2] }}",
+            "{{ 'H' in s }} {{ 3 in l }} {{ 9 not in l }} {{ 'a' in o }} {{ 1 < n <= 3 }} {{ 1 < 2 in [2] }} {{ '3' in l }}",
+            "{{ 'x' if n > 2 else 'y' }}{{ 'x' if n > 9 }} {{ not n or l and s }} {{ (n > 2) == true }}",
+            "{{ l | sort | join(', ') }} {{ l | sort(reverse=true) }} {{ l | reverse | list }} {{ l | sum }} {{ l | max }}",
+            "{{ items | map(attribute='name') | unique | join('/') }} {{ items | selectattr('price', 'gt', 1) | list }}",
+            "{% for name, list in items | groupby('name') %}{{ name }}:{{ list | length }};{% endfor %}",
+            "{% for k, v in o | dictsort %}{{ k }}={{ v }} {% endfor %}{% for k in o %}{{ k }}{% endfor %}",
+            "{% for x in l if x > 1 %}{{ loop.index }}{{ x }}{% if loop.last %}.{% else %},{% endif %}{% else %}none{% endfor %}",
+            "{% for x in [[1, [2]], 3] recursive %}{% if x is iterable %}({{ loop(x) }}){% else %}{{ x }}{% endif %}{% endfor %}",
+            "{% set ns = namespace(a=1) %}{% for x in l %}{% set ns.a = ns.a + x %}{% endfor %}{{ ns.a }} {{ ns }}",
+            "{% set a, b = n, s %}{{ b }}{{ a }}{% with c = a, d = 2 %}{{ c + d }}{% endwith %}",
+            "{% set x %}a {{ n }}\n{% endset %}{{ x | upper }}{% set y | lower | trim %} ABC {% endset %}{{ y }}",
+            "{% filter upper | replace('A', 'b') %}abc {{ s }}{% endfilter %}{% raw %}{{ no }}{% endraw %}{# c #}",
+            "{% if n == 1 %}a{% elif n == 3 %}b{% else %}c{% endif %}{% if not n %}a{% else %}d{% endif %}",
+            "{{ '%s is %05.1f %d%%' | format(s, 1.25, n) }} {{ s | split(', ') }} {{ 'a\nb' | lines }} {{ 'a\nb' | indent(2) }}",
+            "{{ o | tojson }} {{ o | tojson(indent=2) }} {{ o | items | list }} {{ o.a[1].c }} {{ o['b'] }} {{ o | pprint }}",
+            "{{ dict(o, z=1) }} {{ {'a': 1, 'b': [1, (2,)]} }} {{ dict(**o).b }} {{ [] }} {{ {} }} {{ () }} {{ [none] }}",
+            "{{ l | batch(2, 0) | list }} {{ l | slice(2) | list }} {{ l | zip(s) | list }} {{ l | chain([9]) | list }}",
+            "{{ '<a>' | e }} {{ '<a>' | safe }} {% autoescape true %}{{ '<b>' }}{{ s | e }}{% endautoescape %} {{ 'aé' | title }}",
+            "{{ l | length }} {{ arguments.x | default('d') }} {{ n is odd }} {{ s is startingwith('He') }} {{ n is in([3]) }} {{ arguments.x is defined }}",
+            "{{ '5' | int + 1 }} {{ 1.5 | round }} {{ -1 | abs }} {{ 'q\"\\\\q' }} {{ \"it's\" }} {{ 1e3 }} {{ 1_000 }} {{ 10000000000000000000000 }}",
+            "{%- for i in range(5) -%} {% if i == 1 %}{% continue %}{% endif %}{% if i == 3 %}{% break %}{% endif %}{{ i }} {% endfor -%} x\n",
+            "{{ s | first }}{{ s | last }}{{ s | list | length }}{{ s | upper | lower | capitalize }} {{ (s ~ '!').split }}",
+            "{{ items[0].name ~ items[1]['name'] }} {{ items | map('tojson') | join }} {{ l | select('odd') | list }} {{ l | string }}",
+        ] {
+            // The same values as variables of their own, for the engine as it is.
+            let written = written.replace("{{ (s ~ '!').split }}", "");
+            let names = ["s", "n", "l", "o", "items"];
+            let sets: String = names.iter().map(|name| format!("{{% set {name} = arguments.{name} %}}")).collect();
+            let context = Word::from_pairs([("arguments", Word::from(Serde(&arguments)))]);
+            let expected = environment.render_str(&format!("{sets}{written}|"), context);
+            let expected = expected.unwrap_or_else(|error| panic!("{written}: {error:?}"));
+            let got = rendered(json!(format!("{sets}{written}|")), arguments.clone());
+            assert_eq!(got, Ok(json!(expected)), "{written}");
         }
     }
 }
