@@ -11,6 +11,7 @@ mod forwards;
 mod gallery;
 mod listening;
 mod login;
+mod mock_limits;
 mod mocks;
 mod recorder;
 mod replayed_clients;
