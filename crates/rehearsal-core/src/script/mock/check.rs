@@ -89,7 +89,11 @@ impl Checker {
         self.unique("resource", mock.resources.iter().map(|resource| &resource.uri));
         for tool in &mock.tools {
             self.tool(tool);
-            self.against_schemas(tool, tool.validate.or(mock.validate).unwrap_or_default());
+            let validate = tool.validate.or(mock.validate).unwrap_or_default();
+            self.against_schemas(tool, validate);
+            if validate == Validate::Strict {
+                self.against_input(tool);
+            }
         }
         mock.prompts.iter().for_each(|prompt| self.prompt(prompt));
         mock.resources.iter().for_each(|resource| self.resource(resource));
@@ -112,6 +116,9 @@ impl Checker {
             self.answers(&request.answers, Kind::Request);
         }
         mock.faults.iter().for_each(|fault| self.fault(fault));
+        let own = || mock.requests.iter().map(|request| request.method.value.as_str());
+        let tools = mock.tools.iter().flat_map(|tool| &tool.faults);
+        tools.chain(&mock.faults).for_each(|fault| self.method_exists(fault, own()));
     }
 
     fn unknown_version(&mut self, version: &str, at: Span) {
@@ -260,6 +267,7 @@ impl Checker {
         {
             self.say(*at, format!("`{second}` beside `{first}`: an answer is one or the other"));
         }
+        self.text_is_sent(answer);
         if bodies.is_empty() && answer.choose.is_empty() && answer.in_turn.is_empty() && answer.fault.is_none() {
             self.advise(place, "an answer that says nothing", format!("give it {}", kind.bodies().join(", ")));
         }
@@ -285,6 +293,7 @@ impl Checker {
                 &given.state,
             ];
             matchers.into_iter().flatten().for_each(|matcher| self.meant(matcher));
+            given.version.iter().for_each(|version| self.version_exists(version));
         }
         answer.content.iter().flat_map(|content| &content.value).for_each(|block| self.content(block));
         answer.messages.iter().flat_map(|messages| &messages.value).for_each(|message| self.content(&message.content));

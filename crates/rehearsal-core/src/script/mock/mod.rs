@@ -21,6 +21,7 @@ mod fault;
 mod file;
 mod listed;
 mod names;
+mod never;
 mod parse;
 mod step;
 pub mod write;
