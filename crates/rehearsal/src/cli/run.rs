@@ -86,6 +86,8 @@ fn with_server(
         let requested = async {
             let client = connecting.connect().await?;
             options.ask_for_logs(&client).await?;
+            // What a server offers and answers may depend on the roots.
+            client.roots_applied().await;
             verb(&client).await
         };
         let done = tokio::select! {

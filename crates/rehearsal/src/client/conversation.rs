@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use http::HeaderMap;
 use rehearsal_core::exchange::{Channel, Exchange, Key, Limit, Loose, Pairing, Side, Stamped, Step};
 use rehearsal_core::json::RawJson;
-use rehearsal_core::message::{Body, Message, Reason, Request};
+use rehearsal_core::message::{Body, Message, Method, Reason, Request};
 use rehearsal_wire::{ChannelEnd, Connection, Ending, Event, Outgoing, Receiver, SendError, Sender};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::answers::{Answers, Asked};
@@ -24,6 +24,10 @@ const NOTIFICATIONS: Limit = Limit { notifications: 10_000, bytes: 64 * 1024 * 1
 const QUESTIONS_LIMIT: usize = 256;
 /// How long the server may take to read the answer to a question of its own.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+/// Time for a server to request the roots, and after each response to apply them. Servers do not report when they have.
+const ROOTS_PAUSE: Duration = Duration::from_millis(100);
+/// The longest wait for a server that requests the roots again and again.
+const ROOTS_TIMEOUT: Duration = Duration::from_secs(2);
 /// How many lines of noise and how many stray answers are kept as evidence.
 const EVIDENCE_LIMIT: usize = 20;
 /// How much of each.
@@ -48,6 +52,8 @@ pub(super) struct Conversation {
     state: Mutex<State>,
     /// Something arrived that nobody asked for, or the end.
     arrived: Notify,
+    /// Changes each time a response to `roots/list` was written.
+    roots_sent: watch::Sender<()>,
 }
 
 pub(super) struct State {
@@ -108,6 +114,7 @@ impl Conversation {
                 ended: None,
             }),
             arrived: Notify::new(),
+            roots_sent: watch::Sender::new(()),
         });
         let reading = tokio::spawn(read(conversation.clone(), receiver));
         (conversation, reading)
@@ -276,6 +283,16 @@ impl Conversation {
         self.state().pairing.step(Side::Client, key.channel, at, message.clone());
         // The server hears nothing if it is gone or does not read; whoever waits for it is told by the reader.
         let _ = tokio::time::timeout(ANSWER_LIMIT, self.tell(key.channel, message)).await;
+        if asked.method == Method::ROOTS_LIST {
+            self.roots_sent.send_replace(());
+        }
+    }
+
+    /// Waits until the server sent no `roots/list` for a pause: it has had time to apply the roots.
+    pub(super) async fn roots_applied(&self) {
+        let mut sent = self.roots_sent.subscribe();
+        let quiet = async { while let Ok(Ok(())) = tokio::time::timeout(ROOTS_PAUSE, sent.changed()).await {} };
+        let _ = tokio::time::timeout(ROOTS_TIMEOUT, quiet).await;
     }
 
     /// As much of a server's words as is evidence. What is cut cannot be told for a secret any more, so those go first.

@@ -137,6 +137,17 @@ impl Client {
         self.inner.negotiated.said.as_ref()
     }
 
+    /// Waits until a server of the handshake era has had time to request and apply the client's roots.
+    ///
+    /// Such a server sends `roots/list` after the handshake and does not report when it has applied the response, so this
+    /// returns 100 ms after the last response, at most after 2 s. Without roots, and since 2026-07-28, it returns at once.
+    pub async fn roots_applied(&self) {
+        let has_roots = self.inner.answers.capabilities().get("roots").is_some();
+        if has_roots && self.revision().era() == Era::Legacy {
+            self.inner.conversation.roots_applied().await;
+        }
+    }
+
     /// Any request; valid in the agreed version as far as the envelope goes.
     pub fn request(&self, method: impl Into<Method>, params: Value) -> Call {
         Call::new(self.clone(), method.into(), Params::Any(Box::new(params)))

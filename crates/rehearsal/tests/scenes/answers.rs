@@ -35,6 +35,29 @@ error: --roots nowhere: there is no such directory
 }
 
 #[test]
+fn a_call_waits_until_the_server_has_applied_the_roots() {
+    let server = r#"
+read line; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"slow"}}}'
+read line; echo '{"jsonrpc":"2.0","id":"roots","method":"roots/list"}'
+roots=old
+while read line; do
+  case "$line" in
+    *'"roots":['*) (sleep 0.02; touch applied) & ;;
+    *tools/call*)
+      if [ -e applied ]; then roots=new; fi
+      echo '{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"'$roots' roots"}]}}' ;;
+  esac
+done
+"#;
+    let stage = Stage::new().file("server", server);
+    rehearse!(stage, "rehearse call x --args '{}' --roots . --protocol legacy -- sh server", @r"
+exit: 0
+----- stdout -----
+new roots
+");
+}
+
+#[test]
 fn several_answers_are_given_in_turn_and_the_last_one_again() {
     let initialize = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"curious"}}}"#;
     let question = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"roots/list"}}"#);
