@@ -511,6 +511,14 @@ mod tests {
     }
 
     #[test]
+    fn a_long_chain_of_operators_is_no_deep_nesting() {
+        for (operator, expected) in [(" ~ ", json!("1".repeat(300))), (" + ", json!(300)), (" and ", json!(1))] {
+            let written = format!("{{{{ {} }}}}", vec!["1"; 300].join(operator));
+            assert_eq!(rendered(json!(written), json!({})), Ok(expected), "{operator}");
+        }
+    }
+
+    #[test]
     fn a_limited_template_computes_what_the_engine_computes() {
         let environment = Environment::new();
         let arguments = json!({

@@ -117,7 +117,7 @@ fn sets_attribute(target: &Expr<'_>) -> bool {
 fn operand(written: &Expr<'_>) -> String {
     match written {
         Expr::UnaryOp(_) | Expr::Compare(_) | Expr::IfExpr(_) | Expr::Test(_) => format!("({})", expression(written)),
-        Expr::BinOp(binary) if !is_filter(binary.op) => format!("({})", expression(written)),
+        Expr::BinOp(binary) if filter_of(binary.op).is_none() => format!("({})", expression(written)),
         _ => expression(written),
     }
 }
@@ -128,11 +128,6 @@ fn base(written: &Expr<'_>) -> String {
         Expr::Var(_) | Expr::GetAttr(_) | Expr::GetItem(_) | Expr::Call(_) => expression(written),
         _ => format!("({})", expression(written)),
     }
-}
-
-/// True if this operator is printed as a filter.
-fn is_filter(operator: BinOpKind) -> bool {
-    matches!(operator, BinOpKind::Add | BinOpKind::Mul | BinOpKind::Concat | BinOpKind::In)
 }
 
 fn expression(written: &Expr<'_>) -> String {
@@ -191,11 +186,48 @@ fn listed(items: &[Expr<'_>]) -> String {
 }
 
 fn operation(binary: &ast::BinOp<'_>) -> String {
-    let operator = match binary.op {
-        BinOpKind::Add => return chain(binary, "__add"),
-        BinOpKind::Concat => return chain(binary, "__concat"),
-        BinOpKind::Mul => return chain(binary, "__repeat"),
-        BinOpKind::In => return chain(binary, "__in"),
+    // A long `a ~ b ~ c` is a deep tree to the left. It is walked in a loop, and printed flat, so that it needs neither
+    // the stack nor more nesting than the parser accepts.
+    let mut rights = Vec::new();
+    let mut leftmost = binary;
+    let first = loop {
+        rights.push((leftmost.op, &leftmost.right));
+        match &leftmost.left {
+            Expr::BinOp(left) if is_flat(left.op, leftmost.op) => leftmost = left,
+            left => break left,
+        }
+    };
+    let mut out = operand(first);
+    for (operator, right) in rights.into_iter().rev() {
+        match filter_of(operator) {
+            Some(filter) => out.push_str(&format!("|{filter}({})", expression(right))),
+            None => out.push_str(&format!(" {} {}", operator_text(operator), operand(right))),
+        }
+    }
+    out
+}
+
+/// True if the left operand of an operator needs no parentheses, because it has this operator.
+fn is_flat(left: BinOpKind, operator: BinOpKind) -> bool {
+    match (left, operator) {
+        (BinOpKind::ScAnd, BinOpKind::ScAnd) | (BinOpKind::ScOr, BinOpKind::ScOr) => true,
+        (left, operator) => filter_of(left).is_some() && filter_of(operator).is_some(),
+    }
+}
+
+/// The filter that an operator is printed as.
+fn filter_of(operator: BinOpKind) -> Option<&'static str> {
+    match operator {
+        BinOpKind::Add => Some("__add"),
+        BinOpKind::Concat => Some("__concat"),
+        BinOpKind::Mul => Some("__repeat"),
+        BinOpKind::In => Some("__in"),
+        _ => None,
+    }
+}
+
+fn operator_text(operator: BinOpKind) -> &'static str {
+    match operator {
         BinOpKind::ScAnd => "and",
         BinOpKind::ScOr => "or",
         BinOpKind::Eq => "==",
@@ -204,25 +236,16 @@ fn operation(binary: &ast::BinOp<'_>) -> String {
         BinOpKind::Lte => "<=",
         BinOpKind::Gt => ">",
         BinOpKind::Gte => ">=",
+        BinOpKind::Add => "+",
         BinOpKind::Sub => "-",
+        BinOpKind::Mul => "*",
         BinOpKind::Div => "/",
         BinOpKind::FloorDiv => "//",
         BinOpKind::Rem => "%",
         BinOpKind::Pow => "**",
-    };
-    // `a and b and c` stays flat, so that a long chain stays within the nesting that the parser accepts.
-    let left = match &binary.left {
-        Expr::BinOp(left) if matches!((left.op, operator), (BinOpKind::ScAnd, "and") | (BinOpKind::ScOr, "or")) => {
-            operation(left)
-        }
-        left => operand(left),
-    };
-    format!("{left} {operator} {}", operand(&binary.right))
-}
-
-/// `a ~ b ~ c` as `a|__concat(b)|__concat(c)`.
-fn chain(binary: &ast::BinOp<'_>, filter: &str) -> String {
-    format!("{}|{filter}({})", operand(&binary.left), expression(&binary.right))
+        BinOpKind::Concat => "~",
+        BinOpKind::In => "in",
+    }
 }
 
 fn comparison(operator: CompareOpKind) -> &'static str {
@@ -254,7 +277,7 @@ fn called(call: &Call<'_>) -> String {
 fn held(value: &Expr<'_>) -> String {
     match value {
         Expr::Const(_) | Expr::Slice(_) | Expr::List(_) | Expr::Tuple(_) | Expr::Map(_) => expression(value),
-        Expr::BinOp(binary) if is_filter(binary.op) => expression(value),
+        Expr::BinOp(binary) if filter_of(binary.op).is_some() => expression(value),
         _ => format!("{}|__held", operand(value)),
     }
 }
