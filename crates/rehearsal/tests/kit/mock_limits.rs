@@ -45,7 +45,7 @@ async fn an_answer_above_the_limit_for_messages_is_an_internal_error() {
     let long = |megabytes: usize| "x".repeat(megabytes << 20);
     let answers = [
         ("fixed", format!("{{ text: {} }}", long(17))),
-        ("mixed", format!("{{ text: '{}{{{{ \"a\" * 9999999 }}}}' }}", long(9))),
+        ("mixed", format!("{{ content: [{}, '{{{{ \"a\" * 9999999 }}}}'] }}", long(9))),
         // The text of the result repeats the structured content.
         ("structured", format!("{{ structured_content: {{ a: {} }} }}", long(9))),
         // A control character has six bytes in JSON.
