@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use rehearsal::Client;
 use rehearsal::client::Protocol;
 use rehearsal::core::protocol::Revision;
-use rehearsal::mock::{Files, Server, http_options};
+use rehearsal::mock::{Files, http_options};
+use rehearsal::serve::{self, Server};
 use rehearsal::wire::http::server::{HttpServer, Options};
 use rehearsal::wire::{MESSAGE_LIMIT, stdio};
 use serde_json::json;
@@ -125,19 +126,16 @@ pub(crate) fn serve(file: Option<&String>) -> Result<(), Box<dyn Error>> {
 pub(crate) fn serve_http(file: Option<&String>) -> Result<(), Box<dyn Error>> {
     end_with_stdin();
     let server = Server::new(Files::new(file).load()?);
-    let options = http_options(&server);
+    let options = http_options(&server, None);
     on_http(server, options)
 }
 
 /// Serves over HTTP, and says on stdout where.
 pub(crate) fn on_http(server: Server, options: Options) -> Result<(), Box<dyn Error>> {
     runtime()?.block_on(async {
-        let mut listener = HttpServer::bind(options).await?;
+        let listener = HttpServer::bind(options).await?;
         writeln!(io::stdout(), "{}", listener.url())?;
-        while let Some(connection) = listener.accept().await {
-            let server = server.clone();
-            tokio::spawn(async move { server.serve(connection).await });
-        }
+        serve::serve_http(&server, listener, std::future::pending::<()>()).await;
         Ok(())
     })
 }

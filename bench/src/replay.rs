@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rehearsal::Client;
 use rehearsal::replay::{Options, Replay};
+use rehearsal::serve::http_options;
 use rehearsal::store::Input;
 use rehearsal::wire::{MESSAGE_LIMIT, stdio};
 use serde_json::json;
@@ -135,7 +136,7 @@ pub(crate) fn trace(path: &Path, count: u32) -> Result<PathBuf, Box<dyn Error>> 
 
 /// Serves a trace on stdin and stdout.
 pub(crate) fn serve(file: Option<&String>) -> Result<(), Box<dyn Error>> {
-    let server = open(file)?.server(|_, _| {});
+    let server = open(file)?.server();
     Builder::new_current_thread().enable_all().build()?.block_on(async {
         server.serve(stdio::own(MESSAGE_LIMIT)?).await;
         Ok(())
@@ -145,8 +146,9 @@ pub(crate) fn serve(file: Option<&String>) -> Result<(), Box<dyn Error>> {
 /// Serves a trace over HTTP, and says on stdout where; until stdin ends.
 pub(crate) fn serve_http(file: Option<&String>) -> Result<(), Box<dyn Error>> {
     end_with_stdin();
-    let replay = open(file)?;
-    on_http(replay.server(|_, _| {}), replay.http_options()?)
+    let server = open(file)?.server();
+    let options = http_options(&server);
+    on_http(server, options)
 }
 
 fn open(file: Option<&String>) -> Result<Replay, Box<dyn Error>> {

@@ -11,6 +11,7 @@ pub mod mock;
 pub mod oauth;
 pub mod record;
 pub mod replay;
+pub mod serve;
 pub mod store;
 pub mod testing;
 pub mod verify;

@@ -1,62 +1,45 @@
-//! What a request is answered with.
+//! The answer chain: what a request is answered with, and by which source.
 //!
 //! ```text
-//! MockFile ──compile──► Mock ─┐                recorded exchange ──► RecordedPlay: a script that the real server wrote
-//! request ──► Asked ──────────┴─ begin ──► answered │ plays │ listens │ about a task
-//!                                                       │
-//!                             Play::next ──► Act, carried out by whoever has a clock and a connection ──► … ──► Answer
+//! request ──► Chain: script ─► harness ─► recording ─► protocol ─► schema ──► Decision
+//!                                                                               │
+//!    Answer │ Respond: Responder::next ──► Action, carried out by the server ──► … │ Listen │ Task │ Unanswered
 //! ```
 //!
-//! Nothing here waits, sends or reads: a [`Play`] says what is to be done next and is told what came of it. Every
-//! [`Answer`] carries its [`Provenance`].
+//! Nothing here waits, sends or reads: a [`Responder`] returns the next [`Action`], and the server carries it out. Every
+//! [`Answer`] has its [`Provenance`].
 
-mod begin;
-mod content;
-mod faithful;
+mod adapt;
+#[expect(clippy::module_inception, reason = "the answer is what this module is named after")]
+mod answer;
+mod chain;
 pub mod fault;
-mod finish;
-mod given;
 pub mod harness;
-mod introduce;
-mod journal;
-mod listing;
-mod mock;
-mod offer;
-mod play;
-mod provenance;
-mod question;
+mod protocol;
 mod recording;
 mod request_context;
-mod rise;
-mod round;
-mod rule;
-mod scene;
-mod shape;
-mod state;
-mod target;
+mod request_log;
+mod respond;
+mod responder;
+mod script;
+mod source;
+mod subscription;
+mod surface;
 mod task;
-mod template;
-mod template_limits;
-mod template_rewrite;
 #[cfg(test)]
 mod tests;
-mod uri_template;
-mod wanted;
 
-pub use begin::{AboutTask, Begun, Performance};
-pub use faithful::{declaring, faithful};
-pub use journal::{CallJournal, CallOutcome, Called, ExpectedCall, UnmetCall};
-pub use mock::{Mock, ReadBeside, Source};
-pub use play::Play;
-pub use play::{Act, Change, World};
-pub use provenance::{Answer, Provenance};
-pub use question::Question;
-pub use recording::{Opening, Pace, Place, Recorded, RecordedPlay, Thing, Unmatched, adapted, adapted_notification};
-pub use request_context::{Asked, Handshake, Logs, Memory, Terms, supported, unknown_level};
-pub use rise::Rise;
-pub use round::Seal;
-pub use scene::TaskTerms;
-pub use state::State;
-pub use task::{Status, Task, acknowledged, related_task};
-pub use uri_template::UriTemplate;
-pub use wanted::{Wanted, end_of_subscription, on_subscription};
+pub use adapt::{adapt_notification, adapt_reply};
+pub use answer::{Answer, Provenance, ResultKind, WrittenFor};
+pub use chain::{ActiveResponder, Chain, ConnectionState, Decision, Passed};
+pub use protocol::{Introduction, ListItem, ListKind, ListedForm, Lists, ProtocolSource};
+pub use recording::{AdaptedReplies, ContinuedRound, Pace, Place, Recorded, RecordedAnswer, Thing, Unmatched};
+pub use request_context::{IncomingRequest, LegacyState, LogFilter, NegotiatedClient, RequestContext};
+pub use request_log::{CallOutcome, ExpectedCall, LoggedRequest, RequestLog, UnmetCall};
+pub use respond::{InputRequest, StateSigner, TaskOptions};
+pub use responder::{Action, Responder};
+pub use script::{Mock, MockSource, ReadBeside, SchemaSource, ScriptSource, UriTemplate, declaring, faithful};
+pub use source::{AnswerContext, AnswerSource, Environment, MatchDepth, Miss, Offer};
+pub use subscription::{ChangeNotice, SubscriptionFilter, subscription_result, with_subscription_id};
+pub use surface::{HttpNeeds, Surface};
+pub use task::{Task, TaskRequest, TaskStatus, acknowledged, related_task};

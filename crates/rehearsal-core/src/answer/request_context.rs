@@ -1,8 +1,8 @@
-//! One request, the version in which it is answered, and everything else that its answer may depend on.
+//! One request, and the version, client and settings that hold for it.
 //!
 //! ```text
-//! _meta names a version ──► modern: the request says everything          2026-07-28
-//! anything else         ──► legacy: the connection remembers `initialize` 2024-11-05 … 2025-11-25
+//! _meta names a version ──► modern: the request has everything           2026-07-28
+//! anything else         ──► legacy: the connection has its `initialize`   2024-11-05 … 2025-11-25
 //! ```
 
 use std::collections::BTreeSet;
@@ -16,143 +16,142 @@ use crate::script::mock::LogLevel;
 
 /// One request, and everything that its answer may depend on.
 #[derive(Clone, Debug)]
-pub struct Asked {
-    /// What is asked for.
+pub struct IncomingRequest {
+    /// The method.
     pub method: Method,
-    /// With what: an object, empty where the request had none.
+    /// The params: an object, empty if the request has none.
     pub params: Value,
-    /// In which version, by whom.
-    pub terms: Terms,
+    /// The version and the client.
+    pub context: RequestContext,
     /// HTTP headers by their names in lower case, an object; empty over stdio.
     pub headers: Value,
-    /// Which conversation it belongs to, among all of this process.
-    pub conversation: u64,
 }
 
-impl Asked {
+impl IncomingRequest {
     /// A request without headers.
-    pub fn new(method: Method, params: Value, terms: Terms) -> Asked {
-        Asked { method, params, terms, headers: json!({}), conversation: 0 }
+    pub fn new(method: Method, params: Value, context: RequestContext) -> IncomingRequest {
+        IncomingRequest { method, params, context, headers: json!({}) }
     }
 
-    /// The refusal of a method that its version does not know.
+    /// The error for a method that the version does not have.
     pub fn no_method(&self) -> ErrorReply {
-        let message = format!("there is no method {} in {}", self.method, self.terms.revision);
+        let message = format!("there is no method {} in {}", self.method, self.context.revision);
         ErrorReply::new(code::METHOD_NOT_FOUND, message)
     }
 
-    /// The era in which this client takes a task in place of an answer, where it does.
+    /// The name or URI that the request is about.
+    pub fn subject(&self) -> Option<&str> {
+        self.params.get("name").or_else(|| self.params.get("uri")).and_then(Value::as_str)
+    }
+
+    /// The era in which this client accepts a task in place of a result, if it does.
     pub fn task_era(&self) -> Option<Era> {
-        let wants = self.params.get("task").is_some_and(Value::is_object);
-        match self.terms.era() {
-            Era::Modern => self.terms.has_tasks_extension().then_some(Era::Modern),
-            Era::Legacy => (wants && self.terms.revision == Revision::V2025_11_25).then_some(Era::Legacy),
+        let has_task = self.params.get("task").is_some_and(Value::is_object);
+        match self.context.era() {
+            Era::Modern => self.context.has_tasks_extension().then_some(Era::Modern),
+            Era::Legacy => (has_task && self.context.revision == Revision::V2025_11_25).then_some(Era::Legacy),
         }
     }
 
-    /// `_meta` of the request.
-    pub(super) fn meta(&self) -> &Value {
+    /// `_meta` of the request; null if there is none.
+    pub fn meta(&self) -> &Value {
         self.params.get("_meta").unwrap_or(&Value::Null)
     }
 }
 
-/// What of the world a rule may look at.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Facts<'a> {
-    pub(super) asked: &'a Asked,
-    /// How often this was asked for, from 1.
-    pub(super) call: u64,
-    pub(super) state: &'a Map<String, Value>,
-}
-
-/// What a client of the handshake era may expect its server to remember.
+/// What a server remembers of a connection of the handshake era.
 #[derive(Clone, Debug, Default)]
-pub struct Memory {
-    /// What `initialize` settled.
-    pub handshake: Option<Handshake>,
-    /// What `logging/setLevel` asked for.
+pub struct LegacyState {
+    /// The client that `initialize` named.
+    pub client: Option<NegotiatedClient>,
+    /// The level of `logging/setLevel`.
     pub log_level: Option<LogLevel>,
-    /// What `resources/subscribe` asked for.
+    /// The URIs of `resources/subscribe`.
     pub subscriptions: BTreeSet<String>,
 }
 
-impl Memory {
-    /// What holds for a request after the handshake.
-    pub fn terms(&self) -> Option<Terms> {
-        let handshake = self.handshake.as_ref()?;
-        Some(Terms {
-            revision: handshake.revision,
-            client: Arc::clone(&handshake.client),
-            capabilities: Arc::clone(&handshake.capabilities),
-            logs: self.log_level.map_or(Logs::Any, Logs::From),
+impl LegacyState {
+    /// The context of a request after the handshake.
+    pub fn context(&self) -> Option<RequestContext> {
+        let client = self.client.as_ref()?;
+        Some(RequestContext {
+            revision: client.revision,
+            client: Arc::clone(&client.client),
+            capabilities: Arc::clone(&client.capabilities),
+            logs: self.log_level.map_or(LogFilter::Any, LogFilter::From),
         })
     }
 }
 
 /// What `initialize` settled.
 #[derive(Clone, Debug)]
-pub struct Handshake {
-    /// The version that both ends speak.
+pub struct NegotiatedClient {
+    /// The version that both ends use.
     pub revision: Revision,
-    /// Who the client is.
+    /// The client's name and version.
     pub client: Arc<Value>,
-    /// What the client can do.
+    /// The client's capabilities.
     pub capabilities: Arc<Value>,
 }
 
-/// What holds for one request.
+/// The version, the client and the settings that hold for one request.
 #[derive(Clone, Debug)]
-pub struct Terms {
-    /// The version that it is answered in.
+pub struct RequestContext {
+    /// The version of the answer.
     pub revision: Revision,
-    /// Who the client is, as it says.
+    /// The client's name and version.
     pub client: Arc<Value>,
-    /// What the client can do, as it declared it.
+    /// The client's capabilities.
     pub capabilities: Arc<Value>,
-    /// Which log messages the client wants.
-    pub logs: Logs,
+    /// The log messages that the client requested.
+    pub logs: LogFilter,
 }
 
-/// Which log messages a client wants.
+/// The log messages that a client requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Logs {
-    /// None: since 2026-07-28 who wants some says so.
+pub enum LogFilter {
+    /// None. Since 2026-07-28 a client requests log messages with each request.
     None,
-    /// Those that the server likes to tell: it has said nothing, before 2026-07-28.
+    /// Any. Before 2026-07-28 the server chooses until the client sets a level.
     Any,
-    /// Those from this level on.
+    /// Those of this level and above.
     From(LogLevel),
 }
 
-impl Logs {
-    /// Whether a message of a level, or of one that nobody knows, is among them.
+impl LogFilter {
+    /// Whether a message passes; one of an unknown level passes unless the client requested none.
     pub fn include(self, level: Option<LogLevel>) -> bool {
         match self {
-            Logs::None => false,
-            Logs::Any => true,
-            Logs::From(from) => level.is_none_or(|level| level >= from),
+            LogFilter::None => false,
+            LogFilter::Any => true,
+            LogFilter::From(from) => level.is_none_or(|level| level >= from),
         }
     }
 }
 
-impl Terms {
-    /// The terms of a request, or why it cannot be answered in any version.
-    pub fn of(method: &Method, params: &Value, memory: &Memory, served: &[Revision]) -> Result<Terms, ErrorReply> {
+impl RequestContext {
+    /// The context of a request, or why it cannot be answered in any version.
+    pub fn new(
+        method: &Method,
+        params: &Value,
+        legacy: &LegacyState,
+        served: &[Revision],
+    ) -> Result<RequestContext, ErrorReply> {
         let (claims, modern_only) = (claims_version(params), is_modern_only(method));
-        // To a server of the handshake era alone, the marks of the other one mean nothing.
+        // A server of the handshake era ignores the marks of the other one.
         let serves_modern = served.iter().any(|revision| revision.era() == Era::Modern);
-        match memory.terms() {
+        match legacy.context() {
             None if modern_only && !serves_modern => {
                 Err(ErrorReply::new(code::METHOD_NOT_FOUND, format!("there is no method {method} here")))
             }
-            _ if claims && serves_modern => Terms::modern(params, served),
-            // Nobody before 2026-07-28 knows these methods, so whoever calls them forgot `_meta`.
-            None if modern_only => Terms::modern(params, served),
-            None if *method == Method::INITIALIZE || *method == Method::PING => Ok(Terms {
+            _ if claims && serves_modern => RequestContext::modern(params, served),
+            // These methods exist since 2026-07-28 only, so `_meta` is missing.
+            None if modern_only => RequestContext::modern(params, served),
+            None if *method == Method::INITIALIZE || *method == Method::PING => Ok(RequestContext {
                 revision: Revision::LATEST_LEGACY,
                 client: Arc::default(),
                 capabilities: Arc::default(),
-                logs: Logs::None,
+                logs: LogFilter::None,
             }),
             None => Err(ErrorReply::new(
                 code::INVALID_REQUEST,
@@ -161,7 +160,7 @@ impl Terms {
                     meta::PROTOCOL_VERSION
                 ),
             )),
-            Some(terms) => Ok(terms),
+            Some(context) => Ok(context),
         }
     }
 
@@ -176,8 +175,8 @@ impl Terms {
         self.era() == Era::Modern && extension.is_some_and(Value::is_object)
     }
 
-    /// Nothing is inferred from earlier requests, even on the same pipe.
-    fn modern(params: &Value, served: &[Revision]) -> Result<Terms, ErrorReply> {
+    /// Reads `_meta`. Nothing is inferred from earlier requests, even on the same pipe.
+    fn modern(params: &Value, served: &[Revision]) -> Result<RequestContext, ErrorReply> {
         let invalid = |message: String| ErrorReply::new(code::INVALID_PARAMS, message);
         let meta = &params["_meta"];
         let required = [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES];
@@ -199,12 +198,14 @@ impl Terms {
                 .with_data(&data)
         })?;
         let logs = match meta.get(meta::LOG_LEVEL) {
-            None => Logs::None,
-            Some(Value::String(name)) => Logs::From(LogLevel::named(name).ok_or_else(|| invalid(unknown_level(name)))?),
+            None => LogFilter::None,
+            Some(Value::String(name)) => {
+                LogFilter::From(LogLevel::named(name).ok_or_else(|| invalid(unknown_level(name)))?)
+            }
             Some(_) => return Err(invalid(format!("{} must be a string", meta::LOG_LEVEL))),
         };
         let client = meta.get(meta::CLIENT_INFO).cloned().unwrap_or_else(|| Value::Object(Map::new()));
-        Ok(Terms { revision, client: client.into(), capabilities: capabilities.clone().into(), logs })
+        Ok(RequestContext { revision, client: client.into(), capabilities: capabilities.clone().into(), logs })
     }
 }
 
@@ -212,25 +213,25 @@ fn claims_version(params: &Value) -> bool {
     params.get("_meta").is_some_and(|meta| meta.get(meta::PROTOCOL_VERSION).is_some())
 }
 
-/// Nobody before 2026-07-28 knows these methods.
+/// Whether a method exists only since 2026-07-28.
 fn is_modern_only(method: &Method) -> bool {
     *method == Method::DISCOVER || *method == Method::SUBSCRIPTIONS_LISTEN
 }
 
-/// Of the versions that are served, those that a request may name in `_meta`.
-pub fn supported(served: &[Revision]) -> Vec<&'static str> {
+/// The served versions that a request may name in `_meta`.
+pub(super) fn supported(served: &[Revision]) -> Vec<&'static str> {
     let modern = served.iter().filter(|revision| revision.era() == Era::Modern);
     modern.map(|revision| revision.as_str()).collect()
 }
 
-/// The newest version of the handshake era that is served, no newer than what the client wants if that can be.
-pub(super) fn settle(wanted: Option<Revision>, served: &[Revision]) -> Option<Revision> {
+/// The requested version if it is served and has a handshake, else the newest served one that has.
+pub(super) fn negotiate(requested: Option<Revision>, served: &[Revision]) -> Option<Revision> {
     let legacy = || served.iter().copied().filter(|revision| revision.has_handshake());
-    wanted.filter(|wanted| legacy().any(|revision| revision == *wanted)).or_else(|| legacy().max())
+    requested.filter(|requested| legacy().any(|revision| revision == *requested)).or_else(|| legacy().max())
 }
 
 /// `unknown level "loud"; there are debug, info, …`
-pub fn unknown_level(level: &str) -> String {
+pub(super) fn unknown_level(level: &str) -> String {
     let names = LogLevel::ALL.map(LogLevel::name);
     format!("unknown level {level:?}; there are {}", names.join(", "))
 }
@@ -240,7 +241,7 @@ mod tests {
     use super::*;
 
     fn code(params: Value) -> i64 {
-        Terms::of(&Method::TOOLS_LIST, &params, &Memory::default(), &Revision::ALL).unwrap_err().code
+        RequestContext::new(&Method::TOOLS_LIST, &params, &LegacyState::default(), &Revision::ALL).unwrap_err().code
     }
 
     #[test]
@@ -258,21 +259,21 @@ mod tests {
     #[test]
     fn without_a_claim_the_handshake_comes_first() {
         assert_eq!(code(json!({})), code::INVALID_REQUEST);
-        assert!(Terms::of(&Method::PING, &json!({}), &Memory::default(), &Revision::ALL).is_ok());
+        assert!(RequestContext::new(&Method::PING, &json!({}), &LegacyState::default(), &Revision::ALL).is_ok());
     }
 
     #[test]
     fn a_claim_counts_even_after_a_handshake() {
-        let handshake = Handshake {
+        let client = NegotiatedClient {
             revision: Revision::V2025_06_18,
             client: json!({"name": "c"}).into(),
             capabilities: json!({"roots": {}}).into(),
         };
-        let memory = Memory { handshake: Some(handshake), ..Memory::default() };
-        let legacy = Terms::of(&Method::TOOLS_LIST, &json!({}), &memory, &Revision::ALL).unwrap();
-        assert_eq!((legacy.revision, legacy.client), (Revision::V2025_06_18, json!({"name": "c"}).into()));
+        let legacy = LegacyState { client: Some(client), ..LegacyState::default() };
+        let old = RequestContext::new(&Method::TOOLS_LIST, &json!({}), &legacy, &Revision::ALL).unwrap();
+        assert_eq!((old.revision, old.client), (Revision::V2025_06_18, json!({"name": "c"}).into()));
         let claim = json!({"_meta": {meta::PROTOCOL_VERSION: "2026-07-28", meta::CLIENT_CAPABILITIES: {}}});
-        let modern = Terms::of(&Method::TOOLS_LIST, &claim, &memory, &Revision::ALL).unwrap();
+        let modern = RequestContext::new(&Method::TOOLS_LIST, &claim, &legacy, &Revision::ALL).unwrap();
         assert_eq!((modern.revision, modern.capabilities), (Revision::V2026_07_28, json!({}).into()));
     }
 
@@ -285,8 +286,8 @@ mod tests {
             (Some(Revision::V2026_07_28), Some(Revision::V2025_06_18)),
             (None, Some(Revision::V2025_06_18)),
         ] {
-            assert_eq!(settle(wanted, &served), settled, "{wanted:?}");
+            assert_eq!(negotiate(wanted, &served), settled, "{wanted:?}");
         }
-        assert_eq!(settle(None, &[Revision::V2026_07_28]), None);
+        assert_eq!(negotiate(None, &[Revision::V2026_07_28]), None);
     }
 }

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::question::Question;
-use super::scene::TaskTerms;
-use super::shape::{ResultType, envelope};
-use super::{Asked, Mock, Terms};
+use super::answer::{Answer, ResultKind, WrittenFor};
+use super::request_context::IncomingRequest;
+use super::respond::InputRequest;
+use super::script::TaskOptions;
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Reply};
 use crate::protocol::{Era, Revision, code, meta};
@@ -20,24 +20,24 @@ pub struct Task {
     /// Unique, and not to be guessed.
     pub id: String,
     /// How it works.
-    pub terms: TaskTerms,
+    pub options: TaskOptions,
     /// When it began, in milliseconds since 1970.
     pub created_ms: u64,
     /// When it last changed.
     pub updated_ms: u64,
     /// How far it is.
-    pub status: Status,
+    pub status: TaskStatus,
     /// What the client asked for, where it asked for anything.
     asked_ttl_ms: Option<u64>,
 }
 
 /// How far a task is.
 #[derive(Clone, Debug)]
-pub enum Status {
+pub enum TaskStatus {
     /// Somebody works on it.
     Working,
     /// The client has to answer something first.
-    InputRequired(Vec<Question>),
+    InputRequired(Vec<InputRequest>),
     /// It is done.
     Completed(RawJson),
     /// It could not be done.
@@ -46,37 +46,37 @@ pub enum Status {
     Cancelled,
 }
 
-impl Status {
+impl TaskStatus {
     /// What it is called. A tool that failed is a task that failed in 2025-11-25; since 2026-07-28 only an error is.
     fn name(&self, era: Era) -> &'static str {
         match self {
-            Status::Working => "working",
-            Status::InputRequired(_) => "input_required",
-            Status::Completed(result) if era == Era::Legacy && is_failure(result) => "failed",
-            Status::Completed(_) => "completed",
-            Status::Failed(_) => "failed",
-            Status::Cancelled => "cancelled",
+            TaskStatus::Working => "working",
+            TaskStatus::InputRequired(_) => "input_required",
+            TaskStatus::Completed(result) if era == Era::Legacy && is_failure(result) => "failed",
+            TaskStatus::Completed(_) => "completed",
+            TaskStatus::Failed(_) => "failed",
+            TaskStatus::Cancelled => "cancelled",
         }
     }
 
     /// Whether nothing will change any more.
     pub fn is_final(&self) -> bool {
         match self {
-            Status::Working | Status::InputRequired(_) => false,
-            Status::Completed(_) | Status::Failed(_) | Status::Cancelled => true,
+            TaskStatus::Working | TaskStatus::InputRequired(_) => false,
+            TaskStatus::Completed(_) | TaskStatus::Failed(_) | TaskStatus::Cancelled => true,
         }
     }
 }
 
 impl Task {
     /// A task that has just begun.
-    pub fn new(id: String, terms: TaskTerms, params: &Value, now_ms: u64) -> Task {
+    pub fn new(id: String, options: TaskOptions, params: &Value, now_ms: u64) -> Task {
         let asked_ttl_ms = params.get("task").and_then(|task| task.get("ttl")).and_then(Value::as_u64);
-        Task { id, terms, created_ms: now_ms, updated_ms: now_ms, status: Status::Working, asked_ttl_ms }
+        Task { id, options, created_ms: now_ms, updated_ms: now_ms, status: TaskStatus::Working, asked_ttl_ms }
     }
 
     /// Takes note of a change.
-    pub fn change(&mut self, status: Status, now_ms: u64) {
+    pub fn change(&mut self, status: TaskStatus, now_ms: u64) {
         if !self.status.is_final() {
             (self.status, self.updated_ms) = (status, now_ms);
         }
@@ -88,7 +88,7 @@ impl Task {
     }
 
     fn ttl_ms(&self) -> Option<u64> {
-        self.terms.ttl_ms.or(self.asked_ttl_ms)
+        self.options.ttl_ms.or(self.asked_ttl_ms)
     }
 
     /// The fields that both shapes have, under the names that an era gives them.
@@ -96,7 +96,7 @@ impl Task {
         let mut fields = Map::new();
         fields.insert("taskId".to_owned(), self.id.as_str().into());
         fields.insert("status".to_owned(), self.status.name(era).into());
-        if let Some(message) = &self.terms.status_message {
+        if let Some(message) = &self.options.status_message {
             fields.insert("statusMessage".to_owned(), message.as_str().into());
         }
         fields.insert("createdAt".to_owned(), time(self.created_ms).into());
@@ -106,46 +106,42 @@ impl Task {
             Era::Modern => ("ttlMs", "pollIntervalMs"),
         };
         fields.insert(ttl.to_owned(), self.ttl_ms().into());
-        if let Some(interval) = self.terms.poll_interval_ms {
+        if let Some(interval) = self.options.poll_interval_ms {
             fields.insert(poll.to_owned(), interval.into());
         }
         fields
     }
 
-    /// The answer to the request that began it.
-    pub fn begun(&self, mock: &Mock, terms: &Terms) -> Reply {
-        let era = terms.era();
-        let mut result = match era {
+    /// The answer to the request that created it.
+    pub fn created(&self, era: Era) -> Answer {
+        let result = match era {
             Era::Legacy => json!({"task": self.fields(era)}),
             Era::Modern => Value::Object(self.fields(era)),
         };
-        envelope(&mut result, ResultType::Task, "tools/call", terms.revision, &mock.info);
-        Reply::Result(RawJson::from_value(&result))
+        Answer { kind: ResultKind::Task, ..complete(&result) }
     }
 
     /// The answer to `tasks/get`, and to `tasks/cancel` before 2026-07-28.
-    pub fn shown(&self, mock: &Mock, terms: &Terms) -> Reply {
-        let mut result = match terms.era() {
+    pub fn status_answer(&self, era: Era) -> Answer {
+        complete(&match era {
             Era::Legacy => self.listed(),
-            Era::Modern => self.told(),
-        };
-        envelope(&mut result, ResultType::Complete, "tasks/get", terms.revision, &mock.info);
-        Reply::Result(RawJson::from_value(&result))
+            Era::Modern => self.details(),
+        })
     }
 
-    /// Everything about it, in the shape of 2026-07-28: also the params of `notifications/tasks`.
-    pub fn told(&self) -> Value {
+    /// All members of the form of 2026-07-28: also the params of `notifications/tasks`.
+    pub fn details(&self) -> Value {
         let mut fields = self.fields(Era::Modern);
         match &self.status {
-            Status::Working | Status::Cancelled => {}
-            Status::InputRequired(questions) => {
-                let requests = questions.iter().map(|question| (question.name.clone(), question.input_request()));
+            TaskStatus::Working | TaskStatus::Cancelled => {}
+            TaskStatus::InputRequired(questions) => {
+                let requests = questions.iter().map(|question| (question.name.clone(), question.entry()));
                 fields.insert("inputRequests".to_owned(), Value::Object(requests.collect()));
             }
-            Status::Completed(result) => {
+            TaskStatus::Completed(result) => {
                 fields.insert("result".to_owned(), result.value().unwrap_or_default());
             }
-            Status::Failed(error) => {
+            TaskStatus::Failed(error) => {
                 let mut object = json!({"code": error.code, "message": error.message});
                 if let Some(data) = error.data.as_ref().and_then(|data| data.value().ok()) {
                     object["data"] = data;
@@ -164,14 +160,14 @@ impl Task {
     /// The answer to `tasks/result`, once there is one.
     pub fn result(&self) -> Option<Reply> {
         match &self.status {
-            Status::Working | Status::InputRequired(_) => None,
-            Status::Completed(result) => {
+            TaskStatus::Working | TaskStatus::InputRequired(_) => None,
+            TaskStatus::Completed(result) => {
                 let mut result = result.value().unwrap_or_default();
                 result["_meta"][RELATED_TASK] = json!({"taskId": self.id});
                 Some(Reply::Result(RawJson::from_value(&result)))
             }
-            Status::Failed(error) => Some(Reply::Error(error.clone())),
-            Status::Cancelled => {
+            TaskStatus::Failed(error) => Some(Reply::Error(error.clone())),
+            TaskStatus::Cancelled => {
                 Some(Reply::Error(ErrorReply::new(code::INVALID_PARAMS, format!("the task {} was cancelled", self.id))))
             }
         }
@@ -183,11 +179,41 @@ pub fn related_task(id: &str) -> Value {
     json!({RELATED_TASK: {"taskId": id}})
 }
 
-/// The answer to a request that only acknowledges, since 2026-07-28.
-pub fn acknowledged(mock: &Mock, terms: &Terms) -> Reply {
-    let mut result = json!({});
-    envelope(&mut result, ResultType::Complete, "tasks/cancel", terms.revision, &mock.info);
-    Reply::Result(RawJson::from_value(&result))
+/// The answer to a request that is only acknowledged, since 2026-07-28.
+pub fn acknowledged() -> Answer {
+    complete(&json!({}))
+}
+
+fn complete(result: &Value) -> Answer {
+    let reply = Reply::Result(RawJson::from_value(result));
+    Answer { written_for: WrittenFor::Verbatim, ..Answer::protocol(reply) }
+}
+
+/// A request about a task.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TaskRequest {
+    /// `tasks/get`
+    Get(String),
+    /// `tasks/result`, which waits for the end.
+    Result(String),
+    /// `tasks/list`
+    List,
+    /// `tasks/cancel`
+    Cancel(String),
+    /// `tasks/update`: input responses.
+    Update(String, Map<String, Value>),
+}
+
+impl TaskRequest {
+    /// The task that it is about.
+    pub fn id(&self) -> Option<&str> {
+        match self {
+            TaskRequest::List => None,
+            TaskRequest::Get(id) | TaskRequest::Result(id) | TaskRequest::Cancel(id) | TaskRequest::Update(id, _) => {
+                Some(id)
+            }
+        }
+    }
 }
 
 /// Why a client that did not declare the extension gets nothing about tasks.
@@ -198,11 +224,15 @@ pub(super) fn undeclared() -> ErrorReply {
 }
 
 /// Whether a request that wants or does not want a task may have it, in 2025-11-25.
-pub(super) fn task_support(asked: &Asked, support: Option<TaskSupport>, has_tasks: bool) -> Result<(), ErrorReply> {
-    if asked.terms.revision != Revision::V2025_11_25 {
+pub(super) fn check_task_support(
+    request: &IncomingRequest,
+    support: Option<TaskSupport>,
+    has_tasks: bool,
+) -> Result<(), ErrorReply> {
+    if request.context.revision != Revision::V2025_11_25 {
         return Ok(());
     }
-    let wanted = asked.params.get("task").is_some();
+    let wanted = request.params.get("task").is_some();
     let refuse = |why| Err(ErrorReply::new(code::METHOD_NOT_FOUND, why));
     match support {
         Some(TaskSupport::Required) if !wanted => refuse("this tool can only be called as a task"),
@@ -230,12 +260,12 @@ mod tests {
     #[test]
     fn a_tool_that_failed_is_a_task_that_failed_in_the_handshake_era_alone() {
         let terms =
-            TaskTerms { after: None, ttl_ms: None, poll_interval_ms: None, status_message: None, required: false };
+            TaskOptions { after: None, ttl_ms: None, poll_interval_ms: None, status_message: None, required: false };
         let mut task = Task::new("1".to_owned(), terms, &json!({}), 0);
         let failure = json!({"content": [{"type": "text", "text": "no"}], "isError": true});
-        task.change(Status::Completed(RawJson::from_value(&failure)), 1);
+        task.change(TaskStatus::Completed(RawJson::from_value(&failure)), 1);
         assert_eq!(task.listed()["status"], "failed");
-        assert_eq!((&task.told()["status"], &task.told()["result"]), (&json!("completed"), &failure));
+        assert_eq!((&task.details()["status"], &task.details()["result"]), (&json!("completed"), &failure));
         let Some(Reply::Result(result)) = task.result() else { panic!("no result") };
         assert_eq!(result.value().unwrap()["isError"], true);
     }

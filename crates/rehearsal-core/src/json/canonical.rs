@@ -1,7 +1,6 @@
 //! Values that are equal: the same text for them, and the order of numbers.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use serde_json::{Number, Value};
 
@@ -10,16 +9,7 @@ use serde_json::{Number, Value};
 /// It is stored in the keys of indexes, so another text for the same value is another version of those.
 pub fn canonical(value: &Value, out: &mut String) {
     match value {
-        Value::Object(object) => {
-            out.push('{');
-            for (key, value) in object.iter().collect::<BTreeMap<_, _>>() {
-                quoted(key, out);
-                out.push(':');
-                canonical(value, out);
-                out.push(',');
-            }
-            out.push('}');
-        }
+        Value::Object(object) => canonical_object(object, out),
         Value::Array(items) => {
             out.push('[');
             for item in items {
@@ -38,6 +28,20 @@ pub fn canonical(value: &Value, out: &mut String) {
         Value::Bool(true) => out.push_str("true"),
         Value::Bool(false) => out.push_str("false"),
     }
+}
+
+/// Appends the text of an object with these members.
+pub fn canonical_object<'a>(members: impl IntoIterator<Item = (&'a String, &'a Value)>, out: &mut String) {
+    let mut members: Vec<_> = members.into_iter().collect();
+    members.sort_unstable_by_key(|(key, _)| *key);
+    out.push('{');
+    for (key, value) in members {
+        quoted(key, out);
+        out.push(':');
+        canonical(value, out);
+        out.push(',');
+    }
+    out.push('}');
 }
 
 /// Quotes and backslashes are escaped, so that no text can look like the end of one.

@@ -9,7 +9,7 @@ mod query;
 mod raw;
 mod string;
 
-pub use canonical::{canonical, compare};
+pub use canonical::{canonical, canonical_object, compare};
 pub use excerpt::{DEFAULT_EXCERPT, difference, excerpt};
 pub use kind::Kind;
 pub use path::{Path, Segment};

@@ -82,11 +82,6 @@ impl Path {
         &self.segments
     }
 
-    /// Whether this is the whole value.
-    pub fn is_root(&self) -> bool {
-        self.segments.is_empty()
-    }
-
     /// Whether this is `other` or a place below it.
     pub fn is_within(&self, other: &Path) -> bool {
         self.segments.starts_with(&other.segments)

@@ -107,16 +107,6 @@ impl Revision {
         self == Revision::V2025_11_25
     }
 
-    /// Whether the client closing a response stream cancels the request.
-    pub fn disconnect_cancels(self) -> bool {
-        self.era() == Era::Modern
-    }
-
-    /// Whether results carry `resultType`.
-    pub fn has_result_type(self) -> bool {
-        self.era() == Era::Modern
-    }
-
     /// Whether servers may elicit input.
     pub fn has_elicitation(self) -> bool {
         self >= Revision::V2025_06_18
@@ -125,11 +115,6 @@ impl Revision {
     /// Whether tools may answer with `structuredContent`.
     pub fn has_structured_content(self) -> bool {
         self >= Revision::V2025_06_18
-    }
-
-    /// Whether there is a `completions` capability to declare.
-    pub fn has_completions_capability(self) -> bool {
-        self >= Revision::V2025_03_26
     }
 
     /// The code for a resource that is not there.

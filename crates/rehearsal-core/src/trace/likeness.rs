@@ -11,7 +11,7 @@ use std::fmt;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::json::{Places, canonical};
+use crate::json::{Places, canonical, canonical_object};
 use crate::matcher::{Matcher, Mismatch};
 use crate::message::Method;
 
@@ -82,9 +82,23 @@ impl Likeness {
         view
     }
 
-    /// The key of a request.
+    /// The key of a request: that of its view, without building the view if nothing is ignored.
     pub fn key(&self, method: &Method, params: Option<&Value>) -> RequestKey {
-        RequestKey::of(&self.view(method, params))
+        let is_handshake = *method == Method::INITIALIZE || *method == Method::DISCOVER;
+        let object = params.and_then(Value::as_object).filter(|params| !is_handshake && !params.contains_key("task"));
+        let Some(params) = object.filter(|_| self.ignored.is_empty()) else {
+            return RequestKey::of(&self.view(method, params));
+        };
+        let mut text = String::with_capacity(256);
+        text.push_str("{\"method\":");
+        canonical(&Value::from(method.as_str()), &mut text);
+        let mut compared = params.iter().filter(|(key, value)| is_compared(key, value)).peekable();
+        if compared.peek().is_some() {
+            text.push_str(",\"params\":");
+            canonical_object(compared, &mut text);
+        }
+        text.push_str(",}");
+        RequestKey::of_text(&text)
     }
 
     /// Of several views, the one that differs least from `asked`; the first of those that differ as little.
@@ -110,6 +124,10 @@ impl RequestKey {
     pub fn of(view: &Value) -> RequestKey {
         let mut text = String::with_capacity(256);
         canonical(view, &mut text);
+        RequestKey::of_text(&text)
+    }
+
+    fn of_text(text: &str) -> RequestKey {
         let digest = Sha256::digest(text.as_bytes());
         let mut half = [0; 16];
         half.copy_from_slice(&digest[..16]);
@@ -121,14 +139,18 @@ fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_object().is_some_and(Map::is_empty)
 }
 
-/// Params without what tells one conversation from another.
-fn stable(params: &Map<String, Value>) -> Map<String, Value> {
-    let counts = |key: &str, value: &Value| match key {
+/// Whether a param tells what is requested, and not which client requests it.
+fn is_compared(key: &str, value: &Value) -> bool {
+    match key {
         "_meta" | "inputResponses" | "requestState" => false,
         "arguments" => !is_empty(value),
         _ => !value.is_null(),
-    };
-    let kept = params.iter().filter(|(key, value)| counts(key, value));
+    }
+}
+
+/// Params without what tells one conversation from another.
+fn stable(params: &Map<String, Value>) -> Map<String, Value> {
+    let kept = params.iter().filter(|(key, value)| is_compared(key, value));
     kept.map(|(key, value)| {
         // That it is to be a task counts, how long it is kept does not.
         let value = if key == "task" && value.is_object() { json!({}) } else { value.clone() };
@@ -165,6 +187,23 @@ mod tests {
         let task = call(json!({"name": "rain", "arguments": {"a": 1, "b": [2]}, "task": {"ttl": 5}}));
         assert_ne!(task, plain);
         assert_eq!(task, call(json!({"name": "rain", "arguments": {"a": 1, "b": [2]}, "task": {}})));
+    }
+
+    #[test]
+    fn a_key_is_that_of_the_view() {
+        let likeness = Likeness::default();
+        for params in [
+            json!({}),
+            json!({"_meta": {}, "requestState": "x", "arguments": {}, "x": null}),
+            json!({"z": 1, "name": "a\"b", "arguments": {"b": [1.0, {"d": 1, "c": 2}], "a": null}, "_meta": {"x": 1}}),
+            json!({"name": "a", "task": {"ttl": 1}}),
+            json!([1]),
+        ] {
+            for method in [Method::TOOLS_CALL, Method::INITIALIZE] {
+                let key = RequestKey::of(&likeness.view(&method, Some(&params)));
+                assert_eq!(likeness.key(&method, Some(&params)), key, "{method} {params}");
+            }
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::context::Context;
 use super::exit::{Exit, Failure};
-use super::mock::otherwise;
+use super::mock::unanswered;
 use super::output::to_stdout;
 
 /// Check mock files without starting them
@@ -51,7 +51,7 @@ impl Check {
         for path in &self.files {
             let bytes = bytes(path)?;
             let file = path.display().to_string();
-            let problems = check(&file, &bytes, otherwise(self.schema_fill));
+            let problems = check(&file, &bytes, unanswered(self.schema_fill));
             let text = String::from_utf8_lossy(&bytes);
             wrong += problems.len();
             if self.json {

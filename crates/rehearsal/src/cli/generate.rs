@@ -164,7 +164,7 @@ impl Generate {
                 Target::File(path) => path.display().to_string(),
                 Target::Stdout | Target::Folder(_) => name.clone(),
             };
-            if let Err(error) = mock::parse(&file, text, mock::Otherwise::Refuse) {
+            if let Err(error) = mock::parse(&file, text, mock::MissingAnswers::Refused) {
                 error.problems.iter().for_each(|problem| context.talk.problem(&file, text, problem));
                 exit = Exit::ChecksFailed;
             }

@@ -1,5 +1,6 @@
 //! `rehearse mock`
 
+use std::ffi::OsString;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,13 +8,14 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use rehearsal::core::answer::Answer;
 use rehearsal::core::answer::harness::Harness;
-use rehearsal::mock::{Called, Files, LoadError, Otherwise, Reload, Server, http_options, watch};
-use rehearsal::wire::http::server::HttpServer;
+use rehearsal::mock::{Files, LoadError, LoggedRequest, Reload, Unanswered, http_options, watch};
+use rehearsal::serve::{Observer, Otherwise, Server, ServerOptions, Upstream};
 
 use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::run::{Signals, runtime};
-use super::serve::{ListenOptions, on_http, on_stdio, where_to_reach};
+use super::serve::{ListenOptions, live_server, serve};
+use super::server::check_url;
 use crate::print::Talk;
 
 /// Serve a mock: a whole MCP server from YAML files
@@ -47,7 +49,21 @@ pub(super) struct Mock {
     /// Say on stderr what was asked and which rule answered
     #[arg(short, long)]
     verbose: bool,
+
+    /// Forward what the files do not answer to a live server, and offer what it offers too: --url URL, or -- COMMAND
+    #[arg(long, help_heading = UPSTREAM, conflicts_with_all = ["schema_fill", "harness"])]
+    upstream: bool,
+
+    /// Reach the live server over HTTP
+    #[arg(long, value_name = "URL", conflicts_with_all = ["schema_fill", "harness"], help_heading = UPSTREAM, value_hint = clap::ValueHint::Url)]
+    url: Option<String>,
+
+    /// Start the live server: everything after `--`
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["url", "schema_fill", "harness"], help_heading = UPSTREAM)]
+    command: Vec<OsString>,
 }
+
+const UPSTREAM: &str = "A live server behind the mock";
 
 /// How clients reach a mock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -67,11 +83,12 @@ Examples:
   rehearse mock weather.mock.yaml
   rehearse mock weather.mock.yaml --listen 8080 --watch
   rehearse list -- rehearse mock weather.mock.yaml notes.mock.yaml
+  rehearse mock broken-search.mock.yaml --upstream -- npx -y @modelcontextprotocol/server-everything
 
 Exit status:
-    0  the client has left
+    0  the client has disconnected
     2  a flag or a file is wrong
-    3  nobody can listen at the address
+    3  the address cannot be listened at
   129  ended by SIGHUP
   130  ended by SIGINT (Ctrl-C)
   143  ended by SIGTERM";
@@ -87,10 +104,15 @@ impl Mock {
             (None, Some(Transport::Http)) => Some((Ipv4Addr::LOCALHOST, 0).into()),
             (None, Some(Transport::Stdio) | None) => None,
         };
+        let otherwise = self.otherwise()?;
         let harness = self.harness.then(|| Arc::new(Harness::default()));
-        let files = Files { paths: self.files.clone(), otherwise: otherwise(self.schema_fill), harness };
-        let mock = match files.load() {
-            Ok(mock) => mock,
+        let unanswered = match &otherwise {
+            Otherwise::Forward(_) => Unanswered::Forward,
+            Otherwise::Refuse => unanswered(self.schema_fill),
+        };
+        let files = Files { paths: self.files.clone(), unanswered, harness };
+        let chain = match files.load() {
+            Ok(chain) => chain,
             Err(error @ LoadError::Unreadable { .. }) => return Err(Failure::bad_input(error)),
             Err(error @ LoadError::Wrong { .. }) => {
                 tell(&error, &context.talk);
@@ -98,37 +120,42 @@ impl Mock {
             }
         };
         let (talk, verbose) = (context.talk.clone(), self.verbose);
-        let server = Server::with_listener(mock, move |called, answer| heard(called, answer, verbose, &talk));
-        let options = address.map(|address| {
-            let mut options = http_options(&server);
-            self.listen.apply(&mut options, address);
-            options
-        });
+        let observer = move |request: &LoggedRequest, answer: &Answer| print_answer(request, answer, verbose, &talk);
+        let observers: Vec<Arc<dyn Observer>> = vec![Arc::new(observer)];
+        let server = Server::with_options(chain, ServerOptions { otherwise, observers, ..ServerOptions::default() });
+        let options = http_options(&server, files.harness.as_ref());
+        let listen = address.map(|address| self.listen.applied(options, address));
         let runtime = runtime()?;
         let served = runtime.block_on(async {
             let mut signals = Signals::listen()?;
-            let serving = async {
-                match options {
-                    None => on_stdio(&server, &mut signals).await.map_err(Failure::begin),
-                    Some(options) => {
-                        let listener = HttpServer::bind(options).await?;
-                        context.talk.say(format_args!("listening on {}", where_to_reach(&listener, address)));
-                        Ok(on_http(&server, listener, &mut signals).await)
-                    }
-                }
-            };
-            tokio::select! {
+            let serving = serve(&server, listen, &mut signals, context);
+            let served = tokio::select! {
                 biased;
-                // The fault `exit`: as a server that dies, with whatever status it was told to.
+                // The fault `exit`: as a server that crashes, with the status that the file gives.
                 status = server.exited() => std::process::exit(status),
-                // Before it is said that we listen: what changes from then on is a change.
+                // Before the address is printed: a file that changes from then on has changed.
                 () = self.watched(files, &server, &context.talk) => Ok(Exit::Ok),
                 served = serving => served,
-            }
+            };
+            server.close_upstream().await.map_err(Failure::begin)?;
+            served
         });
         // A thread that reads from a terminal cannot be stopped, and must not be waited for.
         runtime.shutdown_background();
         served
+    }
+
+    /// The live server that gets what the files do not answer, if the user named one.
+    fn otherwise(&self) -> Result<Otherwise, Failure> {
+        if let Some(url) = &self.url {
+            check_url(url)?;
+        }
+        match live_server(self.url.as_deref(), &self.command) {
+            Some((server, _)) => Ok(Otherwise::Forward(Arc::new(Upstream::new(server).merged()))),
+            None if self.upstream => Err(Failure::bad_input("--upstream needs the server: --url URL, or -- COMMAND")
+                .hint("some tools from the file, the rest live: --upstream -- npx -y some-server")),
+            None => Ok(Otherwise::Refuse),
+        }
     }
 
     /// Reads changed files, for ever.
@@ -147,20 +174,20 @@ impl Mock {
     }
 }
 
-/// What `--schema-fill` says.
-pub(super) fn otherwise(schema_fill: bool) -> Otherwise {
-    if schema_fill { Otherwise::FillFromSchema } else { Otherwise::Refuse }
+/// The meaning of `--schema-fill`.
+pub(super) fn unanswered(schema_fill: bool) -> Unanswered {
+    if schema_fill { Unanswered::FillFromSchema } else { Unanswered::Refuse }
 }
 
-/// Says what whoever wrote the mock should know, and everything else to whoever wants to know.
+/// Prints the remarks of an answer for the author of the mock or the user of the recording; with `verbose`, every answer.
 ///
 /// ```text
 /// tools/call get_forecast: script: tool get_forecast, an object with {city: "Oslo"}
 /// ```
-fn heard(called: &Called, answer: &Answer, verbose: bool, talk: &Talk) {
+pub(super) fn print_answer(request: &LoggedRequest, answer: &Answer, verbose: bool, talk: &Talk) {
     if verbose {
-        let name = called.name().map(|name| format!(" {name}")).unwrap_or_default();
-        talk.say(format_args!("{}{name}: {}", called.method, answer.provenance));
+        let name = request.name().map(|name| format!(" {name}")).unwrap_or_default();
+        talk.say(format_args!("{}{name}: {}", request.method, answer.provenance));
     }
     for remark in &answer.remarks {
         talk.say(remark);

@@ -3,33 +3,30 @@
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use rehearsal::Client;
-use rehearsal::client::ClientBuilder;
-use rehearsal::core::answer::{Answer, Called, Pace};
+use rehearsal::core::answer::{Answer, LoggedRequest, Pace};
 use rehearsal::core::matcher::Matcher;
 use rehearsal::core::redact::{Redaction, Rule};
 use rehearsal::core::trace::{Format, Likeness, ReadError};
-use rehearsal::mock::Server;
 use rehearsal::record::{Recorder, journals};
 use rehearsal::replay::{
-    Beside, IndexError, Indexed, Ledger, OnIndex, Options, Repeat, ReplayError, Sessions, Unknown, Upstream,
+    Beside, IndexError, Indexed, Ledger, OnIndex, Options, Repeat, ReplayError, Sessions, Unknown,
 };
+use rehearsal::serve::{Observer, Upstream, http_options};
 use rehearsal::store::{Input, Recording};
-use rehearsal::wire::http::server::HttpServer;
-use serde_json::{Map, Value};
 
 use super::arguments::suggestion;
 use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::flag_values::{matching, not_a_path, redaction};
+use super::mock::print_answer;
 use super::output::is_one_file;
 use super::run::{Signals, runtime};
-use super::serve::{ListenOptions, on_http, on_stdio, where_to_reach};
+use super::serve::{ListenOptions, live_server, serve};
 use super::server::check_url;
 use super::trace::{CONVERT, no_file, not_trace, on_lines, put_back};
-use crate::print::Talk;
 
 const MATCHING: &str = "Which recording answers";
 const FORWARD: &str = "The real server, for --unmatched forward";
@@ -189,10 +186,13 @@ impl Replay {
         let unread = |cause: io::Error| Failure::unreadable(&self.trace, &cause);
         replay.notices().map_err(unread)?.into_iter().for_each(|notice| context.talk.say(notice));
         let (talk, verbose) = (context.talk.clone(), self.verbose);
-        let server = replay.server(move |called, answer| heard(called, answer, verbose, &talk));
+        let observer = move |request: &LoggedRequest, answer: &Answer| print_answer(request, answer, verbose, &talk);
+        let server = replay.observed_server(vec![Arc::new(observer) as Arc<dyn Observer>]);
         let runtime = runtime()?;
         let served = runtime.block_on(async {
-            let served = self.serve(&server, &replay, context).await;
+            let mut signals = Signals::listen()?;
+            let listen = self.listen.listen.map(|address| self.listen.applied(http_options(&server), address));
+            let served = serve(&server, listen, &mut signals, context).await;
             replay.close().await.map_err(Failure::begin)?;
             served
         });
@@ -238,24 +238,6 @@ impl Replay {
         let output = self.output.as_deref().filter(|output| is_one_file(output, path));
         let output = output.map(|_| "where the real server is recorded");
         its.find(|(file, _)| is_one_file(file, path)).map(|(_, what)| what).or(output)
-    }
-
-    async fn serve(
-        &self,
-        server: &Server,
-        replay: &rehearsal::replay::Replay,
-        context: &Context,
-    ) -> Result<Exit, Failure> {
-        let mut signals = Signals::listen()?;
-        let Some(address) = self.listen.listen else {
-            return on_stdio(server, &mut signals).await.map_err(Failure::begin);
-        };
-        let options = replay.http_options();
-        let mut options = options.map_err(|cause| Failure::unreadable(&self.trace, &cause))?;
-        self.listen.apply(&mut options, address);
-        let listener = HttpServer::bind(options).await?;
-        context.talk.say(format_args!("listening on {}", where_to_reach(&listener, Some(address))));
-        Ok(on_http(server, listener, &mut signals).await)
     }
 
     fn options(&self) -> Result<Options, Failure> {
@@ -329,8 +311,7 @@ impl Replay {
 
     fn upstream(&self, recorder: Recorder) -> Result<Option<Upstream>, Failure> {
         let forwards = self.unmatched == UnmatchedWord::Forward;
-        let mut info = Map::new();
-        let server: Box<dyn Fn() -> ClientBuilder + Send + Sync> = match (&self.url, self.command.split_first()) {
+        match (&self.url, self.command.first()) {
             (None, None) if forwards => {
                 return Err(Failure::bad_input("--unmatched forward needs the server: --url URL, or -- COMMAND")
                     .hint("the server that was recorded: --unmatched forward -- npx -y some-server"));
@@ -343,20 +324,10 @@ impl Replay {
             (_, _) if !forwards => {
                 return Err(Failure::bad_input("a server is asked only with --unmatched forward").hint(NEEDS_FORWARD));
             }
-            (Some(url), _) => {
-                info.insert("url".to_owned(), url.as_str().into());
-                let url = url.clone();
-                Box::new(move || Client::url(url.as_str()))
-            }
-            (None, Some((program, arguments))) => {
-                let words = arguments.iter().map(|word| Value::from(word.to_string_lossy()));
-                info.insert("command".to_owned(), program.to_string_lossy().into());
-                info.insert("arguments".to_owned(), words.collect());
-                let (program, arguments) = (program.clone(), arguments.to_vec());
-                Box::new(move || Client::command(&program).arguments(&arguments))
-            }
-        };
-        Ok(Some(Upstream::new(server, recorder, info)))
+            (Some(_), _) | (None, Some(_)) => {}
+        }
+        Ok(live_server(self.url.as_deref(), &self.command)
+            .map(|(server, info)| Upstream::new(server).recorded(recorder, info)))
     }
 
     /// Says what was asked and what was not, and writes it down.
@@ -398,19 +369,6 @@ fn on_index(context: &Context) -> OnIndex {
     OnIndex::new(move |Indexed { bytes, of }| {
         talk.status(&format!("indexing: {} of {} MB", bytes / 1_000_000, of / 1_000_000));
     })
-}
-
-/// ```text
-/// tools/call get_forecast: recording: session 3f9a…, call 12
-/// ```
-fn heard(called: &Called, answer: &Answer, verbose: bool, talk: &Talk) {
-    if verbose {
-        let name = called.name().map(|name| format!(" {name}")).unwrap_or_default();
-        talk.say(format_args!("{}{name}: {}", called.method, answer.provenance));
-    }
-    for remark in &answer.remarks {
-        talk.say(remark);
-    }
 }
 
 /// What to do about a recording that cannot be served.

@@ -1,20 +1,24 @@
-//! A server of ours, until its client is gone or somebody ends us.
+//! Serves a chain until the client disconnects or a signal arrives.
 
+use std::ffi::OsString;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use clap::Args;
-use rehearsal::mock::Server;
+use rehearsal::Client;
+use rehearsal::client::ClientBuilder;
+use rehearsal::serve::{Server, serve_http};
 use rehearsal::wire::http::server::{Hosts, HttpServer, Options};
 use rehearsal::wire::{MESSAGE_LIMIT, stdio};
-use tokio::task::JoinSet;
+use serde_json::{Map, Value};
 
-use super::exit::Exit;
+use super::context::Context;
+use super::exit::{Exit, Failure};
 use super::run::Signals;
 
-/// How long a server that was told to end may say its last words.
-const FAREWELL: Duration = Duration::from_secs(3);
+/// How long the last answers may take to be written when a signal ends the server.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The address of a listener, and the names that its clients may use.
 #[derive(Args, Debug)]
@@ -29,10 +33,10 @@ pub(super) struct ListenOptions {
 }
 
 impl ListenOptions {
-    /// Listens at an address, for clients that use an allowed name.
-    pub(super) fn apply(&self, options: &mut Options, address: SocketAddr) {
-        options.address = address;
-        (options.hosts, options.origins) = allowed_hosts(&self.allow_host);
+    /// These options with an address, for clients that use an allowed name.
+    pub(super) fn applied(&self, options: Options, address: SocketAddr) -> Options {
+        let (hosts, origins) = allowed_hosts(&self.allow_host);
+        Options { address, hosts, origins, ..options }
     }
 }
 
@@ -42,17 +46,26 @@ pub(super) fn allowed_hosts(names: &[String]) -> (Hosts, Hosts) {
 }
 
 /// Where a listener can be reached: `http://127.0.0.1:8080/mcp (and at every other address of this machine)`
-pub(super) fn where_to_reach(listener: &HttpServer, address: Option<SocketAddr>) -> String {
-    match address {
-        Some(address) if address.ip().is_unspecified() => {
-            format!("{} (and at every other address of this machine)", listener.url())
-        }
-        Some(_) | None => listener.url(),
-    }
+fn where_to_reach(listener: &HttpServer, address: SocketAddr) -> String {
+    let everywhere = if address.ip().is_unspecified() { " (and at every other address of this machine)" } else { "" };
+    format!("{}{everywhere}", listener.url())
 }
 
-/// Serves the client on stdin and stdout.
-pub(super) async fn on_stdio(server: &Server, signals: &mut Signals) -> io::Result<Exit> {
+/// Serves the client on stdin and stdout, or every client of a listener.
+pub(super) async fn serve(
+    server: &Server,
+    listen: Option<Options>,
+    signals: &mut Signals,
+    context: &Context,
+) -> Result<Exit, Failure> {
+    let Some(options) = listen else { return on_stdio(server, signals).await.map_err(Failure::begin) };
+    let address = options.address;
+    let listener = HttpServer::bind(options).await?;
+    context.talk.say(format_args!("listening on {}", where_to_reach(&listener, address)));
+    Ok(serve_http(server, listener, signals.next()).await.unwrap_or(Exit::Ok))
+}
+
+async fn on_stdio(server: &Server, signals: &mut Signals) -> io::Result<Exit> {
     let connection = stdio::own(MESSAGE_LIMIT)?;
     let serving = server.serve(connection);
     tokio::pin!(serving);
@@ -61,31 +74,28 @@ pub(super) async fn on_stdio(server: &Server, signals: &mut Signals) -> io::Resu
         exit = signals.next() => exit,
     };
     server.stop();
-    // Whoever does not read the last words does not hold us up.
-    let _ = tokio::time::timeout(FAREWELL, serving).await;
+    // A client that does not read its last answers is not waited for.
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, serving).await;
     Ok(exit)
 }
 
-/// Serves every client of a listener.
-pub(super) async fn on_http(server: &Server, mut listener: HttpServer, signals: &mut Signals) -> Exit {
-    let mut conversations = JoinSet::new();
-    let exit = loop {
-        tokio::select! {
-            connection = listener.accept() => match connection {
-                Some(connection) => {
-                    let server = server.clone();
-                    conversations.spawn(async move { server.serve(connection).await });
-                }
-                None => return Exit::Ok,
-            },
-            Some(_) = conversations.join_next() => {}
-            exit = signals.next() => break exit,
-        }
-    };
-    server.stop();
-    // Whoever does not read the last words does not hold us up.
-    let _ = tokio::time::timeout(FAREWELL, listener.shutdown()).await;
-    exit
+/// Starts a client of a live server.
+type Connect = Box<dyn Fn() -> ClientBuilder + Send + Sync>;
+
+/// How to connect to a live server, and what a recording says about it; `None` if the user named none.
+pub(super) fn live_server(url: Option<&str>, command: &[OsString]) -> Option<(Connect, Map<String, Value>)> {
+    let mut info = Map::new();
+    if let Some(url) = url {
+        info.insert("url".to_owned(), url.into());
+        let url = url.to_owned();
+        return Some((Box::new(move || Client::url(url.as_str())), info));
+    }
+    let (program, arguments) = command.split_first()?;
+    let words = arguments.iter().map(|word| Value::from(word.to_string_lossy()));
+    info.insert("command".to_owned(), program.to_string_lossy().into());
+    info.insert("arguments".to_owned(), words.collect());
+    let (program, arguments) = (program.clone(), arguments.to_vec());
+    Some((Box::new(move || Client::command(&program).arguments(&arguments)), info))
 }
 
 /// A port on this machine, or an address.

@@ -22,15 +22,17 @@ use rehearsal_wire::BoxFuture;
 use rehearsal_wire::http::server::Routes;
 use serde_json::{Value, json};
 
-use super::Server;
-use super::server::now_ms;
+use crate::serve::{Server, now_ms};
 
 /// Where everything begins.
 const ROOT: &str = "/control";
 
 /// The control interface of a mock.
 #[derive(Debug)]
-pub(super) struct Control(pub(super) Server);
+pub(super) struct Control {
+    pub(super) server: Server,
+    pub(super) harness: Option<Arc<Harness>>,
+}
 
 /// Why a request is refused.
 struct Refused {
@@ -98,7 +100,7 @@ impl Control {
             },
             ("reset", None) => match *method {
                 Method::POST => {
-                    self.0.reset();
+                    self.server.reset();
                     Ok(json!({"reset": true}))
                 }
                 _ => Err(Refused::method("POST")),
@@ -112,7 +114,7 @@ impl Control {
 
     fn harness(&self) -> Result<Arc<Harness>, Refused> {
         let why = "this mock has no queues; start it with --harness";
-        self.0.harness().ok_or_else(|| Refused::new(StatusCode::NOT_FOUND, why))
+        self.harness.clone().ok_or_else(|| Refused::new(StatusCode::NOT_FOUND, why))
     }
 
     fn queues(&self) -> Result<Vec<Value>, Refused> {
@@ -151,7 +153,7 @@ impl Control {
                 }
             }
         }
-        let journal = self.0.journal();
+        let journal = self.server.log();
         let calls: Vec<_> = journal.after(after).iter().map(|call| call.to_json()).collect();
         Ok(json!({"count": journal.count(), "calls": calls}))
     }
@@ -166,7 +168,7 @@ impl Control {
             ExpectedCall::read(written).map_err(|why| bad(format!("expectation {}: {why}", at + 1)))
         };
         let expected: Vec<_> = written.iter().enumerate().map(read).collect::<Result<_, _>>()?;
-        let unmet: Vec<_> = self.0.journal().verify(&expected).iter().map(ToString::to_string).collect();
+        let unmet: Vec<_> = self.server.log().verify(&expected).iter().map(ToString::to_string).collect();
         Ok(json!({"ok": unmet.is_empty(), "unmet": unmet}))
     }
 }

@@ -7,21 +7,42 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rehearsal_core::answer::harness::{Harness, MOCK_FILE};
-use rehearsal_core::answer::{Mock, Source};
-use rehearsal_core::script::mock::{self, Otherwise};
+use rehearsal_core::answer::{AnswerSource, Chain, Mock, MockSource, ProtocolSource, SchemaSource, ScriptSource};
+use rehearsal_core::script::mock::{self, MissingAnswers};
 use rehearsal_core::script::{self, Problem, ScriptError};
 
-use super::Server;
+use crate::serve::Server;
 
 /// Which files make a mock, and how they are read.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     /// The files; of what can only be said once, the first counts.
     pub paths: Vec<PathBuf>,
-    /// What is said when nothing declares an answer.
-    pub otherwise: Otherwise,
-    /// The queues of the universal test tool, if it is to be there. They outlive the files being read again.
+    /// What happens to a request for which the files declare no answer.
+    pub unanswered: Unanswered,
+    /// The queues of the universal test tool, if it is to be there. They are kept when the files are read again.
     pub harness: Option<Arc<Harness>>,
+}
+
+/// What happens to a request for a tool, prompt or resource of a mock for which the files declare no answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unanswered {
+    /// It is refused. Everything that is offered needs an answer.
+    #[default]
+    Refuse,
+    /// It is answered with an example that fits the output schema.
+    FillFromSchema,
+    /// It is forwarded to a live server.
+    Forward,
+}
+
+impl Unanswered {
+    fn missing_answers(self) -> MissingAnswers {
+        match self {
+            Unanswered::Refuse => MissingAnswers::Refused,
+            Unanswered::FillFromSchema | Unanswered::Forward => MissingAnswers::Allowed,
+        }
+    }
 }
 
 /// Why files make no mock.
@@ -53,16 +74,16 @@ impl Files {
     /// The same, and what nothing declares is answered with a value that fits the output schema.
     #[must_use]
     pub fn schema_fill(self) -> Files {
-        Files { otherwise: Otherwise::FillFromSchema, ..self }
+        Files { unanswered: Unanswered::FillFromSchema, ..self }
     }
 
-    /// Reads and compiles them.
-    pub fn load(&self) -> Result<Mock, LoadError> {
+    /// Reads and compiles them: a chain that answers as they declare.
+    pub fn load(&self) -> Result<Chain, LoadError> {
         self.load_noting(&mut Vec::new())
     }
 
     /// The same, and notes every file that was read or should have been: these, and those that they name.
-    pub(super) fn load_noting(&self, noted: &mut Vec<PathBuf>) -> Result<Mock, LoadError> {
+    pub(super) fn load_noting(&self, noted: &mut Vec<PathBuf>) -> Result<Chain, LoadError> {
         noted.extend(self.paths.iter().cloned());
         let mut read = Vec::new();
         for path in &self.paths {
@@ -73,47 +94,72 @@ impl Files {
             })?;
             read.push((file, text));
         }
-        match &self.harness {
-            None => compile_noting(&read, self.otherwise, noted),
-            Some(harness) => {
-                read.push(("the harness".to_owned(), MOCK_FILE.to_owned()));
-                Ok(compile_noting(&read, self.otherwise, noted)?.with_harness(Arc::clone(harness)))
-            }
+        let mut texts: Vec<_> = read
+            .into_iter()
+            .map(|(file, text)| Text { file, text, missing: self.unanswered.missing_answers() })
+            .collect();
+        if self.harness.is_some() {
+            let (file, text) = ("the harness".to_owned(), MOCK_FILE.to_owned());
+            texts.push(Text { file, text, missing: MissingAnswers::Allowed });
         }
+        let mock = Arc::new(compile_noting(&texts, noted)?);
+        Ok(self.chain(mock))
+    }
+
+    fn chain(&self, mock: Arc<Mock>) -> Chain {
+        let mut sources: Vec<Arc<dyn AnswerSource>> = vec![Arc::new(ScriptSource::new(Arc::clone(&mock)))];
+        if let Some(harness) = &self.harness {
+            sources.push(Arc::new(Arc::clone(harness)));
+        }
+        sources.push(Arc::new(ProtocolSource));
+        if self.unanswered == Unanswered::FillFromSchema {
+            sources.push(Arc::new(SchemaSource(mock)));
+        }
+        Chain::new(sources)
     }
 }
 
 /// What is wrong with the text of a file, in the order of the file: everything that would keep it from being served, the
 /// files that it names included.
-pub fn check(file: &str, text: &[u8], otherwise: Otherwise) -> Vec<Problem> {
+pub fn check(file: &str, text: &[u8], unanswered: Unanswered) -> Vec<Problem> {
     let text = match script::text(file, text.to_vec()) {
         Ok(text) => text,
         Err(error) => return error.problems,
     };
-    match compile(&[(file.to_owned(), text)], otherwise) {
+    match compile(file, &text, unanswered) {
         Ok(_) | Err(LoadError::Unreadable { .. }) => Vec::new(),
         Err(LoadError::Wrong { errors }) => errors.into_iter().flat_map(|(error, _)| error.problems).collect(),
     }
 }
 
-/// Compiles texts under the names of their files.
-pub(super) fn compile(texts: &[(String, String)], otherwise: Otherwise) -> Result<Mock, LoadError> {
-    compile_noting(texts, otherwise, &mut Vec::new())
+/// Compiles the text of one file.
+fn compile(file: &str, text: &str, unanswered: Unanswered) -> Result<Mock, LoadError> {
+    let missing = unanswered.missing_answers();
+    compile_noting(&[Text { file: file.to_owned(), text: text.to_owned(), missing }], &mut Vec::new())
 }
 
-/// The same, and notes the files that they name.
-fn compile_noting(
-    texts: &[(String, String)],
-    otherwise: Otherwise,
-    noted: &mut Vec<PathBuf>,
-) -> Result<Mock, LoadError> {
-    let text_of = |file: &str| texts.iter().find(|(name, _)| name == file).map(|(_, text)| text.clone());
+/// A chain that answers as the text of one file declares.
+pub fn chain_of(file: &str, text: &str) -> Result<Chain, LoadError> {
+    let mock = compile(file, text, Unanswered::Refuse)?;
+    Ok(Files::default().chain(Arc::new(mock)))
+}
+
+/// The text of a file, and whether it may lack answers.
+struct Text {
+    file: String,
+    text: String,
+    missing: MissingAnswers,
+}
+
+/// Compiles texts, and notes the files that they name.
+fn compile_noting(texts: &[Text], noted: &mut Vec<PathBuf>) -> Result<Mock, LoadError> {
+    let text_of = |file: &str| texts.iter().find(|text| text.file == file).map(|text| text.text.clone());
     let wrong = |errors: Vec<ScriptError>| LoadError::Wrong {
         errors: errors.into_iter().map(|error| (error.clone(), text_of(&error.file).unwrap_or_default())).collect(),
     };
     let (mut parsed, mut errors) = (Vec::new(), Vec::new());
-    for (file, text) in texts {
-        match mock::parse(file, text, otherwise) {
+    for Text { file, text, missing } in texts {
+        match mock::parse(file, text, *missing) {
             Ok(mock) => parsed.push((file, mock)),
             Err(error) => errors.push(error),
         }
@@ -121,7 +167,7 @@ fn compile_noting(
     if !errors.is_empty() {
         return Err(wrong(errors));
     }
-    let sources: Vec<_> = parsed.iter().map(|(file, mock)| Source { file, mock }).collect();
+    let sources: Vec<_> = parsed.iter().map(|(file, mock)| MockSource { file, mock }).collect();
     let named = RefCell::new(Vec::new());
     let beside = |file: &str, path: &str| {
         let path = Path::new(file).parent().unwrap_or(Path::new("")).join(path);
@@ -129,7 +175,7 @@ fn compile_noting(
         named.borrow_mut().push(path);
         read
     };
-    let mock = Mock::compile(&sources, otherwise, &beside);
+    let mock = Mock::compile(&sources, &beside);
     noted.extend(named.into_inner());
     mock.map_err(wrong)
 }
@@ -146,7 +192,7 @@ pub enum Reload {
     Kept(LoadError),
 }
 
-/// Reads the files again whenever one of them, or a file that they name, changes, for ever, and tells what came of it.
+/// Reads the files again whenever one of them, or a file that they name, changes, for ever, and reports the result.
 ///
 /// # Why not the kernel's notifications
 ///
@@ -172,8 +218,8 @@ pub async fn watch(files: Files, server: Server, mut tell: impl FnMut(Reload)) {
         seen = noted.iter().map(|path| known(&paths, &before, path).unwrap_or_else(|| stamp(path))).collect();
         paths = noted;
         match loaded {
-            Ok(mock) => {
-                server.replace(mock);
+            Ok(chain) => {
+                server.replace(chain);
                 tell(Reload::Done);
             }
             // Between two steps of an editor a file may be gone; the next look finds it.

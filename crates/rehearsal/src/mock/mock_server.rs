@@ -1,34 +1,21 @@
-//! A mock for one test, and how HTTP serves a mock.
+//! A mock for one test: expectations on a server that is gone when it is dropped.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
 use std::ops::{Bound, RangeBounds};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rehearsal_core::answer::harness::{Harness, HarnessError, QueueView};
-use rehearsal_core::answer::{ExpectedCall, Mock};
+use rehearsal_core::answer::{Chain, ExpectedCall, LoggedRequest};
 use rehearsal_core::message::Method;
-use rehearsal_core::script::mock::Otherwise;
-use rehearsal_wire::http::server::{BindError, Handle, HttpServer, Options};
-use rehearsal_wire::{Connection, memory};
+use rehearsal_wire::Connection;
+use rehearsal_wire::http::server::Options;
 use serde_json::Value;
-use tokio::sync::watch;
-use tokio::task::JoinSet;
 
 use super::control::Control;
-use super::load::{Files, LoadError, compile};
-use super::server::now_ms;
-use super::{Called, Server};
-
-/// How long it may take to say that it is healthy.
-const READY: Duration = Duration::from_secs(10);
-/// How long a server that is dropped may take to say its last words.
-const FAREWELL: Duration = Duration::from_secs(2);
+use super::load::{Files, LoadError, Unanswered, chain_of};
+use crate::serve::{Server, ServerFixture, StartError, now_ms};
 
 /// A mock on a free port of this machine, for one test. It is gone when it is dropped, also by a test that panics.
 ///
@@ -44,41 +31,25 @@ const FAREWELL: Duration = Duration::from_secs(2);
 ///     let client = Client::url(weather.url()).connect().await?;
 ///     client.call_tool("get_forecast", json!({"city": "Oslo"})).await?;
 ///     Ok(())
-/// } // what was expected and did not happen is told here
+/// } // panics here if the tool was not called once
 /// ```
 ///
 /// It runs on a thread of its own, so it serves tests without a runtime and blocking clients as well.
 pub struct MockServer {
-    server: Server,
-    handle: Handle,
-    files: Vec<PathBuf>,
-    stop: watch::Sender<bool>,
-    runtime: tokio::runtime::Handle,
-    thread: Option<JoinHandle<()>>,
+    fixture: ServerFixture,
+    files: Files,
     expected: Mutex<Vec<Expected>>,
 }
 
-/// Why a mock could not begin.
+/// Why a mock could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum MockError {
     /// Its files make no mock.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// It cannot listen.
+    /// The server could not start.
     #[error(transparent)]
-    Bind(#[from] BindError),
-    /// It has no thread to run on.
-    #[error("cannot begin")]
-    Begin(#[source] io::Error),
-    /// It listens, and does not say that it is healthy.
-    #[error("the mock listens on {url}, but does not answer there")]
-    Unhealthy {
-        /// Where it was asked.
-        url: String,
-        /// What became of that.
-        #[source]
-        cause: io::Error,
-    },
+    Start(#[from] StartError),
 }
 
 /// How to start a process that serves a mock on its stdin and stdout.
@@ -86,9 +57,9 @@ pub enum MockError {
 pub struct Parameters {
     /// The program.
     pub command: String,
-    /// What it is told.
+    /// Its arguments.
     pub args: Vec<String>,
-    /// What its environment has beyond ours.
+    /// The variables that are added to its environment.
     pub env: BTreeMap<String, String>,
 }
 
@@ -105,93 +76,63 @@ impl fmt::Debug for MockServer {
 }
 
 impl MockServer {
-    /// Serves a file. When this returns, it has said that it is healthy, and clients can connect.
+    /// Serves a file. When this returns, clients can connect.
     pub fn start(file: impl AsRef<Path>) -> Result<MockServer, MockError> {
         MockServer::start_files(Files::new([file.as_ref()]))
     }
 
     /// Serves several files as one mock.
-    pub fn start_files(files: Files) -> Result<MockServer, MockError> {
-        let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        let paths = files.paths.iter().map(absolute).collect();
-        MockServer::begin(files.load()?, paths)
+    pub fn start_files(mut files: Files) -> Result<MockServer, MockError> {
+        for path in &mut files.paths {
+            *path = std::path::absolute(&*path).unwrap_or_else(|_| path.clone());
+        }
+        MockServer::begin(files.load()?, files)
     }
 
-    /// Serves what a text says; there is no file, and so no [`MockServer::stdio`].
+    /// Serves the text of a mock file. There is no file, and so no [`MockServer::stdio`].
     pub fn from_text(text: &str) -> Result<MockServer, MockError> {
-        let mock = compile(&[("mock".to_owned(), text.to_owned())], Otherwise::Refuse)?;
-        MockServer::begin(mock, Vec::new())
+        MockServer::begin(chain_of("mock", text)?, Files::default())
     }
 
-    pub(super) fn begin(mock: Mock, files: Vec<PathBuf>) -> Result<MockServer, MockError> {
-        let server = Server::new(mock);
-        let options = http_options(&server);
-        let (stop, stopping) = watch::channel(false);
-        let (tell, told) = mpsc::channel();
-        let served = server.clone();
-        let thread = std::thread::Builder::new().name("mock server".to_owned()).spawn(move || {
-            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-                Ok(runtime) => runtime,
-                Err(error) => return drop(tell.send(Err(MockError::Begin(error)))),
-            };
-            let handle = runtime.handle().clone();
-            runtime.block_on(async {
-                match HttpServer::bind(options).await {
-                    Ok(listener) => {
-                        // Nobody waiting means that the test is over already.
-                        let _ = tell.send(Ok((listener.handle(), handle)));
-                        run(&served, listener, stopping).await;
-                    }
-                    Err(error) => drop(tell.send(Err(error.into()))),
-                }
-            });
-            runtime.shutdown_background();
-        });
-        let thread = thread.map_err(MockError::Begin)?;
-        let gone = || MockError::Begin(io::Error::other("the thread of the server ended"));
-        let (handle, runtime) = told.recv().map_err(|_| gone())??;
-        let thread = Some(thread);
-        let mock = MockServer { server, handle, files, stop, runtime, thread, expected: Mutex::default() };
-        let unhealthy = |cause| MockError::Unhealthy { url: mock.health_url(), cause };
-        healthy(mock.handle.address()).map_err(unhealthy)?;
-        Ok(mock)
+    pub(super) fn begin(chain: Chain, files: Files) -> Result<MockServer, MockError> {
+        let server = Server::new(chain);
+        let options = http_options(&server, files.harness.as_ref());
+        let fixture = ServerFixture::start(server, options)?;
+        Ok(MockServer { fixture, files, expected: Mutex::default() })
     }
 
-    /// Where it says whether it is healthy, for whoever waits for it in another process.
+    /// The URL at which it reports that it is healthy.
     pub fn health_url(&self) -> String {
-        format!("http://{}/health", self.handle.address())
+        self.fixture.health_url()
     }
 
-    /// The address of Streamable HTTP, both eras.
+    /// The URL of Streamable HTTP, for both eras.
     pub fn url(&self) -> String {
-        self.handle.url()
+        self.fixture.url()
     }
 
-    /// The address of HTTP+SSE.
+    /// The URL of HTTP+SSE.
     pub fn sse_url(&self) -> String {
-        self.handle.sse_url()
+        self.fixture.sse_url()
     }
 
-    /// A connection without a transport, to the same server.
+    /// A new connection in memory to the same server.
     pub fn connection(&self) -> Connection {
-        let (ours, theirs) = memory::pair();
-        let server = self.server.clone();
-        self.runtime.spawn(async move { server.serve(theirs).await });
-        ours
+        self.fixture.connection()
     }
 
-    /// How to start the same files as a process, for whoever wants `command`, `args` and `env`. The process is another
-    /// server: it has its own state, and this one hears nothing of it.
+    /// How to start a process that serves the same files over stdio. The process is another server with its own state, and its
+    /// requests are not logged here.
     pub fn stdio(&self, rehearse: impl Into<String>) -> Parameters {
         let mut args = vec!["mock".to_owned()];
-        args.extend(self.server.harness().map(|_| "--harness".to_owned()));
-        let fills = self.server.mock().is_some_and(|mock| mock.otherwise() == Otherwise::FillFromSchema);
-        args.extend(fills.then(|| "--schema-fill".to_owned()));
-        args.extend(self.files.iter().map(|file| file.display().to_string()));
+        args.extend(self.files.harness.as_ref().map(|_| "--harness".to_owned()));
+        args.extend((self.files.unanswered == Unanswered::FillFromSchema).then(|| "--schema-fill".to_owned()));
+        args.extend(self.files.paths.iter().map(|file| file.display().to_string()));
         Parameters { command: rehearse.into(), args, env: BTreeMap::new() }
     }
 
-    /// Expects a tool to be called so often: `1`, `2..`, `..=3`. What did not happen is told when this is dropped.
+    /// Expects a number of calls of a tool: `1`, `2..`, `..=3`. An expectation that is not met fails the test when the mock is
+    /// dropped.
     pub fn expect_tool(&self, tool: &str, times: impl Times) -> &MockServer {
         let (least, most) = times.bounds();
         let expected = Expected { tool: tool.to_owned(), least, most };
@@ -199,7 +140,7 @@ impl MockServer {
         self
     }
 
-    /// What was expected and did not happen.
+    /// The expectations that are not met.
     pub fn unmet(&self) -> Vec<String> {
         let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
         let unmet = expected.iter().filter_map(|Expected { tool, least, most }| {
@@ -220,78 +161,40 @@ impl MockServer {
         unmet.collect()
     }
 
-    /// What was asked so far.
-    pub fn calls(&self) -> Vec<Called> {
-        self.server.calls()
+    /// The requests so far.
+    pub fn calls(&self) -> Vec<LoggedRequest> {
+        self.server().calls()
     }
 
     /// The arguments of every call of a tool so far.
     pub fn calls_of(&self, tool: &str) -> Vec<Value> {
         let calls = self.calls();
         let named = calls.iter().filter(|it| it.method == Method::TOOLS_CALL && it.name().as_deref() == Some(tool));
-        named.map(Called::arguments).collect()
+        named.map(LoggedRequest::arguments).collect()
     }
 
-    /// Begins anew, with the state of the file and an empty journal: what a test case does that shares a server.
+    /// Returns to the state of the file and an empty request log, for test cases that share a server.
     pub fn reset(&self) {
-        self.server.reset();
+        self.server().reset();
     }
 
-    /// The server itself.
+    /// The server.
     pub fn server(&self) -> &Server {
-        &self.server
+        self.fixture.server()
     }
 }
 
-fn other_tools(calls: &[Called]) -> String {
+fn other_tools(calls: &[LoggedRequest]) -> String {
     let mut others: Vec<_> =
-        calls.iter().filter(|it| it.method == Method::TOOLS_CALL).filter_map(Called::name).collect();
+        calls.iter().filter(|it| it.method == Method::TOOLS_CALL).filter_map(LoggedRequest::name).collect();
     others.dedup();
     if others.is_empty() { "; no tool was".to_owned() } else { format!("; {} was", others.join(", ")) }
 }
 
-async fn run(server: &Server, mut listener: HttpServer, mut stopping: watch::Receiver<bool>) {
-    let mut conversations = JoinSet::new();
-    loop {
-        tokio::select! {
-            connection = listener.accept() => match connection {
-                Some(connection) => {
-                    let server = server.clone();
-                    conversations.spawn(async move { server.serve(connection).await });
-                }
-                None => break,
-            },
-            Some(_) = conversations.join_next() => {}
-            // As a process that died: no last words, and every socket is closed.
-            _ = server.exited() => return,
-            // Whoever could tell us is gone, or tells us.
-            _ = stopping.wait_for(|stopping| *stopping) => break,
-        }
-    }
-    server.stop();
-    let _ = tokio::time::timeout(FAREWELL, listener.shutdown()).await;
-}
-
-/// Asks a server whether it is healthy.
-fn healthy(address: SocketAddr) -> io::Result<()> {
-    let mut stream = TcpStream::connect_timeout(&address, READY)?;
-    stream.set_read_timeout(Some(READY))?;
-    write!(stream, "GET /health HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
-    let mut status = [0; 12];
-    stream.read_exact(&mut status)?;
-    let status = String::from_utf8_lossy(&status);
-    if status == "HTTP/1.1 200" { Ok(()) } else { Err(io::Error::other(format!("it answered {status:?}"))) }
-}
-
 impl Drop for MockServer {
     fn drop(&mut self) {
-        self.stop.send_replace(true);
-        if let Some(thread) = self.thread.take() {
-            // A panic on that thread was told when it happened.
-            let _ = thread.join();
-        }
         let unmet = self.unmet();
-        // A test that fails already has told more than this could.
+        // A test that fails already has a better reason.
         assert!(unmet.is_empty() || std::thread::panicking(), "{}", unmet.join("\n"));
     }
 }
@@ -347,7 +250,7 @@ impl MockServer {
     ///
     /// Fails where a response makes no sense, and where this server has no queues.
     pub fn load_queue(&self, test_case: &str, responses: &Value) -> Result<QueueView, HarnessError> {
-        match self.server().harness() {
+        match &self.files.harness {
             Some(harness) => harness.load(test_case, responses.to_string().as_bytes(), now_ms()),
             None => {
                 Err(HarnessError::TooMuch { what: "this server has no queues; start it with harness()".to_owned() })
@@ -357,30 +260,18 @@ impl MockServer {
 
     /// The queue of a test case as it is now.
     pub fn queue(&self, test_case: &str) -> Option<QueueView> {
-        self.server().harness()?.view(test_case)
+        self.files.harness.as_ref()?.view(test_case)
     }
 
     /// What was expected and did not happen, a paragraph each, with the call that came closest.
     pub fn verify(&self, expected: &[ExpectedCall]) -> Result<(), String> {
-        let unmet: Vec<_> = self.server().journal().verify(expected).iter().map(ToString::to_string).collect();
+        let unmet: Vec<_> = self.server().log().verify(expected).iter().map(ToString::to_string).collect();
         if unmet.is_empty() { Ok(()) } else { Err(unmet.join("\n")) }
     }
 }
 
-/// How long a POST of HTTP+SSE waits for the mock, so that it can be refused.
-const HOLD: Duration = Duration::from_secs(1);
-
-/// What a listener is told about a mock: its versions, the arguments that travel as headers, and the paths that control
-/// it.
-pub fn http_options(server: &Server) -> Options {
-    let Some(mock) = server.mock() else { return Options::default() };
-    let schemas: HashMap<String, Arc<Value>> =
-        mock.header_schemas().map(|(tool, schema)| (tool.to_owned(), Arc::new(schema.clone()))).collect();
-    Options {
-        revisions: mock.revisions().to_vec(),
-        tool_schema: Some(Arc::new(move |tool: &str| schemas.get(tool).cloned())),
-        hold_posts: mock.refuses_requests().then_some(HOLD),
-        routes: Some(Arc::new(Control(server.clone()))),
-        ..Options::default()
-    }
+/// The options of a listener that serves a mock: those of its chain, and the control interface.
+pub fn http_options(server: &Server, harness: Option<&Arc<Harness>>) -> Options {
+    let control = Control { server: server.clone(), harness: harness.cloned() };
+    Options { routes: Some(Arc::new(control)), ..crate::serve::http_options(server) }
 }

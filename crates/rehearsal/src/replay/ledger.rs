@@ -57,12 +57,6 @@ impl Ledger {
         self.unmatched == 0 && self.unused == 0
     }
 
-    /// A request that was recorded was not answered after all.
-    pub(super) fn take_back(&mut self) {
-        self.matched = self.matched.saturating_sub(1);
-        self.repeated = self.repeated.min(self.matched);
-    }
-
     /// Notes a request that was not recorded, or not with an answer.
     pub(super) fn unmatched(&mut self, method: &str, name: Option<String>) {
         self.unmatched += 1;

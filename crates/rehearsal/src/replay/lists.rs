@@ -5,104 +5,106 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
-use rehearsal_core::answer::{Answer, Asked, Recorded, adapted};
+use rehearsal_core::answer::{Answer, AnswerContext, IncomingRequest, Recorded, WrittenFor};
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Method, Reply};
 use rehearsal_core::trace::{RequestKey, subject};
 use serde_json::{Value, json};
 
-use super::answers::LOOKED_AT;
 use super::index::{about_key, method_key};
 use super::options::Repeat;
-use super::progress::Taken;
-use super::replay::Shared;
-use super::tape::request;
+use super::recorded_source::LOOKED_AT;
+use super::replay::ReplayState;
+use super::replay_position::{ConnectionPosition, NextRecording};
+use super::tape::request as request_of;
 
-impl Shared {
-    /// The recording that answers a request for a list. A list is never used up.
-    pub(super) fn take_list(&self, key: RequestKey, asked: &Asked) -> io::Result<Option<Taken>> {
-        let number = match self.next_page(key, asked)? {
+impl ReplayState {
+    /// The recording that answers a list request. A list is never exhausted.
+    pub(super) fn next_page_of(
+        &self,
+        key: RequestKey,
+        request: &IncomingRequest,
+        context: &mut AnswerContext<'_>,
+    ) -> io::Result<Option<NextRecording>> {
+        let number = match self.next_page(key, request, context)? {
             Some(page) => page,
-            None => match self.take(key, asked, Repeat::Last)? {
-                Some(Taken::Fresh(number) | Taken::Again(number)) => number,
+            None => match self.take(key, context, Repeat::Last)? {
+                Some(NextRecording::Fresh(number) | NextRecording::Again(number)) => number,
                 other => return Ok(other),
             },
         };
-        let mut progress = self.progress();
-        if is_first_page(asked) {
-            progress.begin_list(asked.conversation, &asked.method, number);
+        let position = context.memory::<ConnectionPosition>();
+        if is_first_page(request) {
+            position.begin_list(&request.method, number);
         }
-        Ok(Some(progress.list(asked.conversation, number)))
+        Ok(Some(position.list(number, &mut self.used())))
     }
 
-    /// The recording of a later page, of the list of which a conversation was given the first page.
-    fn next_page(&self, key: RequestKey, asked: &Asked) -> io::Result<Option<u32>> {
-        if is_first_page(asked) {
+    /// The recording of a later page, in the list of which the connection got the first page.
+    fn next_page(
+        &self,
+        key: RequestKey,
+        request: &IncomingRequest,
+        context: &mut AnswerContext<'_>,
+    ) -> io::Result<Option<u32>> {
+        if is_first_page(request) {
             return Ok(None);
         }
-        let Some(first) = self.progress().first_page(asked.conversation, &asked.method) else { return Ok(None) };
+        let Some(first) = context.memory::<ConnectionPosition>().first_page(&request.method) else { return Ok(None) };
         let Some(pages) = self.tape.index.group(key)? else { return Ok(None) };
         for at in self.tape.place_of(pages, first)?..pages.count {
             let number = self.tape.index.member(pages, at)?;
-            if self.suits(number)? {
+            if self.may_answer(number)? {
                 return Ok(Some(number));
             }
         }
         Ok(None)
     }
 
-    /// A list that was never asked for, made of what was used: clients ask for every list that a server declares. A real
-    /// server behind the recording knows better.
-    pub(super) fn listed(&self, asked: &Asked) -> io::Result<Option<Answer>> {
-        let (capability, used, list, name) = match asked.method.as_str() {
+    /// A list that was not recorded, made of what was used: clients request every list that a server declares. A live server
+    /// behind the recording has the real one.
+    pub(super) fn inferred_list(&self, request: &IncomingRequest) -> io::Result<Option<Answer>> {
+        let (capability, used, list, name) = match request.method.as_str() {
             "tools/list" => ("tools", Some(Method::TOOLS_CALL), "tools", "name"),
             "prompts/list" => ("prompts", Some(Method::PROMPTS_GET), "prompts", "name"),
             "resources/list" => ("resources", Some(Method::RESOURCES_READ), "resources", "uri"),
             "resources/templates/list" => ("resources", None, "resourceTemplates", "uriTemplate"),
             _ => return Ok(None),
         };
-        if self.upstream.is_some() {
+        if self.is_forwarding {
             return Ok(None);
         }
-        if let Some(cursor) = asked.params.get("cursor").filter(|cursor| !cursor.is_null()) {
-            if !self.gave(cursor, &asked.method)? {
+        if let Some(cursor) = request.params.get("cursor").filter(|cursor| !cursor.is_null()) {
+            if !self.names_next_page(cursor, &request.method)? {
                 return Ok(None);
             }
-            let remark = format!("the page {cursor} of {} was not recorded; the list ends before it", asked.method);
-            return Ok(Some(self.made(asked, &json!({list: []}), remark)));
+            let remark = format!("the page {cursor} of {} was not recorded; the list ends before it", request.method);
+            return Ok(Some(inferred(&json!({list: []}), remark)));
         }
-        let Some(recorded) = self.firsts(used.as_ref(), &asked.method)? else { return Ok(None) };
-        if recorded.is_empty() && !self.opening.capabilities.contains_key(capability) {
+        let Some(recorded) = self.firsts(used.as_ref(), &request.method)? else { return Ok(None) };
+        if recorded.is_empty() && !self.introduction.capabilities.contains_key(capability) {
             return Ok(None);
         }
         let mut elements = Vec::new();
         for recorded in recorded {
-            let Some(subject) = subject(request(&recorded)) else { continue };
+            let Some(subject) = subject(request_of(&recorded)) else { continue };
             let mut element = json!({"name": &subject});
             element[name] = subject.into();
             if capability == "tools" {
                 element["inputSchema"] = json!({"type": "object"});
             }
-            let given = request(&recorded).params().and_then(|params| params.field("arguments")?.value().ok());
+            let given = request_of(&recorded).params().and_then(|params| params.field("arguments")?.value().ok());
             if let Some(Value::Object(given)) = given.filter(|_| capability == "prompts") {
                 element["arguments"] = given.keys().map(|name| json!({"name": name})).collect();
             }
             elements.push(element);
         }
-        let remark = format!("{} was not recorded; it lists what was used", asked.method);
-        Ok(Some(self.made(asked, &json!({list: elements}), remark)))
-    }
-
-    /// An answer that was not recorded, in the client's version.
-    fn made(&self, asked: &Asked, result: &Value, remark: String) -> Answer {
-        let reply = Reply::Result(RawJson::from_value(result));
-        let info = &self.opening.info;
-        let reply = adapted(&reply, &asked.method, None, asked.terms.revision, info);
-        Answer { remarks: vec![remark], ..Answer::protocol(reply) }
+        let remark = format!("{} was not recorded; it lists what was used", request.method);
+        Ok(Some(inferred(&json!({list: elements}), remark)))
     }
 
     /// Whether a recorded page says that this one comes next.
-    fn gave(&self, cursor: &Value, list: &Method) -> io::Result<bool> {
+    fn names_next_page(&self, cursor: &Value, list: &Method) -> io::Result<bool> {
         let Some(group) = self.tape.index.group(about_key(list, None))? else { return Ok(false) };
         for number in self.tape.members(group, group.count) {
             let recorded = self.tape.recorded(number?)?;
@@ -135,11 +137,11 @@ impl Shared {
                     return Ok(Some(firsts));
                 }
                 let recorded = self.tape.recorded(number)?;
-                let method = request(&recorded).method();
+                let method = request_of(&recorded).method();
                 if method == Some(list) {
                     return Ok(None);
                 }
-                if used.is_some() && method == used && known.insert(subject(request(&recorded))) {
+                if used.is_some() && method == used && known.insert(subject(request_of(&recorded))) {
                     firsts.push(recorded);
                 }
             }
@@ -148,6 +150,12 @@ impl Shared {
     }
 }
 
-fn is_first_page(asked: &Asked) -> bool {
-    asked.params.get("cursor").is_none_or(Value::is_null)
+/// A list that was not recorded.
+fn inferred(result: &Value, remark: String) -> Answer {
+    let reply = Reply::Result(RawJson::from_value(result));
+    Answer { written_for: WrittenFor::Recorded(None), remarks: vec![remark], ..Answer::protocol(reply) }
+}
+
+fn is_first_page(request: &IncomingRequest) -> bool {
+    request.params.get("cursor").is_none_or(Value::is_null)
 }

@@ -2,31 +2,30 @@
 //!
 //! ```text
 //! trace ──build──► Index, a file beside it ─┐
-//! request ──► key ──► which recording ──────┴─► Recorded ──► RecordedPlay ──► the serving loop of the mock
-//!                └──► none ──► refuse with the closest, the first of its kind, or the real server
+//! request ──► key ──► which recording ──────┴─► RecordedAnswer
+//!                └──► none ──► refused with the closest, the first of its kind, or forwarded
 //! ```
 //!
-//! Of the trace nothing is in memory but what is being played.
+//! The chain is recording ─► protocol, and the loop is that of [`serve`](crate::serve). Of the trace nothing is in memory but
+//! the exchanges that were used last.
 
-mod answers;
-mod forward;
+mod handshakes;
 mod index;
 mod ledger;
-mod line;
 mod lists;
-mod openings;
 mod options;
-mod parked;
-mod progress;
+mod recorded_source;
 #[expect(clippy::module_inception, reason = "a file is named after the one thing in it")]
 mod replay;
+mod replay_position;
+mod replay_server;
 mod sidecar;
 mod tape;
 mod unmatched;
 
-pub use forward::Upstream;
 pub use index::IndexError;
 pub use ledger::{Ledger, LedgerLine};
 pub use options::{Indexed, OnIndex, Options, Repeat, Sessions, Unknown};
 pub use replay::{Replay, ReplayError};
+pub use replay_server::{ReplayServer, ReplayServerError};
 pub use sidecar::Beside;

@@ -6,21 +6,21 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use rehearsal_core::answer::{Answer, Called, Opening};
+use rehearsal_core::answer::{
+    Answer, AnswerSource, Chain, HttpNeeds, Introduction, LoggedRequest, ProtocolSource, Provenance,
+};
 use rehearsal_core::message::{Method, Reply};
-use rehearsal_core::protocol::{Era, Revision};
+use rehearsal_core::protocol::{Era, code};
 use rehearsal_core::trace::subject;
-use rehearsal_wire::http::server::{Answers as HttpAnswers, Options as HttpOptions};
 use serde_json::Value;
 
-use super::forward::Upstream;
+use super::handshakes::{Openings, Pooled, Refused, pooled};
 use super::index::{Existing, Facts, IndexError, method_key};
 use super::ledger::{LISTED, Ledger, LedgerLine};
-use super::openings::{Openings, Pooled, Refused, pooled};
 use super::options::{Options, Sessions};
-use super::progress::Progress;
+use super::replay_position::UsedRecordings;
 use super::tape::{Tape, request};
-use crate::mock::{Answers, Server};
+use crate::serve::{Observer, Otherwise, Server, ServerOptions, Upstream};
 use crate::store::{Input, OpenError, Recording};
 
 /// How many recordings are looked at for one that suits.
@@ -28,26 +28,31 @@ pub(super) const CANDIDATES: u32 = 64;
 
 /// A recording that answers.
 #[derive(Clone, Debug)]
-pub struct Replay(Arc<Shared>);
+pub struct Replay {
+    state: Arc<ReplayState>,
+    upstream: Option<Arc<Upstream>>,
+}
 
-/// What all the clients of a replay share.
+/// The source of a replay: the recording, and what all connections share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct ReplayState {
     pub(super) tape: Tape,
     pub(super) options: Options,
     /// Those that are answered from; `None` for all.
     pub(super) selected: Option<Vec<bool>>,
-    /// What is said where no handshake was recorded.
-    pub(super) opening: Arc<Opening>,
-    /// Who was refused, where nobody was let in.
+    /// The introduction for clients whose handshake was not recorded.
+    pub(super) introduction: Arc<Introduction>,
+    /// The recorded refusals, if no handshake was accepted.
     pub(super) refused: Refused,
-    /// Who the server of each session said it is.
+    /// The name and version of the server of each session.
     pub(super) openings: Openings,
-    pub(super) progress: Mutex<Progress>,
+    pub(super) used: Mutex<UsedRecordings>,
     pub(super) ledger: Mutex<Ledger>,
-    /// Why nothing can be answered any more, once that is known.
+    /// Why the recording cannot be read any more, once that is known.
     pub(super) unreadable: OnceLock<String>,
-    pub(super) upstream: Option<Arc<Upstream>>,
+    /// Whether a live server gets what was not recorded.
+    pub(super) is_forwarding: bool,
+    pub(super) http: HttpNeeds,
 }
 
 /// Why a recording cannot be replayed.
@@ -127,9 +132,10 @@ impl Replay {
             let tape = Tape::open(recording, path, &options, existing)?;
             let selected = selected(&tape, &options)?;
             let pooled = pooled(&tape, selected.as_deref())?;
-            Ok((tape, selected, pooled))
+            let http = http_needs(&tape)?;
+            Ok((tape, selected, pooled, http))
         };
-        let (tape, selected, Pooled { opening, refused }) = match open(Existing::Use) {
+        let (tape, selected, Pooled { opening, refused }, http) = match open(Existing::Use) {
             Err(IndexError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => open(Existing::Replace),
             opened => opened,
         }?;
@@ -137,57 +143,47 @@ impl Replay {
             let named = (0..tape.index.sessions().min(NAMED)).map(|session| Ok(tape.index.facts(session)?.id));
             return Err(Unserved::NoSession { known: named.collect::<io::Result<_>>()? });
         }
-        Ok(Replay(Arc::new(Shared {
+        let state = Arc::new(ReplayState {
             tape,
             options,
             selected,
-            opening: Arc::new(opening),
+            introduction: Arc::new(opening),
             refused,
             openings: Openings::default(),
-            progress: Mutex::default(),
+            used: Mutex::default(),
             ledger: Mutex::default(),
             unreadable: OnceLock::new(),
-            upstream: upstream.map(Arc::new),
-        })))
+            is_forwarding: upstream.is_some(),
+            http,
+        });
+        Ok(Replay { state, upstream: upstream.map(Arc::new) })
     }
 
-    /// A server that answers from it, and tells somebody about every answer.
-    pub fn server(&self, listener: impl Fn(&Called, &Answer) + Send + Sync + 'static) -> Server {
-        Server::from_source(Arc::clone(&self.0) as Arc<dyn Answers>, listener)
+    /// A server that answers from the recording.
+    pub fn server(&self) -> Server {
+        self.observed_server(Vec::new())
     }
 
-    /// What a listener is told: the arguments that travel as headers, of the tools that were listed.
-    pub fn http_options(&self) -> io::Result<HttpOptions> {
-        let mut schemas: HashMap<String, Arc<Value>> = HashMap::new();
-        let tape = &self.0.tape;
-        let lists = tape.index.group(method_key(Method::TOOLS_LIST.as_str()))?;
-        for number in lists.into_iter().flat_map(|group| tape.members(group, CANDIDATES)) {
-            let recorded = tape.recorded(number?)?;
-            let Some(Reply::Result(result)) = recorded.reply() else { continue };
-            let tools = result.field("tools").and_then(|tools| tools.value().ok());
-            for tool in tools.iter().filter_map(Value::as_array).flatten() {
-                if let (Some(name), Some(schema)) = (tool["name"].as_str(), tool.get("inputSchema"))
-                    && schema.to_string().contains("x-mcp-header")
-                {
-                    schemas.insert(name.to_owned(), Arc::new(schema.clone()));
-                }
-            }
+    /// A server that answers from the recording. The observers see every answer.
+    pub fn observed_server(&self, observers: Vec<Arc<dyn Observer>>) -> Server {
+        let chain = Chain::new(vec![Arc::clone(&self.state) as Arc<dyn AnswerSource>, Arc::new(ProtocolSource)]);
+        let ledger: Arc<dyn Observer> = Arc::clone(&self.state) as Arc<dyn Observer>;
+        let otherwise = self.upstream.clone().map_or(Otherwise::Refuse, Otherwise::Forward);
+        let observers = std::iter::once(ledger).chain(observers).collect();
+        Server::with_options(chain, ServerOptions { otherwise, observers, ..ServerOptions::default() })
+    }
+
+    /// Disconnects from the live server, if there is one, and completes its recording.
+    pub async fn close(&self) -> io::Result<()> {
+        match &self.upstream {
+            Some(upstream) => upstream.close().await,
+            None => Ok(()),
         }
-        let known = (0..tape.index.sessions().min(CANDIDATES)).map(|session| tape.index.facts(session));
-        let known = known.collect::<io::Result<Vec<Facts>>>()?;
-        let only_streams = known.iter().all(|facts| facts.plain == 0) && known.iter().any(|facts| facts.streamed > 0);
-        Ok(HttpOptions {
-            answers: if only_streams { HttpAnswers::Events } else { HttpAnswers::Lazy },
-            retry: known.iter().find_map(|facts| facts.retry).map(Duration::from_millis),
-            revisions: Revision::ALL.to_vec(),
-            tool_schema: Some(Arc::new(move |tool: &str| schemas.get(tool).cloned())),
-            ..HttpOptions::default()
-        })
     }
 
     /// How many exchanges there are.
     pub fn exchanges(&self) -> u32 {
-        self.0.tape.index.exchanges()
+        self.state.tape.index.exchanges()
     }
 
     /// What whoever serves this should know before the first client comes: that the recording answers nothing.
@@ -197,18 +193,18 @@ impl Replay {
     /// ```
     pub fn notices(&self) -> io::Result<Vec<&'static str>> {
         let mut notices = Vec::new();
-        if self.0.upstream.is_none() && !self.has_calls()? {
+        if self.upstream.is_none() && !self.has_calls()? {
             notices.push("the recording has no calls: everything but the handshake and pings is refused");
         }
-        if self.0.refused.by(Era::Legacy).is_some() {
+        if self.state.refused.by(Era::Legacy).is_some() {
             notices.push("no recorded client was let in: clients are refused as they were");
         }
         Ok(notices)
     }
 
     fn has_calls(&self) -> io::Result<bool> {
-        for session in (0..self.0.tape.index.sessions()).filter(|session| self.0.is_selected(*session)) {
-            if !self.0.tape.of_session(session)?.is_empty() {
+        for session in (0..self.state.tape.index.sessions()).filter(|session| self.state.is_selected(*session)) {
+            if !self.state.tape.of_session(session)?.is_empty() {
                 return Ok(true);
             }
         }
@@ -217,26 +213,26 @@ impl Replay {
 
     /// What was asked so far, and what was not.
     pub fn ledger(&self) -> io::Result<Ledger> {
-        let mut ledger = self.0.ledger().clone();
-        if let Some(upstream) = &self.0.upstream {
-            (ledger.forwarded, ledger.failed) = upstream.asked();
+        let mut ledger = self.state.ledger().clone();
+        if let Some(upstream) = &self.upstream {
+            (ledger.forwarded, ledger.failed) = upstream.counts();
         }
-        for session in (0..self.0.tape.index.sessions()).filter(|session| self.0.is_selected(*session)) {
-            ledger.unsaid += self.0.tape.index.facts(session)?.unsaid;
+        for session in (0..self.state.tape.index.sessions()).filter(|session| self.state.is_selected(*session)) {
+            ledger.unsaid += self.state.tape.index.facts(session)?.unsaid;
         }
-        let progress = self.0.progress();
+        let used = self.state.used();
         for number in 0..self.exchanges() {
-            if progress.is_used(number) {
+            if used.is_used(number) {
                 continue;
             }
-            let exchange = self.0.tape.index.exchange(number)?;
-            let is_selected = self.0.is_selected(exchange.session);
+            let exchange = self.state.tape.index.exchange(number)?;
+            let is_selected = self.state.is_selected(exchange.session);
             if !exchange.flags.counts() || !is_selected {
                 continue;
             }
             ledger.unused += 1;
             if ledger.unused_recordings.len() < LISTED {
-                let recorded = self.0.tape.recorded(number)?;
+                let recorded = self.state.tape.recorded(number)?;
                 let message = request(&recorded);
                 ledger.unused_recordings.push(LedgerLine {
                     method: message.method().map(ToString::to_string).unwrap_or_default(),
@@ -248,14 +244,56 @@ impl Replay {
         }
         Ok(ledger)
     }
+}
 
-    /// Ends what was started to answer what was not recorded, and keeps what it said.
-    pub async fn close(&self) -> io::Result<()> {
-        match &self.0.upstream {
-            Some(upstream) => upstream.close().await,
-            None => Ok(()),
+impl Observer for ReplayState {
+    /// Counts a request that was not answered from the recording. Clients that try versions are not counted.
+    fn answered(&self, request: &LoggedRequest, answer: &Answer) {
+        let is_handshake = [Method::INITIALIZE, Method::DISCOVER].contains(&request.method);
+        let field = |key: &str| request.params.as_ref().and_then(|params| params.field(key)?.text());
+        let is_unmatched = match (&answer.provenance, &answer.reply) {
+            // A request that is repeated with input was counted before.
+            (Provenance::Live, _) => field("requestState").is_none(),
+            (Provenance::Refusal, _) => !is_handshake,
+            (Provenance::Protocol, Reply::Error(error)) => !is_handshake && error.code != code::UNSUPPORTED_VERSION,
+            (Provenance::Protocol, Reply::Result(_)) => false,
+            (
+                Provenance::Script { .. }
+                | Provenance::Harness { .. }
+                | Provenance::Recording { .. }
+                | Provenance::Cache { .. }
+                | Provenance::Schema { .. }
+                | Provenance::Placeholder { .. },
+                _,
+            ) => false,
+        };
+        if is_unmatched {
+            self.ledger().unmatched(request.method.as_str(), field("name").or_else(|| field("uri")));
         }
     }
+}
+
+/// What a listener must know: the arguments that are repeated in headers, and how the recorded server used streams.
+fn http_needs(tape: &Tape) -> io::Result<HttpNeeds> {
+    let mut header_schemas: HashMap<String, Arc<Value>> = HashMap::new();
+    let lists = tape.index.group(method_key(Method::TOOLS_LIST.as_str()))?;
+    for number in lists.into_iter().flat_map(|group| tape.members(group, CANDIDATES)) {
+        let recorded = tape.recorded(number?)?;
+        let Some(Reply::Result(result)) = recorded.reply() else { continue };
+        let tools = result.field("tools").and_then(|tools| tools.value().ok());
+        for tool in tools.iter().filter_map(Value::as_array).flatten() {
+            if let (Some(name), Some(schema)) = (tool["name"].as_str(), tool.get("inputSchema"))
+                && schema.to_string().contains("x-mcp-header")
+            {
+                header_schemas.insert(name.to_owned(), Arc::new(schema.clone()));
+            }
+        }
+    }
+    let known = (0..tape.index.sessions().min(CANDIDATES)).map(|session| tape.index.facts(session));
+    let known = known.collect::<io::Result<Vec<Facts>>>()?;
+    let only_streams = known.iter().all(|facts| facts.plain == 0) && known.iter().any(|facts| facts.streamed > 0);
+    let retry = known.iter().find_map(|facts| facts.retry).map(Duration::from_millis);
+    Ok(HttpNeeds { header_schemas, only_streams, retry, ..HttpNeeds::default() })
 }
 
 /// The sessions that are answered from; `None` for all.

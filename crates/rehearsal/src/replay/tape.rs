@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rehearsal_core::answer::{Place, Recorded, Thing};
 use rehearsal_core::message::Message;
-use rehearsal_core::trace::{Call, Format, Inside, Span};
+use rehearsal_core::trace::{Call, Format, Inside, RequestKey, Span};
 
 use super::index::{self, Existing, Facts, Group, Index, IndexError, damaged};
 use super::options::Options;
@@ -24,6 +24,9 @@ const KEPT_LENGTH: u32 = 16 << 10;
 /// How many rounds an exchange may have.
 const ROUNDS: usize = 1000;
 
+/// An exchange that was read, and the number of its next round.
+type ReadExchange = (Arc<Recorded>, Option<u32>);
+
 /// A trace and its index.
 #[derive(Debug)]
 pub(super) struct Tape {
@@ -31,7 +34,10 @@ pub(super) struct Tape {
     /// How long the trace was when it was opened; it may grow.
     length: u64,
     pub(super) index: Index,
-    kept: Mutex<HashMap<u32, Arc<Recorded>>>,
+    /// Exchanges that were read, each with the number of its next round.
+    kept: Mutex<HashMap<u32, ReadExchange>>,
+    /// Requests that were recorded once, with their exchange.
+    found: Mutex<HashMap<RequestKey, (Group, u32)>>,
     facts: Mutex<HashMap<u32, Arc<Facts>>>,
 }
 
@@ -50,24 +56,49 @@ impl Tape {
         let index = index::open(&recording, path.as_deref(), options, existing)?;
         let file = Arc::clone(recording.file());
         let length = file.metadata()?.len();
-        Ok(Tape { file, length, index, kept: Mutex::default(), facts: Mutex::default() })
+        Ok(Tape { file, length, index, kept: Mutex::default(), found: Mutex::default(), facts: Mutex::default() })
     }
 
     /// An exchange and its later rounds.
     pub(super) fn rounds(&self, first: u32) -> io::Result<Vec<Arc<Recorded>>> {
-        let mut rounds = vec![self.recorded(first)?];
-        let mut next = self.index.exchange(first)?.next_round();
+        let (first, mut next) = self.read(first)?;
+        let mut rounds = vec![first];
         while let Some(number) = next.filter(|_| rounds.len() < ROUNDS) {
-            rounds.push(self.recorded(number)?);
-            next = self.index.exchange(number)?.next_round();
+            let (round, after) = self.read(number)?;
+            rounds.push(round);
+            next = after;
         }
         Ok(rounds)
     }
 
+    /// The exchanges of a key, and the only one if there is one.
+    pub(super) fn find(&self, key: RequestKey) -> io::Result<Option<(Group, Option<u32>)>> {
+        let found = || self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((group, only)) = found().get(&key) {
+            return Ok(Some((*group, Some(*only))));
+        }
+        let Some(group) = self.index.group(key)? else { return Ok(None) };
+        if group.count != 1 {
+            return Ok(Some((group, None)));
+        }
+        let only = self.index.member(group, 0)?;
+        let mut found = found();
+        if found.len() >= KEPT {
+            found.clear();
+        }
+        found.insert(key, (group, only));
+        Ok(Some((group, Some(only))))
+    }
+
     /// One exchange.
     pub(super) fn recorded(&self, number: u32) -> io::Result<Arc<Recorded>> {
+        self.read(number).map(|(recorded, _)| recorded)
+    }
+
+    /// One exchange, and the number of its next round.
+    fn read(&self, number: u32) -> io::Result<ReadExchange> {
         if let Some(kept) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&number) {
-            return Ok(Arc::clone(kept));
+            return Ok(kept.clone());
         }
         let exchange = self.index.exchange(number)?;
         let call = self.call(exchange.span)?;
@@ -90,15 +121,17 @@ impl Tape {
             call,
             things,
             revision: exchange.revision(),
+            adapted: Arc::default(),
         });
+        let read = (recorded, exchange.next_round());
         if exchange.span.length <= KEPT_LENGTH {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.len() >= KEPT {
                 kept.clear();
             }
-            kept.insert(number, Arc::clone(&recorded));
+            kept.insert(number, read.clone());
         }
-        Ok(recorded)
+        Ok(read)
     }
 
     /// A call without what belongs to it.

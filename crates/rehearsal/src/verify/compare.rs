@@ -1,6 +1,6 @@
 //! A live answer compared with the recorded one, as far as both versions know what is in it.
 
-use rehearsal_core::answer::adapted;
+use rehearsal_core::answer::adapt_reply;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Message, Method, Reply};
 use rehearsal_core::protocol::{Revision, code};
@@ -134,7 +134,7 @@ impl Spoken {
         let Some(older) = self.older() else {
             return if self.recorded.is_some() { reply.clone() } else { without_envelope(reply) };
         };
-        match adapted(reply, method, None, older, &json!({})) {
+        match adapt_reply(reply, method, None, older, &json!({})) {
             // Each era has its own code for a resource that is not there, and not every server says of which it speaks.
             Reply::Error(error) if error.code == code::INVALID_PARAMS && *method == Method::RESOURCES_READ => {
                 Reply::Error(ErrorReply { code: older.resource_not_found(), ..error })
@@ -154,7 +154,7 @@ impl Spoken {
     /// A live answer as it would have been recorded in the place of another; `info` is who the server says it is.
     pub(super) fn as_recorded(self, live: &Reply, was: Option<&Reply>, method: &Method, info: &Value) -> Reply {
         let Some(recorded) = self.recorded else { return live.clone() };
-        let said = adapted(live, method, Some(self.live), recorded, info);
+        let said = adapt_reply(live, method, Some(self.live), recorded, info);
         match (&said, was) {
             // How long it may be kept is not said in the other era.
             (Reply::Result(result), Some(Reply::Result(was))) if recorded.era() != self.live.era() => {

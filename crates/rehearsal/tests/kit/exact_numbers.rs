@@ -11,7 +11,7 @@ const RESULT: &str = r#"{"zero": -0, "long": 12345678901234567890123, "huge": 1e
 
 async fn replayed(replay: &Replay, revision: Revision) -> String {
     let (ours, theirs) = memory::pair();
-    let server = replay.server(|_, _| {});
+    let server = replay.server();
     tokio::spawn(async move { server.serve(theirs).await });
     let client = Client::connection(ours);
     let client = if revision == Revision::V2026_07_28 { client.modern() } else { client.legacy(revision) };

@@ -10,7 +10,8 @@ use rehearsal::core::message::Method;
 use rehearsal::core::protocol::Revision;
 use rehearsal::mock::MockServer;
 use rehearsal::record::Recorder;
-use rehearsal::replay::{Options, Replay, Upstream};
+use rehearsal::replay::{Options, Replay};
+use rehearsal::serve::{Upstream, http_options, serve_http};
 use rehearsal::store::Input;
 use rehearsal::wire::http::server::HttpServer;
 use rehearsal::wire::memory;
@@ -55,7 +56,7 @@ fn forwarding_of(recorded: &str, server: impl Fn() -> ClientBuilder + Send + Syn
     let trace = directory.path().join("trace.jsonl");
     std::fs::write(&trace, recorded).unwrap();
     let recorder = Recorder::builder().trace(directory.path().join("live.jsonl")).build();
-    let upstream = Upstream::new(server, recorder, Map::new());
+    let upstream = Upstream::new(server).recorded(recorder, Map::new());
     let replay = Replay::open_with(&Input::File(trace), Options::default(), Some(upstream)).unwrap();
     Forwarding { replay, directory }
 }
@@ -72,20 +73,16 @@ fn before(mock: Arc<MockServer>) -> Forwarding {
 impl Forwarding {
     fn client(&self) -> ClientBuilder {
         let (ours, theirs) = memory::pair();
-        let server = self.replay.server(|_, _| {});
+        let server = self.replay.server();
         tokio::spawn(async move { server.serve(theirs).await });
         Client::connection(ours).modern().timeout(TIMEOUT)
     }
 
     async fn over_http(&self) -> String {
-        let mut listener = HttpServer::bind(self.replay.http_options().unwrap()).await.unwrap();
-        let (url, server) = (listener.url(), self.replay.server(|_, _| {}));
-        tokio::spawn(async move {
-            while let Some(connection) = listener.accept().await {
-                let server = server.clone();
-                tokio::spawn(async move { server.serve(connection).await });
-            }
-        });
+        let server = self.replay.server();
+        let listener = HttpServer::bind(http_options(&server)).await.unwrap();
+        let url = listener.url();
+        tokio::spawn(async move { serve_http(&server, listener, std::future::pending::<()>()).await });
         url
     }
 }

@@ -32,7 +32,8 @@ mod versions;
 
 use rehearsal::Client;
 use rehearsal::client::ClientBuilder;
-use rehearsal::mock::{Files, Server};
+use rehearsal::mock::Files;
+use rehearsal::serve::Server;
 use rehearsal::wire::memory;
 
 /// A mock that offers one of everything.

@@ -4,6 +4,7 @@ use rehearsal::Client;
 use rehearsal::client::Protocol;
 use rehearsal::core::protocol::Revision;
 use rehearsal::replay::{Options, Replay, Sessions};
+use rehearsal::serve::{http_options, serve_http};
 use rehearsal::wire::http::server::HttpServer;
 use serde_json::json;
 
@@ -25,14 +26,10 @@ const TWICE: &str = r#"
 
 /// Serves a replay over HTTP; its address.
 async fn listening(replay: &Replay) -> String {
-    let mut listener = HttpServer::bind(replay.http_options().unwrap()).await.unwrap();
-    let (url, server) = (listener.url(), replay.server(|_, _| {}));
-    tokio::spawn(async move {
-        while let Some(connection) = listener.accept().await {
-            let server = server.clone();
-            tokio::spawn(async move { server.serve(connection).await });
-        }
-    });
+    let server = replay.server();
+    let listener = HttpServer::bind(http_options(&server)).await.unwrap();
+    let url = listener.url();
+    tokio::spawn(async move { serve_http(&server, listener, std::future::pending::<()>()).await });
     url
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use rehearsal::core::answer::{Answer, LoggedRequest};
 use rehearsal::replay::{Ledger, LedgerLine, Options, Replay};
 use rehearsal::store::Input;
 use serde_json::json;
@@ -71,8 +72,10 @@ async fn a_refusal_names_the_first_of_very_many_places() {
     let replay = replay(&[session("a", &[HANDSHAKE, &call].concat())], Options::default());
     let remarks = Arc::new(Mutex::new(Vec::new()));
     let reported = Arc::clone(&remarks);
-    let mut peer =
-        Peer::with(&replay.server(move |_, answer| reported.lock().unwrap().extend(answer.remarks.iter().cloned())));
+    let observer = move |_: &LoggedRequest, answer: &Answer| {
+        reported.lock().unwrap().extend(answer.remarks.iter().cloned());
+    };
+    let mut peer = Peer::with(&replay.observed_server(vec![Arc::new(observer)]));
     peer.play(HANDSHAKE).await;
     let many: serde_json::Map<_, _> = (0..5_000).map(|key| (format!("key-{key}"), json!(key))).collect();
     let params = json!({"name": "dig", "arguments": many});
@@ -99,7 +102,10 @@ async fn what_cannot_be_read_any_more_is_unmatched_and_told() {
     std::fs::write(&trace, json!({"format": 1, "session_id": "a", "calls": calls}).to_string() + "\n").unwrap();
     let replay = Replay::open(&Input::File(trace.clone()), Options::default()).unwrap();
     let (tell, told) = std::sync::mpsc::channel();
-    let server = replay.server(move |_, answer| answer.remarks.iter().for_each(|it| tell.send(it.clone()).unwrap()));
+    let observer = move |_: &LoggedRequest, answer: &Answer| {
+        answer.remarks.iter().for_each(|it| tell.send(it.clone()).unwrap());
+    };
+    let server = replay.observed_server(vec![Arc::new(observer)]);
     let mut peer = Peer::with(&server);
     peer.play(&[&unnamed(), CALL].concat()).await;
     std::fs::write(&trace, "").unwrap();

@@ -25,7 +25,8 @@ const ONLY_STATE: &str = r#"
 < {"id":1,"result":{"resultType":"input_required","requestState":"1"}}
 "#;
 
-const REFUSAL: &str = "the recording of tools/call book ends with a question, which nobody answered: session a, call 2";
+const REFUSAL: &str =
+    "the recording of tools/call book ends with an input request that the client never answered: session a, call 2";
 
 async fn error(replay: &Replay, protocol: Protocol, tool: &str) -> (i64, String, Value) {
     let answers = Answers::new().elicitation_accept(json!({}));
@@ -82,7 +83,7 @@ async fn verify_stops_where_the_recorded_client_did() {
     assert_eq!(*verdict, Verdict::Failed);
 }
 
-/// Asked as servers of the official TypeScript SDK ask.
+/// IncomingRequest as servers of the official TypeScript SDK ask.
 const ASKS: &str = r#"
 > {"id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}}}
 < {"id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}

@@ -30,7 +30,7 @@ fn replay(sessions: &[String], options: Options) -> Replay {
 
 pub(crate) fn client(replay: &Replay) -> ClientBuilder {
     let (ours, theirs) = memory::pair();
-    let server = replay.server(|_, _| {});
+    let server = replay.server();
     tokio::spawn(async move { server.serve(theirs).await });
     Client::connection(ours).timeout(Duration::from_secs(60))
 }

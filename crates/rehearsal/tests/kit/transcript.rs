@@ -5,11 +5,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rehearsal::core::answer::Answer;
 use rehearsal::core::exchange::{Channel, Side};
 use rehearsal::core::message::Message;
-use rehearsal::mock::Server;
 use rehearsal::replay::{Options, Replay};
+use rehearsal::serve::Server;
 use rehearsal::store::Input;
 use rehearsal::wire::{Connection, Event, Outgoing, memory};
 use serde_json::{Value, json};
@@ -82,7 +81,7 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn of(replay: &Replay) -> Peer {
-        Peer::with(&replay.server(|_, _: &Answer| {}))
+        Peer::with(&replay.server())
     }
 
     pub(crate) fn with(server: &Server) -> Peer {

@@ -136,8 +136,8 @@ fn the_same_request_gets_the_recorded_answers_in_turn() {
     rehearse!(stage, r#"rehearse replay trace.jsonl -q --match '$.params.arguments.city={"matches":"^R"}' < requests | sed -n '2p;4p'"#, @r#"
     exit: 0
     ----- stdout -----
+    {"jsonrpc":"2.0","id":"a","error":{"code":-32603,"message":"tools/call rain is not matched: $.params.arguments.city: expected a string matching /^R/, got \"Oslo\"","data":{"closest":{"recording":"session session-0, call 3","mismatches":[{"path":"$.params.arguments.city","expected":"a string matching /^R/","got":"\"Oslo\""}]}}}}
     {"jsonrpc":"2.0","id":"c","result":{"content":[{"type":"text","text":"Rain in Oslo"}]}}
-    {"jsonrpc":"2.0","id":"b","error":{"code":-32603,"message":"tools/call rain is not matched: $.params.arguments.city: expected a string matching /^R/, got \"Oslo\"","data":{"closest":{"recording":"session session-0, call 3","mismatches":[{"path":"$.params.arguments.city","expected":"a string matching /^R/","got":"\"Oslo\""}]}}}}
     ----- stderr -----
     tools/call rain is not matched: $.params.arguments.city: expected a string matching /^R/, got "Oslo"
     tools/call rain is not matched: $.params.arguments.city: expected a string matching /^R/, got "Oslo"

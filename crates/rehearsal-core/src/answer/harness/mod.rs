@@ -13,6 +13,7 @@
 mod directive;
 mod queues;
 mod response;
+mod source;
 
 pub use directive::{Directives, HarnessError};
 pub use queues::{Harness, HarnessLimits, QueueView, Taken};
@@ -38,5 +39,4 @@ tools:
         task_description: { type: string, description: The task, with its directives }
       required: [task_description]
     validate: off
-    answers: [{ error: { code: -32603, message: there are no queues here } }]
 ";

@@ -1,12 +1,11 @@
 //! An exchange as it was recorded.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
-use crate::answer::Question;
+use crate::answer::respond::InputRequest;
 use crate::exchange::Side;
-use crate::json::RawJson;
 use crate::message::{Message, Method, Notification, Reply};
 use crate::protocol::{Era, Revision, code, meta};
 use crate::trace::{Call, Entry, Fate, Inside, What};
@@ -26,6 +25,19 @@ pub struct Recorded {
     pub things: Vec<Thing>,
     /// The version that it was recorded in, where that is known.
     pub revision: Option<Revision>,
+    /// The reply in other versions, for the clients that requested it.
+    pub adapted: Arc<AdaptedReplies>,
+}
+
+/// A recorded reply in other versions, each adapted once.
+#[derive(Debug, Default)]
+pub struct AdaptedReplies([OnceLock<Reply>; Revision::ALL.len()]);
+
+impl AdaptedReplies {
+    /// The reply in a version.
+    pub(super) fn get(&self, to: Revision, adapt: impl FnOnce() -> Reply) -> Reply {
+        self.0[to as usize].get_or_init(adapt).clone()
+    }
 }
 
 /// Something that belongs to an exchange.
@@ -64,20 +76,21 @@ impl Recorded {
         Fate::of(&self.call) == Fate::InputRequired
     }
 
-    /// The recorded `input_required` result with these of its input requests and another state; `None` if it was recorded in
-    /// another version.
-    pub(super) fn input_required(&self, revision: Revision, questions: &[Question], state: &str) -> Option<RawJson> {
+    /// The input requests of an `input_required` result; empty if it has only state.
+    pub(super) fn input_requests(&self) -> Option<Vec<InputRequest>> {
+        let Reply::Result(result) = self.reply().filter(|_| self.is_round())? else { return None };
+        let requests = result.field("inputRequests").and_then(|requests| requests.value().ok());
+        Some(InputRequest::from_entries(requests.as_ref()))
+    }
+
+    /// The recorded result, if it was recorded in this version.
+    pub(super) fn result_in(&self, revision: Revision) -> Option<Value> {
         let Reply::Result(result) = self.reply().filter(|_| self.revision == Some(revision))? else { return None };
-        let mut again = result.value().ok().filter(Value::is_object)?;
-        if let Some(requests) = again.get_mut("inputRequests").and_then(Value::as_object_mut) {
-            requests.retain(|name, _| questions.iter().any(|question| question.name == *name));
-        }
-        again["requestState"] = state.into();
-        Some(RawJson::from_value(&again))
+        result.value().ok().filter(Value::is_object)
     }
 
     /// Where the client has to go before it asks again, where that is the answer; since 2026-07-28 that is a question.
-    pub(super) fn visits(&self) -> Option<Vec<Question>> {
+    pub(super) fn visits(&self) -> Option<Vec<InputRequest>> {
         let Some(Reply::Error(error)) = self.reply() else { return None };
         if error.code != code::URL_ELICITATION_REQUIRED {
             return None;
@@ -86,7 +99,7 @@ impl Recorded {
         let visit = |(at, params): (usize, &Value)| {
             let name = params.get("elicitationId").and_then(Value::as_str);
             let name = name.map_or_else(|| format!("question-{}", at + 1), str::to_owned);
-            Question { name, method: Method::ELICITATION, params: params.clone() }
+            InputRequest { name, method: Method::ELICITATION, params: params.clone() }
         };
         Some(data.get("elicitations")?.as_array()?.iter().enumerate().map(visit).collect())
     }
@@ -128,6 +141,11 @@ impl Recorded {
     pub(super) fn meant(&self) -> Option<(&Message, Reply)> {
         let message = &self.call.response.as_ref()?.message;
         Some((message, message.meant()?))
+    }
+
+    /// Whether the recording has an answer that clients can be sent.
+    pub fn has_reply(&self) -> bool {
+        self.reply().is_some() || self.meant().is_some()
     }
 
     /// Whether there is nothing to do but answer.

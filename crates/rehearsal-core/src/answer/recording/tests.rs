@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Opening, Pace, Place, Recorded, RecordedPlay, Thing, adapted};
-use crate::answer::{Act, Asked, Handshake, Memory, Seal, Terms, World};
+use super::{ContinuedRound, Pace, Place, Recorded, RecordedAnswer, Thing};
+use crate::answer::{
+    Action, AnswerSource, Chain, ConnectionState, Decision, Environment, IncomingRequest, Introduction, LegacyState,
+    MatchDepth, Miss, NegotiatedClient, Offer, RequestContext, StateSigner, adapt_reply as adapted,
+};
 use crate::exchange::{Channel, Side};
 use crate::message::{Message, Method, Reply};
 use crate::protocol::{Revision, meta};
@@ -30,7 +33,15 @@ fn told(seq: u64, method: &str, params: Value) -> Thing {
 }
 
 fn recorded(number: u32, call: Call, things: Vec<Thing>, revision: Revision) -> Arc<Recorded> {
-    Arc::new(Recorded { number, session: 0, place: "session a, call 1".into(), call, things, revision: Some(revision) })
+    Arc::new(Recorded {
+        number,
+        session: 0,
+        place: "session a, call 1".into(),
+        call,
+        things,
+        revision: Some(revision),
+        adapted: Arc::default(),
+    })
 }
 
 /// A booking that tells how far it is and asks for a day, recorded with a handshake.
@@ -58,47 +69,73 @@ fn modern() -> Vec<Arc<Recorded>> {
     vec![recorded(5, first, Vec::new(), at), recorded(6, second, Vec::new(), at)]
 }
 
-fn asked(revision: Revision, more: Value) -> Asked {
+fn asked(revision: Revision, more: Value) -> IncomingRequest {
     let mut params = json!({"name": "book", "_meta": {"progressToken": "mine"}});
     let capabilities = json!({"elicitation": {}});
-    let mut memory = Memory::default();
+    let mut memory = LegacyState::default();
     if revision.has_handshake() {
-        let handshake = Handshake { revision, client: Arc::default(), capabilities: capabilities.into() };
-        memory.handshake = Some(handshake);
+        let client = NegotiatedClient { revision, client: Arc::default(), capabilities: capabilities.into() };
+        memory.client = Some(client);
     } else {
         params["_meta"][meta::PROTOCOL_VERSION] = revision.as_str().into();
         params["_meta"][meta::CLIENT_CAPABILITIES] = capabilities;
     }
     params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    let terms = Terms::of(&Method::TOOLS_CALL, &params, &memory, &Revision::ALL).unwrap();
-    Asked::new(Method::TOOLS_CALL, params, terms)
+    let context = RequestContext::new(&Method::TOOLS_CALL, &params, &memory, &Revision::ALL).unwrap();
+    IncomingRequest::new(Method::TOOLS_CALL, params, context)
 }
 
-/// Everything that happens until the answer, a line each, and the last result.
-fn played(rounds: Vec<Arc<Recorded>>, asked: Asked, pace: Pace) -> (Vec<String>, Value) {
-    let seal = Seal::new([7; 32]);
-    let world = World { now_ms: 1_000_000, seal: &seal };
-    let key = Likeness::default().key(&asked.method, Some(&asked.params));
-    let step = RecordedPlay::resumed(&asked, key, &world).unwrap().map_or(0, |(_, step)| step);
-    let mut play = RecordedPlay::new(rounds, asked, key, json!({"name": "s"}).into(), pace).from_step(step);
+/// A source that answers every request from the same rounds.
+#[derive(Debug)]
+struct Rounds(Vec<Arc<Recorded>>, Pace);
+
+impl AnswerSource for Rounds {
+    fn begin(&self, request: &Arc<IncomingRequest>, context: &mut crate::answer::AnswerContext<'_>) -> Offer {
+        let key = Likeness::default().key(&request.method, Some(&request.params));
+        let Ok(continued) = ContinuedRound::of(request, key, context) else { return Offer::Pass(MatchDepth::Name) };
+        let (rounds, server) = (self.0.clone(), json!({"name": "s"}).into());
+        let answer = RecordedAnswer { rounds, key, server, pace: self.1, again: false, instead: None };
+        answer.offer(request, continued.as_ref(), context)
+    }
+
+    fn closest(&self, request: &IncomingRequest, context: &mut crate::answer::AnswerContext<'_>) -> Option<Miss> {
+        let key = Likeness::default().key(&request.method, Some(&request.params));
+        let error = ContinuedRound::of(request, key, context).err()?;
+        Some(Miss { error, is_remark: false })
+    }
+}
+
+/// Every action until the answer, a line each, and the result.
+fn played(rounds: Vec<Arc<Recorded>>, request: IncomingRequest, pace: Pace) -> (Vec<String>, Value) {
+    let signer = StateSigner::new([7; 32]);
+    let environment = Environment { now_ms: 1_000_000, signer: &signer };
+    let chain = Chain::new(vec![Arc::new(Rounds(rounds, pace))]);
+    let (mut state, request) = (ConnectionState::default(), Arc::new(request));
     let mut lines = Vec::new();
+    let result = |reply: Reply| match reply {
+        Reply::Result(result) => result.value().unwrap(),
+        Reply::Error(error) => panic!("{error:?}"),
+    };
+    let (mut active, mut action) = match chain.begin(&request, &mut state, environment) {
+        Decision::Answer(answer) => return (lines, result(answer.reply)),
+        Decision::Respond(active, action) => (active, action),
+        other => panic!("{other:?}"),
+    };
     loop {
-        match play.next(&world) {
-            Act::Wait(delay) => lines.push(format!("wait {:?}", delay.to)),
-            Act::Notify { method, params } => lines.push(format!("{method} {params}")),
-            Act::Pose(questions) => {
-                for question in questions {
-                    lines.push(format!("ask {} {}", question.method, question.params));
-                    play.answered(&question.name, Ok(json!({"action": "decline"})));
+        match action {
+            Action::Wait(delay) => lines.push(format!("wait {:?}", delay.to)),
+            Action::Notify { method, params } => lines.push(format!("{method} {params}")),
+            Action::Ask(requests) => {
+                for request in requests {
+                    lines.push(format!("ask {} {}", request.method, request.params));
+                    active.responder.set_input(&request.name, Ok(json!({"action": "decline"})));
                 }
             }
-            Act::Reply(answer) => {
-                let Reply::Result(result) = answer.reply else { panic!("{:?}", answer.reply) };
-                return (lines, result.value().unwrap());
-            }
-            Act::Hear(_) => {}
-            act => lines.push(format!("{act:?}")),
+            Action::Reply(answer) => return (lines, result(answer.reply)),
+            Action::Await(_) => {}
+            action => lines.push(format!("{action:?}")),
         }
+        action = chain.next(&mut active, &request, &mut state, environment);
     }
 }
 
@@ -179,11 +216,11 @@ fn what_was_declared_in_a_version_is_declared_in_it_again() {
     let result = json!({"protocolVersion": "2025-06-18", "serverInfo": {"name": "s", "version": "1", "icons": []},
         "capabilities": {"tools": {}, "tasks": {"list": {}}, "ours": {}}});
     let opened = call(Side::Client, (1, 2), "initialize", json!({"protocolVersion": "2025-06-18"}), result.clone());
-    let opening = Opening::recorded(&opened).unwrap();
+    let opening = Introduction::recorded(&opened).unwrap();
     let said = |revision: Revision| {
         let params = json!({"protocolVersion": revision.as_str(), "capabilities": {}, "clientInfo": {}});
-        let asked = Asked { method: Method::INITIALIZE, params, ..asked(revision, json!({})) };
-        value(&opening.initialize(&asked, &mut Memory::default()).unwrap())
+        let asked = IncomingRequest { method: Method::INITIALIZE, params, ..asked(revision, json!({})) };
+        value(&opening.initialize(&asked, &mut LegacyState::default(), &Revision::ALL).unwrap())
     };
     assert_eq!(said(Revision::V2025_06_18), result);
     let older = said(Revision::V2025_03_26);
@@ -281,11 +318,14 @@ fn what_a_client_has_answered_of_a_round_it_is_not_asked_again() {
 }
 
 #[test]
-fn state_that_we_did_not_give_is_refused() {
-    let asked = asked(Revision::V2026_07_28, json!({"requestState": "s"}));
-    let key = Likeness::default().key(&asked.method, Some(&asked.params));
-    let seal = Seal::new([7; 32]);
-    assert!(RecordedPlay::resumed(&asked, key, &World { now_ms: 0, seal: &seal }).is_err());
+fn a_request_state_that_was_never_sent_is_refused() {
+    let request = Arc::new(asked(Revision::V2026_07_28, json!({"requestState": "s"})));
+    let (signer, chain) = (StateSigner::new([7; 32]), Chain::new(vec![Arc::new(Rounds(legacy(), Pace::None))]));
+    let environment = Environment { now_ms: 0, signer: &signer };
+    let mut state = ConnectionState::default();
+    let Decision::Unanswered(passed) = chain.begin(&request, &mut state, environment) else { panic!("answered") };
+    let refused = chain.refusal(&request, &passed, &mut state, environment);
+    assert_eq!(value(&refused.reply)["code"], -32602);
 }
 
 fn value(reply: &Reply) -> Value {

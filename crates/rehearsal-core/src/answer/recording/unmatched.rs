@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::answer::rule::with_mismatches;
-use crate::answer::{Answer, Provenance};
+use crate::answer::script::with_mismatches;
 use crate::matcher::{Mismatch, first_mismatches};
-use crate::message::{ErrorReply, Method, Reply};
+use crate::message::{ErrorReply, Method};
 use crate::protocol::code;
 
 /// Why there is no recorded answer to a request.
@@ -50,12 +49,12 @@ pub enum Unmatched {
 }
 
 impl Unmatched {
-    /// The refusal.
+    /// The error of the refusal.
     ///
     /// ```text
     /// no recording of tools/call rain; closest is session a, call 3: $.params.arguments.city: expected "Oslo", got "Rome"
     /// ```
-    pub fn refusal(&self, method: &Method, params: &Value) -> Answer {
+    pub fn error(&self, method: &Method, params: &Value) -> ErrorReply {
         let name = params.get("name").or_else(|| params.get("uri")).and_then(Value::as_str);
         let what = name.map_or(method.to_string(), |name| format!("{method} {name}"));
         let (message, data) = match self {
@@ -81,15 +80,15 @@ impl Unmatched {
                 (message, json!({"recording": place}))
             }
             Unmatched::Ended { place } => {
-                let message = format!("the recording of {what} ends with a question, which nobody answered: {place}");
+                let message = format!(
+                    "the recording of {what} ends with an input request that the client never answered: {place}"
+                );
                 (message, json!({"recording": place}))
             }
             Unmatched::Unanswered { place } => {
                 (format!("the recording of {what} has no answer: {place}"), json!({"recording": place}))
             }
         };
-        let error = ErrorReply::new(code::INTERNAL_ERROR, message.clone()).with_data(&data);
-        let reply = Reply::Error(error);
-        Answer { provenance: Provenance::Nobody, remarks: vec![message], ..Answer::protocol(reply) }
+        ErrorReply::new(code::INTERNAL_ERROR, message).with_data(&data)
     }
 }

@@ -1,4 +1,4 @@
-//! A mock answers: `>` goes in, what comes out is compared line by line, and time passes when it is told to.
+//! Requests to a chain of a mock file and the protocol; the actions and the reply are compared line by line.
 
 mod offers;
 mod plays;
@@ -13,110 +13,121 @@ use serde_json::{Value, json};
 use super::*;
 use crate::message::{Method, Reply};
 use crate::protocol::{Revision, meta};
-use crate::script::mock::{MockFile, Otherwise};
+use crate::script::mock::MockFile;
 use crate::script::read;
 
 fn mock(text: &str) -> Arc<Mock> {
-    mock_otherwise(text, Otherwise::Refuse)
-}
-
-fn mock_otherwise(text: &str, otherwise: Otherwise) -> Arc<Mock> {
     let file: MockFile = read("m.yaml", text).unwrap_or_else(|error| panic!("{error}"));
-    let source = Source { file: "m.yaml", mock: &file };
+    let source = MockSource { file: "m.yaml", mock: &file };
     let read =
         |_: &str, path: &str| if path == "there" { Ok(b"\x00\xff".to_vec()) } else { Err("not found".to_owned()) };
-    Arc::new(Mock::compile(&[source], otherwise, &read).unwrap_or_else(|errors| panic!("{}", errors[0])))
+    Arc::new(Mock::compile(&[source], &read).unwrap_or_else(|errors| panic!("{}", errors[0])))
 }
 
-struct Stage {
-    mock: Arc<Mock>,
-    state: State,
-    memory: Memory,
-    seal: Seal,
+/// A chain that answers from a mock file, and one connection to it.
+struct Fixture {
+    chain: Chain,
+    state: ConnectionState,
+    signer: StateSigner,
     capabilities: Value,
 }
 
-impl Stage {
-    fn new(text: &str) -> Stage {
-        let mock = mock(text);
-        let (state, capabilities) = (State::new(&mock), json!({"elicitation": {}, "sampling": {}, "roots": {}}));
-        Stage { mock, state, memory: Memory::default(), seal: Seal::new([1; 32]), capabilities }
+impl Fixture {
+    fn new(text: &str) -> Fixture {
+        Fixture::with_sources(vec![Arc::new(ScriptSource::new(mock(text)))])
     }
 
-    /// A stage of the handshake era.
-    fn legacy(text: &str, revision: Revision) -> Stage {
-        let mut stage = Stage::new(text);
-        let (client, capabilities) = (json!({"name": "old"}).into(), stage.capabilities.clone().into());
-        stage.memory.handshake = Some(Handshake { revision, client, capabilities });
-        stage
+    fn with_sources(mut sources: Vec<Arc<dyn AnswerSource>>) -> Fixture {
+        sources.push(Arc::new(ProtocolSource));
+        let capabilities = json!({"elicitation": {}, "sampling": {}, "roots": {}});
+        let signer = StateSigner::new([1; 32]);
+        Fixture { chain: Chain::new(sources), state: ConnectionState::default(), signer, capabilities }
     }
 
-    fn asked(&self, method: &str, params: Value) -> Asked {
+    /// A connection of the handshake era.
+    fn legacy(text: &str, revision: Revision) -> Fixture {
+        let mut fixture = Fixture::new(text);
+        let (client, capabilities) = (json!({"name": "old"}).into(), fixture.capabilities.clone().into());
+        fixture.state.legacy.client = Some(NegotiatedClient { revision, client, capabilities });
+        fixture
+    }
+
+    fn request(&self, method: &str, params: Value) -> Arc<IncomingRequest> {
         let mut params = params;
-        if self.memory.handshake.is_none() {
+        if self.state.legacy.client.is_none() {
             params["_meta"][meta::PROTOCOL_VERSION] = "2026-07-28".into();
             params["_meta"][meta::CLIENT_CAPABILITIES] = self.capabilities.clone();
         }
         let method = Method::from(method);
-        let terms = Terms::of(&method, &params, &self.memory, self.mock.revisions()).unwrap();
-        Asked::new(method, params, terms)
+        let context = self.chain.request_context(&method, &params, &self.state.legacy).unwrap();
+        Arc::new(IncomingRequest::new(method, params, context))
     }
 
-    /// Everything that happens until the answer, a line each; questions are answered from `answers`.
-    fn ask(&mut self, method: &str, params: Value, answers: &Value) -> Vec<String> {
-        let asked = self.asked(method, params);
-        let world = World { now_ms: 1_000_000, seal: &self.seal };
-        let (mut play, mut act) = match self.mock.begin(asked, &mut self.memory, &mut self.state, &world) {
-            Begun::Answered(answer) => return vec![said(&answer)],
-            Begun::Plays(play, act) => (play, act),
-            Begun::Listens(wanted, ..) => return vec![format!("listens {}", wanted.accepted())],
-            Begun::AboutTask(about, ..) => return vec![format!("{about:?}")],
-            Begun::Unknown(answer, _) => return vec![said(&answer)],
-        };
-        let mut lines = Vec::new();
-        loop {
-            match act {
-                Act::Wait(delay) => lines.push(format!("wait {:?}", delay.to)),
-                Act::Notify { method, params } => lines.push(format!("{method} {params}")),
-                Act::Tell(change) => lines.push(format!("tell {change:?}")),
-                Act::Ask(questions) => {
-                    for question in questions {
-                        lines.push(format!("ask {} {} {}", question.name, question.method, question.params));
-                        let answer = answers.get(&question.name).cloned().ok_or_else(|| "no answer".to_owned());
-                        play.answered(&question.name, answer);
-                    }
-                }
-                Act::CloseStream { retry } => lines.push(format!("close stream {:?}", retry.map(|retry| retry.to))),
-                Act::Detach(terms) => {
-                    let said = terms.status_message.map_or_else(String::new, |said| format!(" {said}"));
-                    lines.push(format!("task {:?}{said}", terms.ttl_ms));
-                }
-                Act::Pose(_) | Act::Hear(_) | Act::Withdraw(..) => lines.push(format!("{act:?}")),
-                Act::Reply(answer) => {
-                    lines.push(said(&answer));
-                    return lines;
-                }
+    fn decide(&mut self, request: &Arc<IncomingRequest>, now_ms: u64) -> Decision {
+        let environment = Environment { now_ms, signer: &self.signer };
+        match self.chain.begin(request, &mut self.state, environment) {
+            Decision::Unanswered(passed) => {
+                Decision::Answer(self.chain.refusal(request, &passed, &mut self.state, environment))
             }
-            act = play.next(&mut self.state, &world);
+            decision => decision,
         }
     }
 
-    /// The answer to what is answered at once.
+    /// Every action until the answer, a line each; input requests are answered from `inputs`.
+    fn ask(&mut self, method: &str, params: Value, inputs: &Value) -> Vec<String> {
+        let request = self.request(method, params);
+        let (mut active, mut action) = match self.decide(&request, 1_000_000) {
+            Decision::Answer(answer) => return vec![reply_text(&answer)],
+            Decision::Respond(active, action) => (active, action),
+            Decision::Listen(filter, _) => return vec![format!("listens {}", filter.accepted())],
+            Decision::Task(task) => return vec![format!("{task:?}")],
+            Decision::Unanswered(_) => panic!("refused above"),
+        };
+        let mut lines = Vec::new();
+        loop {
+            match action {
+                Action::Wait(delay) => lines.push(format!("wait {:?}", delay.to)),
+                Action::Notify { method, params } => lines.push(format!("{method} {params}")),
+                Action::NotifySubscribers(change) => lines.push(format!("tell {change:?}")),
+                Action::Ask(requests) => {
+                    for request in requests {
+                        lines.push(format!("ask {} {} {}", request.name, request.method, request.params));
+                        let input = inputs.get(&request.name).cloned().ok_or_else(|| "no answer".to_owned());
+                        active.responder.set_input(&request.name, input);
+                    }
+                }
+                Action::Await(_) => {}
+                Action::CloseStream { retry } => lines.push(format!("close stream {:?}", retry.map(|retry| retry.to))),
+                Action::StartTask(options) => {
+                    let message = options.status_message.map_or_else(String::new, |message| format!(" {message}"));
+                    lines.push(format!("task {:?}{message}", options.ttl_ms));
+                }
+                Action::CancelInput(..) | Action::End => lines.push(format!("{action:?}")),
+                Action::Reply(answer) => {
+                    lines.push(reply_text(&answer));
+                    return lines;
+                }
+            }
+            let environment = Environment { now_ms: 1_000_000, signer: &self.signer };
+            action = self.chain.next(&mut active, &request, &mut self.state, environment);
+        }
+    }
+
+    /// The answer to a request that needs no action.
     fn answer(&mut self, method: &str, params: Value) -> Answer {
-        let asked = self.asked(method, params);
-        let world = World { now_ms: 1, seal: &self.seal };
-        match self.mock.begin(asked, &mut self.memory, &mut self.state, &world) {
-            Begun::Answered(answer) => answer,
+        let request = self.request(method, params);
+        match self.decide(&request, 1) {
+            Decision::Answer(answer) => answer,
             other => panic!("{other:?}"),
         }
     }
 
-    /// The text of what a tool says.
+    /// The text of a tool's result.
     fn call(&mut self, tool: &str, arguments: Value) -> String {
         let lines = self.ask("tools/call", json!({"name": tool, "arguments": arguments}), &json!({}));
-        let said = lines.last().cloned().unwrap_or_default();
-        let value: Value = serde_json::from_str(&said).unwrap_or_default();
-        value["content"][0]["text"].as_str().map_or(said, str::to_owned)
+        let text = lines.last().cloned().unwrap_or_default();
+        let value: Value = serde_json::from_str(&text).unwrap_or_default();
+        value["content"][0]["text"].as_str().map_or(text, str::to_owned)
     }
 
     fn result(&mut self, method: &str, params: Value) -> Value {
@@ -125,7 +136,7 @@ impl Stage {
     }
 }
 
-fn said(answer: &Answer) -> String {
+fn reply_text(answer: &Answer) -> String {
     match &answer.reply {
         Reply::Result(result) => {
             let mut result = result.value().unwrap();

@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn resources_prompts_and_completions_are_answered() {
-    let mut stage = Stage::new(
+    let mut fixture = Fixture::new(
         r#"
 resources:
   - { uri: "a://text", mime_type: text/plain, text: "Hi {{ client.name | default('you') }}" }
@@ -24,81 +24,88 @@ prompts:
   - { name: exact, listed: { name: exact, arguments: [{ name: who }] }, messages: [] }
 "#,
     );
-    let read = |stage: &mut Stage, uri: &str| stage.result("resources/read", json!({"uri": uri}))["contents"].clone();
-    assert_eq!(read(&mut stage, "a://text"), json!([{"uri": "a://text", "mimeType": "text/plain", "text": "Hi you"}]));
-    assert_eq!(read(&mut stage, "a://bytes"), json!([{"uri": "a://bytes", "blob": "AP8="}]));
+    let read =
+        |fixture: &mut Fixture, uri: &str| fixture.result("resources/read", json!({"uri": uri}))["contents"].clone();
     assert_eq!(
-        read(&mut stage, "a://rules"),
+        read(&mut fixture, "a://text"),
+        json!([{"uri": "a://text", "mimeType": "text/plain", "text": "Hi you"}])
+    );
+    assert_eq!(read(&mut fixture, "a://bytes"), json!([{"uri": "a://bytes", "blob": "AP8="}]));
+    assert_eq!(
+        read(&mut fixture, "a://rules"),
         json!([{"uri": "a://rules", "text": "first"}, {"uri": "a://other", "blob": "AAAA"}])
     );
-    assert_eq!(read(&mut stage, "a://rules"), json!([{"uri": "a://rules", "text": "otherwise"}]));
+    assert_eq!(read(&mut fixture, "a://rules"), json!([{"uri": "a://rules", "text": "otherwise"}]));
     assert_eq!(
-        read(&mut stage, "t://7/data"),
+        read(&mut fixture, "t://7/data"),
         json!([{"uri": "t://7/data", "mimeType": "application/json", "text": "{\"id\":\"7\"}"}])
     );
-    let missing = stage.ask("resources/read", json!({"uri": "a://tex"}), &json!({}));
+    let missing = fixture.ask("resources/read", json!({"uri": "a://tex"}), &json!({}));
     assert_eq!(missing, ["-32602: there is no resource a://tex; did you mean a://text?"]);
-    let prompt = stage.result("prompts/get", json!({"name": "greet", "arguments": {"who": "Ada"}}));
+    let prompt = fixture.result("prompts/get", json!({"name": "greet", "arguments": {"who": "Ada"}}));
     assert_eq!(prompt["messages"], json!([{"role": "user", "content": {"type": "text", "text": "Hello Ada"}}]));
-    assert_eq!(stage.ask("prompts/get", json!({"name": "greet"}), &json!({})), ["-32602: the prompt greet needs who"]);
-    let complete = |stage: &mut Stage, reference: Value, name: &str, value: &str| {
+    assert_eq!(
+        fixture.ask("prompts/get", json!({"name": "greet"}), &json!({})),
+        ["-32602: the prompt greet needs who"]
+    );
+    let complete = |fixture: &mut Fixture, reference: Value, name: &str, value: &str| {
         let params = json!({"ref": reference, "argument": {"name": name, "value": value}});
-        stage.result("completion/complete", params)["completion"].clone()
+        fixture.result("completion/complete", params)["completion"].clone()
     };
     let prompt = json!({"type": "ref/prompt", "name": "greet"});
     let values = json!({"values": ["Ada", "Alan"], "total": 2, "hasMore": false});
-    assert_eq!(complete(&mut stage, prompt, "who", "a"), values);
+    assert_eq!(complete(&mut fixture, prompt, "who", "a"), values);
     let nothing = json!({"values": [], "total": 0, "hasMore": false});
     let exact = json!({"type": "ref/prompt", "name": "exact"});
-    assert_eq!(complete(&mut stage, exact, "who", "a"), nothing);
+    assert_eq!(complete(&mut fixture, exact, "who", "a"), nothing);
     let template = json!({"type": "ref/resource", "uri": "t://{id}/data"});
-    assert_eq!(complete(&mut stage, template, "id", "t")["values"], json!(["two"]));
+    assert_eq!(complete(&mut fixture, template, "id", "t")["values"], json!(["two"]));
 }
 
 #[test]
 fn lists_come_in_pages_and_only_with_what_the_client_can_use() {
-    let mut stage = Stage::new(
+    let mut fixture = Fixture::new(
         "page_size: 2\ntools: [{ name: a }, { name: b, needs: { sampling: {} } }, { name: c }, { name: d }]",
     );
-    let first = stage.result("tools/list", json!({}));
+    let first = fixture.result("tools/list", json!({}));
     assert_eq!((first["tools"].as_array().unwrap().len(), &first["nextCursor"]), (2, &json!("from-2")));
-    let second = stage.result("tools/list", json!({"cursor": "from-2"}));
+    let second = fixture.result("tools/list", json!({"cursor": "from-2"}));
     assert_eq!((&second["tools"][1]["name"], second.get("nextCursor")), (&json!("d"), None));
     assert_eq!(first["tools"][0], json!({"name": "a", "inputSchema": {"type": "object"}}));
     assert_eq!(
-        stage.ask("tools/list", json!({"cursor": "x"}), &json!({})),
-        ["-32602: the cursor \"x\" was never given"]
+        fixture.ask("tools/list", json!({"cursor": "x"}), &json!({})),
+        ["-32602: this server never sent the cursor \"x\""]
     );
-    stage.capabilities = json!({});
-    assert_eq!(stage.result("tools/list", json!({}))["tools"][1]["name"], "c");
-    assert_eq!(stage.call("b", json!({})), "-32602: unknown tool \"b\"");
+    fixture.capabilities = json!({});
+    assert_eq!(fixture.result("tools/list", json!({}))["tools"][1]["name"], "c");
+    assert_eq!(fixture.call("b", json!({})), "-32602: unknown tool \"b\"");
 }
 
 #[test]
 fn what_is_hidden_answers_and_is_in_no_list() {
-    let mut stage = Stage::new(
+    let mut fixture = Fixture::new(
         "page_size: 2\n\
          tools: [{ name: a, hidden: true, answers: [{ text: A }] }, { name: b, needs: { sampling: {} } }, { name: c }]\n\
          resources: [{ uri: \"r://a\", text: A, hidden: true }, { uri: \"r://b\", text: B }]\n\
          resource_templates: [{ uri_template: \"t://{x}\", text: T, hidden: true }]\n\
          prompts: [{ name: p, hidden: true, messages: [] }]",
     );
-    let names = |stage: &mut Stage, list: &str, key: &str, name: &str| -> Vec<Value> {
-        let result = stage.result(list, json!({}));
+    let names = |fixture: &mut Fixture, list: &str, key: &str, name: &str| -> Vec<Value> {
+        let result = fixture.result(list, json!({}));
         assert_eq!(result.get("nextCursor"), None);
         result[key].as_array().unwrap().iter().map(|it| it[name].clone()).collect()
     };
-    assert_eq!(names(&mut stage, "tools/list", "tools", "name"), ["b", "c"]);
-    assert_eq!(names(&mut stage, "resources/list", "resources", "uri"), ["r://b"]);
-    assert!(names(&mut stage, "resources/templates/list", "resourceTemplates", "uriTemplate").is_empty());
-    assert!(names(&mut stage, "prompts/list", "prompts", "name").is_empty());
-    stage.capabilities = json!({});
-    assert_eq!(names(&mut stage, "tools/list", "tools", "name"), ["c"]);
-    assert_eq!(stage.result("tools/call", json!({"name": "a"}))["content"][0]["text"], "A");
+    assert_eq!(names(&mut fixture, "tools/list", "tools", "name"), ["b", "c"]);
+    assert_eq!(names(&mut fixture, "resources/list", "resources", "uri"), ["r://b"]);
+    assert!(names(&mut fixture, "resources/templates/list", "resourceTemplates", "uriTemplate").is_empty());
+    assert!(names(&mut fixture, "prompts/list", "prompts", "name").is_empty());
+    fixture.capabilities = json!({});
+    assert_eq!(names(&mut fixture, "tools/list", "tools", "name"), ["c"]);
+    assert_eq!(fixture.result("tools/call", json!({"name": "a"}))["content"][0]["text"], "A");
     for (uri, text) in [("r://a", "A"), ("t://x", "T")] {
-        assert_eq!(stage.result("resources/read", json!({"uri": uri}))["contents"][0]["text"], text);
+        assert_eq!(fixture.result("resources/read", json!({"uri": uri}))["contents"][0]["text"], text);
     }
-    assert_eq!(stage.result("prompts/get", json!({"name": "p"}))["messages"], json!([]));
+    assert_eq!(fixture.result("prompts/get", json!({"name": "p"}))["messages"], json!([]));
 }
 
 #[test]
@@ -110,8 +117,8 @@ capabilities: { experimental: { x: {} }, prompts: null }
 tools: [{ name: t, task_support: optional, answers: [{ steps: [{ log: { level: info, data: x } }], text: y }] }]
 prompts: [{ name: p, arguments: [{ name: a, complete: [b] }], messages: [] }]
 "#;
-    let mut stage = Stage::new(text);
-    let discovered = stage.result("server/discover", json!({}));
+    let mut fixture = Fixture::new(text);
+    let discovered = fixture.result("server/discover", json!({}));
     assert_eq!(discovered["supportedVersions"], json!(["2026-07-28"]));
     assert_eq!(
         discovered["capabilities"],
@@ -120,16 +127,16 @@ prompts: [{ name: p, arguments: [{ name: a, complete: [b] }], messages: [] }]
             "extensions": {meta::TASKS_EXTENSION: {}}, "experimental": {"x": {}},
         })
     );
-    let mut stage = Stage::legacy(text, Revision::V2025_11_25);
-    let initialize = |stage: &mut Stage, version: &str| {
+    let mut fixture = Fixture::legacy(text, Revision::V2025_11_25);
+    let initialize = |fixture: &mut Fixture, version: &str| {
         let client = json!({"name": "c", "version": "1"});
-        stage.result("initialize", json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client}))
+        fixture.result("initialize", json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client}))
     };
-    let old = initialize(&mut stage, "2024-11-05");
+    let old = initialize(&mut fixture, "2024-11-05");
     assert_eq!(old["serverInfo"], json!({"name": "s", "version": "2"}));
     assert_eq!(old["capabilities"], json!({"tools": {"listChanged": true}, "logging": {}, "experimental": {"x": {}}}));
     assert_eq!((&old["protocolVersion"], &old["instructions"]), (&json!("2024-11-05"), &json!("be kind")));
-    let newer = initialize(&mut stage, "2026-07-28");
+    let newer = initialize(&mut fixture, "2026-07-28");
     assert_eq!(newer["protocolVersion"], "2025-11-25");
     assert!(newer["capabilities"].get("tasks").is_some() && newer["serverInfo"].get("websiteUrl").is_some());
 }
@@ -147,21 +154,21 @@ tools:
   - name: alone
     answers: [{ result: { structuredContent: { a: 1 }, ttlMs: 5, resultType: complete } }]
 "#;
-    let mut stage = Stage::legacy(text, Revision::V2024_11_05);
+    let mut fixture = Fixture::legacy(text, Revision::V2024_11_05);
     let content = json!([{"type": "resource_link", "uri": "a://b", "name": "b"}]);
-    let result = stage.result("tools/call", json!({"name": "t"}));
+    let result = fixture.result("tools/call", json!({"name": "t"}));
     assert_eq!(result, json!({"structuredContent": {"a": 1}, "content": content}));
     // But for what says how a result travels, which no version before 2026-07-28 has.
-    let alone = stage.result("tools/call", json!({"name": "alone"}));
+    let alone = fixture.result("tools/call", json!({"name": "alone"}));
     assert_eq!(alone, json!({"structuredContent": {"a": 1}}));
-    let alone = Stage::new(text).result("tools/call", json!({"name": "alone"}));
+    let alone = Fixture::new(text).result("tools/call", json!({"name": "alone"}));
     assert_eq!((&alone["ttlMs"], alone.get("content")), (&json!(5), None));
-    let refused = stage.ask("resources/list", json!({}), &json!({}));
+    let refused = fixture.ask("resources/list", json!({}), &json!({}));
     assert_eq!(refused, ["-32601: Method not found: {{"]);
 }
 
 #[test]
-fn what_nothing_declares_may_be_made_up_and_says_so() {
+fn a_schema_source_makes_up_marked_answers_for_what_has_no_rule() {
     let text = r#"
 tools:
   - name: add
@@ -171,22 +178,20 @@ tools:
   - name: endless
     output_schema: { type: object, properties: { kids: { type: array, minItems: 1, items: { $ref: '#' } } }, required: [kids] }
 "#;
-    let mut stage = Stage::new(text);
-    stage.mock = mock_otherwise(text, Otherwise::FillFromSchema);
-    let made_up = stage.result("tools/call", json!({"name": "add", "arguments": {"a": 2}}));
+    let mock = mock(text);
+    let script = Arc::new(ScriptSource::new(Arc::clone(&mock)));
+    let mut fixture = Fixture::with_sources(vec![script, Arc::new(SchemaSource(mock))]);
+    let made_up = fixture.result("tools/call", json!({"name": "add", "arguments": {"a": 2}}));
     assert_eq!(made_up["structuredContent"], json!({"sum": 7}));
     assert_eq!(made_up["_meta"], json!({"rehearsal/provenance": "schema"}));
-    let written = stage.result("tools/call", json!({"name": "add", "arguments": {"a": 1}}));
+    let written = fixture.result("tools/call", json!({"name": "add", "arguments": {"a": 1}}));
     assert_eq!((&written["structuredContent"], written.get("_meta")), (&json!({"sum": 8}), None));
-    assert_eq!(stage.call("silent", json!({})), "made up: the mock declares no answer for tool silent");
-    assert_eq!(
-        stage.call("endless", json!({})),
-        "-32603: no answer for tool endless: the mock declares none; nothing could be made up that fits its output_schema"
-    );
+    assert_eq!(fixture.call("silent", json!({})), "made up: the mock declares no answer for tool silent");
+    assert_eq!(fixture.call("endless", json!({})), "-32603: no answer for tool endless: the mock declares none");
 }
 
 #[test]
-fn a_prompt_without_a_required_argument_is_refused_unless_nobody_looks() {
+fn a_prompt_without_a_required_argument_is_refused_unless_validation_is_off() {
     let text = |validate: &str| {
         format!(
             "validate: {validate}\nprompts:\n  - name: greet\n    arguments: [{{ name: who, required: true }}]\n    \
@@ -196,7 +201,7 @@ fn a_prompt_without_a_required_argument_is_refused_unless_nobody_looks() {
     for (validate, expected) in
         [("strict", "-32602: the prompt greet needs who"), ("warn", "-1: whom?"), ("'off'", "-1: whom?")]
     {
-        let refused = Stage::new(&text(validate)).ask("prompts/get", json!({"name": "greet"}), &json!({}));
+        let refused = Fixture::new(&text(validate)).ask("prompts/get", json!({"name": "greet"}), &json!({}));
         assert_eq!(refused, [expected], "{validate}");
     }
 }

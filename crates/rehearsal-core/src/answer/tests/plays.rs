@@ -37,20 +37,20 @@ fn questions_are_asked_in_the_order_of_the_file() {
     let text = "tools:\n  - name: t\n    answers:\n      - steps: [{ ask: { who: roots, how: roots, a: roots } }]\n        text: x\n";
     let answer = json!({"roots": []});
     let answers = json!({"who": answer, "how": answer, "a": answer});
-    let mut legacy = Stage::legacy(text, Revision::V2025_11_25);
+    let mut legacy = Fixture::legacy(text, Revision::V2025_11_25);
     let lines = legacy.ask("tools/call", json!({"name": "t"}), &answers);
     let asked: Vec<_> = lines.iter().filter_map(|line| line.strip_prefix("ask ")?.split(' ').next()).collect();
     assert_eq!(asked, ["who", "how", "a"]);
-    let round = Stage::new(text).result("tools/call", json!({"name": "t"}));
+    let round = Fixture::new(text).result("tools/call", json!({"name": "t"}));
     assert_eq!(round["inputRequests"].as_object().unwrap().keys().collect::<Vec<_>>(), ["who", "how", "a"]);
 }
 
 #[test]
 fn a_client_of_the_handshake_era_is_asked_at_once() {
-    let mut stage = Stage::legacy(ASKS, Revision::V2025_11_25);
+    let mut fixture = Fixture::legacy(ASKS, Revision::V2025_11_25);
     let params = json!({"name": "greet", "arguments": {"what": "name"}});
     assert_eq!(
-        stage.ask("tools/call", params.clone(), &json!({"who": ada(), "words": words()})),
+        fixture.ask("tools/call", params.clone(), &json!({"who": ada(), "words": words()})),
         [
             r#"notifications/message {"level":"info","data":"asking for name"}"#,
             r#"ask who elicitation/create {"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}"#,
@@ -58,19 +58,19 @@ fn a_client_of_the_handshake_era_is_asked_at_once() {
             r#"{"content":[{"type":"text","text":"Hello, Ada"}]}"#,
         ]
     );
-    let declined = stage.ask("tools/call", params.clone(), &json!({"who": {"action": "decline"}}));
+    let declined = fixture.ask("tools/call", params.clone(), &json!({"who": {"action": "decline"}}));
     assert_eq!(declined.last().unwrap(), r#"{"content":[{"type":"text","text":"as you like"}]}"#);
-    let cancelled = stage.ask("tools/call", params.clone(), &json!({"who": {"action": "cancel"}}));
+    let cancelled = fixture.ask("tools/call", params.clone(), &json!({"who": {"action": "cancel"}}));
     assert!(
         cancelled.last().unwrap().contains("closest was `an object with {who: an object with {action: "),
         "{cancelled:?}"
     );
     let garbage =
-        stage.ask("tools/call", params.clone(), &json!({"who": {"action": "accept", "content": {"name": 5}}}));
+        fixture.ask("tools/call", params.clone(), &json!({"who": {"action": "accept", "content": {"name": 5}}}));
     assert!(garbage.last().unwrap().contains(r#""isError":true"#), "{garbage:?}");
-    let silent = stage.ask("tools/call", params.clone(), &json!({}));
+    let silent = fixture.ask("tools/call", params.clone(), &json!({}));
     assert_eq!(silent.last().unwrap(), r#"{"content":[{"type":"text","text":"no answer"}],"isError":true}"#);
-    let mut old = Stage::legacy(ASKS, Revision::V2025_03_26);
+    let mut old = Fixture::legacy(ASKS, Revision::V2025_03_26);
     assert!(old.ask("tools/call", params, &json!({})).last().unwrap().contains("exists since 2025-06-18"));
 }
 
@@ -96,7 +96,7 @@ tools:
         text: x
 "#;
     let answers = json!({"which": {"action": "decline"}, "own": {}});
-    let mut old = Stage::legacy(text, Revision::V2025_06_18);
+    let mut old = Fixture::legacy(text, Revision::V2025_06_18);
     let refused = old.ask("tools/call", json!({"name": "t"}), &answers);
     assert!(refused.last().unwrap().contains("exists since 2025-11-25"), "{refused:?}");
     let params = json!({"name": "exactly", "arguments": {"it": "Which"}});
@@ -108,42 +108,42 @@ tools:
             r#"{"content":[{"type":"text","text":"x"}]}"#,
         ]
     );
-    let mut without = Stage::legacy(text, Revision::V2025_06_18);
-    without.memory.handshake.as_mut().unwrap().capabilities = json!({"roots": {}}).into();
+    let mut without = Fixture::legacy(text, Revision::V2025_06_18);
+    without.state.legacy.client.as_mut().unwrap().capabilities = json!({"roots": {}}).into();
     let refused = without.ask("tools/call", params.clone(), &answers);
     assert!(refused.last().unwrap().contains("did not declare the capability elicitation"), "{refused:?}");
-    let round = Stage::new(text).result("tools/call", params);
+    let round = Fixture::new(text).result("tools/call", params);
     assert_eq!(round["inputRequests"]["own"], json!({"method": "vendor/ask"}));
     assert_eq!(round["inputRequests"]["which"]["params"]["mode"], "form");
 }
 
 #[test]
 fn a_client_of_the_stateless_era_is_sent_away_and_comes_back() {
-    let mut stage = Stage::new(ASKS);
+    let mut fixture = Fixture::new(ASKS);
     let first = json!({"name": "greet", "arguments": {"what": "name"}});
-    let asked = stage.result("tools/call", first.clone());
+    let asked = fixture.result("tools/call", first.clone());
     assert_eq!(asked["resultType"], "input_required");
     assert_eq!(asked["inputRequests"]["who"]["params"]["message"], "Your name?");
     let mut second = first.clone();
     second["requestState"] = asked["requestState"].clone();
-    let nothing = stage.result("tools/call", second.clone());
+    let nothing = fixture.result("tools/call", second.clone());
     assert_eq!(nothing["inputRequests"], asked["inputRequests"], "asked again");
     second["inputResponses"] = json!({"wrong": ada(), "who": {"action": "accept", "content": {}}});
-    assert_eq!(stage.result("tools/call", second.clone())["inputRequests"], asked["inputRequests"], "garbage");
+    assert_eq!(fixture.result("tools/call", second.clone())["inputRequests"], asked["inputRequests"], "garbage");
     second["inputResponses"] = json!({"who": ada(), "extra": 1});
-    let asked = stage.result("tools/call", second);
+    let asked = fixture.result("tools/call", second);
     assert_eq!(asked["inputRequests"].as_object().unwrap().len(), 1);
     assert_eq!(asked["inputRequests"]["words"]["method"], "sampling/createMessage");
     let mut third = first.clone();
     third["requestState"] = asked["requestState"].clone();
     third["inputResponses"] = json!({"words": words()});
-    assert_eq!(stage.result("tools/call", third.clone())["content"][0]["text"], "Hello, Ada");
+    assert_eq!(fixture.result("tools/call", third.clone())["content"][0]["text"], "Hello, Ada");
     let mut forged = third.clone();
     forged["requestState"] = "forged".into();
-    let lines = stage.ask("tools/call", forged, &json!({}));
-    assert_eq!(lines, ["-32602: requestState is not what was given, or belongs to another request"]);
+    let lines = fixture.ask("tools/call", forged, &json!({}));
+    assert_eq!(lines, ["-32602: requestState was changed, or belongs to another request"]);
     third["arguments"]["what"] = "game".into();
-    assert!(stage.ask("tools/call", third, &json!({}))[0].contains("belongs to another request"));
+    assert!(fixture.ask("tools/call", third, &json!({}))[0].contains("belongs to another request"));
 }
 
 #[test]
@@ -153,20 +153,20 @@ tools:
   - name: t
     answers: [{ steps: [{ ask: { who: roots } }, again: {}, { ask: { who: roots } }], text: '{{ answers.who.roots | length }}' }]
 ";
-    let mut stage = Stage::new(text);
+    let mut fixture = Fixture::new(text);
     let mut call = json!({"name": "t"});
     for (roots, has_question) in [(0, true), (1, false), (0, true), (3, false)] {
         let root = |number: usize| json!({"uri": format!("file:///{number}")});
         let brought: Vec<_> = (0..roots).map(root).collect();
         call["inputResponses"] = if roots > 0 { json!({"who": {"roots": brought}}) } else { json!({}) };
-        let said = stage.result("tools/call", call.clone());
+        let said = fixture.result("tools/call", call.clone());
         assert_eq!(said["inputRequests"].get("who").is_some(), has_question, "{said}");
         call["requestState"] = said["requestState"].clone();
         if roots == 3 {
             assert_eq!(said["content"][0]["text"], "3");
         }
     }
-    let lines = Stage::legacy(text, Revision::V2025_06_18).ask(
+    let lines = Fixture::legacy(text, Revision::V2025_06_18).ask(
         "tools/call",
         json!({"name": "t"}),
         &json!({"who": {"roots": []}}),
@@ -184,25 +184,25 @@ tools:
           - { steps: [{ ask: { who: roots } }], request_state: false, text: one }
           - { steps: [{ ask: { who: roots } }], request_state: false, text: two }
 "#;
-    let mut stage = Stage::new(text);
+    let mut fixture = Fixture::new(text);
     let begin = json!({"name": "t", "arguments": {"a": 1, "b": 2}});
     for _ in 0..2 {
-        let asked = stage.result("tools/call", begin.clone());
+        let asked = fixture.result("tools/call", begin.clone());
         assert_eq!((asked["resultType"].as_str(), asked.get("requestState")), (Some("input_required"), None));
     }
     let back = json!({"name": "t", "arguments": {"b": 2, "a": 1}, "inputResponses": {"who": {"roots": []}}});
     let mut elsewhere = back.clone();
     elsewhere["arguments"]["a"] = 2.into();
     for (request, said) in [(back.clone(), "one"), (elsewhere, "two"), (back, "two")] {
-        assert_eq!(stage.result("tools/call", request)["content"][0]["text"], said);
+        assert_eq!(fixture.result("tools/call", request)["content"][0]["text"], said);
     }
 }
 
 #[test]
 fn a_client_that_cannot_is_not_asked() {
-    let mut stage = Stage::new(ASKS);
-    stage.capabilities = json!({"sampling": {}});
-    let lines = stage.ask("tools/call", json!({"name": "greet", "arguments": {"what": "name"}}), &json!({}));
+    let mut fixture = Fixture::new(ASKS);
+    fixture.capabilities = json!({"sampling": {}});
+    let lines = fixture.ask("tools/call", json!({"name": "greet", "arguments": {"what": "name"}}), &json!({}));
     assert_eq!(lines, ["-32021: this needs the capability elicitation"]);
 }
 
@@ -218,30 +218,30 @@ tools:
           - text: "{{ answers.who.action }}"
 "#;
     let params = json!({"name": "t"});
-    let said = |stage: &mut Stage, answers: Value| {
-        let lines = stage.ask("tools/call", params.clone(), &answers);
+    let text_of = |fixture: &mut Fixture, answers: Value| {
+        let lines = fixture.ask("tools/call", params.clone(), &answers);
         let result: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
         (lines.len(), result["content"][0]["text"].as_str().unwrap_or_default().to_owned())
     };
-    let mut legacy = Stage::legacy(text, Revision::V2025_11_25);
-    assert_eq!(said(&mut legacy, json!({"who": {"action": "decline"}})), (2, "decline".to_owned()));
-    assert_eq!(said(&mut legacy, json!({"who": {"action": "fly"}})), (2, "somebody".to_owned()));
-    assert_eq!(said(&mut legacy, json!({})), (2, "somebody".to_owned()));
-    legacy.memory.handshake.as_mut().unwrap().capabilities = json!({"roots": {}}).into();
-    assert_eq!(said(&mut legacy, json!({})), (1, "somebody".to_owned()));
-    let mut modern = Stage::new(text);
+    let mut legacy = Fixture::legacy(text, Revision::V2025_11_25);
+    assert_eq!(text_of(&mut legacy, json!({"who": {"action": "decline"}})), (2, "decline".to_owned()));
+    assert_eq!(text_of(&mut legacy, json!({"who": {"action": "fly"}})), (2, "somebody".to_owned()));
+    assert_eq!(text_of(&mut legacy, json!({})), (2, "somebody".to_owned()));
+    legacy.state.legacy.client.as_mut().unwrap().capabilities = json!({"roots": {}}).into();
+    assert_eq!(text_of(&mut legacy, json!({})), (1, "somebody".to_owned()));
+    let mut modern = Fixture::new(text);
     assert_eq!(modern.result("tools/call", params.clone())["resultType"], "input_required");
     modern.capabilities = json!({});
-    assert_eq!(said(&mut modern, json!({})), (1, "somebody".to_owned()));
+    assert_eq!(text_of(&mut modern, json!({})), (1, "somebody".to_owned()));
 }
 
 #[test]
 fn a_client_may_be_sent_away_with_nothing_but_state() {
-    let mut stage =
-        Stage::new("tools: [{ name: t, answers: [{ steps: [{ again: {} }, { set: { a: 1 } }], text: done }] }]");
-    let asked = stage.result("tools/call", json!({"name": "t"}));
+    let mut fixture =
+        Fixture::new("tools: [{ name: t, answers: [{ steps: [{ again: {} }, { set: { a: 1 } }], text: done }] }]");
+    let asked = fixture.result("tools/call", json!({"name": "t"}));
     assert_eq!((asked["resultType"].as_str(), asked.get("inputRequests")), (Some("input_required"), None));
-    let done = stage.result("tools/call", json!({"name": "t", "requestState": asked["requestState"]}));
+    let done = fixture.result("tools/call", json!({"name": "t", "requestState": asked["requestState"]}));
     assert_eq!(done["content"][0]["text"], "done");
 }
 
@@ -262,10 +262,10 @@ tools:
           - close_stream: { retry: 100ms }
         text: done
 "#;
-    let mut stage = Stage::legacy(text, Revision::V2025_11_25);
+    let mut fixture = Fixture::legacy(text, Revision::V2025_11_25);
     let params = json!({"name": "slow", "arguments": {"a": 1}, "_meta": {"progressToken": "t"}});
     assert_eq!(
-        stage.ask("tools/call", params.clone(), &json!({})),
+        fixture.ask("tools/call", params.clone(), &json!({})),
         [
             "wait 20ms",
             r#"notifications/progress {"progressToken":"t","progress":0.5,"total":2,"message":"1 of 2"}"#,
@@ -278,7 +278,7 @@ tools:
             r#"{"content":[{"type":"text","text":"done"}]}"#,
         ]
     );
-    let mut quiet = Stage::new(text);
+    let mut quiet = Fixture::new(text);
     let lines = quiet.ask("tools/call", json!({"name": "slow", "arguments": {"a": 1}}), &json!({}));
     assert!(
         !lines.iter().any(|line| line.contains("progress") || line.contains("message") || line.contains("close")),
@@ -301,24 +301,24 @@ tools:
 
 #[test]
 fn a_task_begins_only_for_clients_that_know_tasks() {
-    let mut stage = Stage::legacy(TASKS, Revision::V2025_11_25);
+    let mut fixture = Fixture::legacy(TASKS, Revision::V2025_11_25);
     let params = json!({"name": "job", "arguments": {"kind": "slow"}, "task": {}});
     let done = r#"{"content":[{"type":"text","text":"slow"}]}"#;
-    assert_eq!(stage.ask("tools/call", params, &json!({})), ["task Some(60000) slow work", "wait 1s", done]);
-    let refused = stage.ask("tools/call", json!({"name": "job", "arguments": {"kind": "slow"}}), &json!({}));
+    assert_eq!(fixture.ask("tools/call", params, &json!({})), ["task Some(60000) slow work", "wait 1s", done]);
+    let refused = fixture.ask("tools/call", json!({"name": "job", "arguments": {"kind": "slow"}}), &json!({}));
     assert_eq!(refused, ["-32601: this tool can only be called as a task"]);
-    let quick = stage.ask("tools/call", json!({"name": "job", "task": {}}), &json!({}));
+    let quick = fixture.ask("tools/call", json!({"name": "job", "task": {}}), &json!({}));
     assert_eq!(quick, ["task None", r#"{"content":[{"type":"text","text":"quick"}]}"#]);
 
-    let mut stage = Stage::new(TASKS);
+    let mut fixture = Fixture::new(TASKS);
     let params = json!({"name": "job", "arguments": {"kind": "slow"}});
-    let refused = stage.ask("tools/call", params.clone(), &json!({}));
+    let refused = fixture.ask("tools/call", params.clone(), &json!({}));
     assert_eq!(refused, ["-32021: this needs the extension io.modelcontextprotocol/tasks"]);
-    assert_eq!(stage.ask("tasks/get", json!({"taskId": "x"}), &json!({}))[0][..6], *"-32021");
-    stage.capabilities = json!({"extensions": {meta::TASKS_EXTENSION: {}}});
-    let lines = stage.ask("tools/call", params, &json!({}));
+    assert_eq!(fixture.ask("tasks/get", json!({"taskId": "x"}), &json!({}))[0][..6], *"-32021");
+    fixture.capabilities = json!({"extensions": {meta::TASKS_EXTENSION: {}}});
+    let lines = fixture.ask("tools/call", params, &json!({}));
     assert_eq!(lines[..2], ["task Some(60000) slow work".to_owned(), "wait 1s".to_owned()]);
-    assert_eq!(stage.ask("tasks/get", json!({"taskId": "x"}), &json!({})), [r#"Get("x")"#]);
-    assert_eq!(stage.ask("tasks/list", json!({}), &json!({}))[0][..6], *"-32601");
-    assert_eq!(stage.call("job", json!({})), "quick", "the server decides, and this rule has no task");
+    assert_eq!(fixture.ask("tasks/get", json!({"taskId": "x"}), &json!({})), [r#"Get("x")"#]);
+    assert_eq!(fixture.ask("tasks/list", json!({}), &json!({}))[0][..6], *"-32601");
+    assert_eq!(fixture.call("job", json!({})), "quick", "the server decides, and this rule has no task");
 }

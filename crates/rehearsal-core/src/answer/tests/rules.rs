@@ -21,12 +21,12 @@ tools:
 
 #[test]
 fn the_first_rule_that_fits_answers_and_times_counts() {
-    let mut stage = Stage::new(WEATHER);
-    assert_eq!(stage.call("get_forecast", json!({"city": "Oslo"})), "Rain in Oslo");
-    assert_eq!(stage.call("get_forecast", json!({"city": "Bergen"})), "-32000: Bergen is down");
-    assert_eq!(stage.call("get_forecast", json!({"city": "Bodø"})), "Sun in Bodø, call 3");
-    stage.state = State::new(&stage.mock);
-    assert_eq!(stage.call("get_forecast", json!({"city": "Bergen"})), "-32000: Bergen is down", "after a reset");
+    let mut fixture = Fixture::new(WEATHER);
+    assert_eq!(fixture.call("get_forecast", json!({"city": "Oslo"})), "Rain in Oslo");
+    assert_eq!(fixture.call("get_forecast", json!({"city": "Bergen"})), "-32000: Bergen is down");
+    assert_eq!(fixture.call("get_forecast", json!({"city": "Bodø"})), "Sun in Bodø, call 3");
+    fixture.chain.reset();
+    assert_eq!(fixture.call("get_forecast", json!({"city": "Bergen"})), "-32000: Bergen is down", "after a reset");
 }
 
 #[test]
@@ -46,25 +46,25 @@ tools:
         in_turn: [{ name: at first, text: queued }, { times: 1, text: done }]
       - text: no such job
 "#;
-    let mut stage = Stage::new(text);
-    let said: Vec<_> = (0..6).map(|_| stage.call("poll", json!({"job": 1}))).collect();
+    let mut fixture = Fixture::new(text);
+    let said: Vec<_> = (0..6).map(|_| fixture.call("poll", json!({"job": 1}))).collect();
     assert_eq!(said, ["queued", "running, call 2", "running, call 3", "-32000: lost", "done", "done"]);
-    let said: Vec<_> = (0..3).map(|_| stage.call("poll", json!({"job": 2}))).collect();
+    let said: Vec<_> = (0..3).map(|_| fixture.call("poll", json!({"job": 2}))).collect();
     assert_eq!(said, ["queued", "done", "no such job"], "what has an end leaves the rest to the next rule");
-    stage.state = State::new(&stage.mock);
-    assert_eq!(stage.call("poll", json!({"job": 1})), "queued", "after a reset");
+    fixture.chain.reset();
+    assert_eq!(fixture.call("poll", json!({"job": 1})), "queued", "after a reset");
 }
 
 #[test]
 fn what_nothing_answers_is_refused_with_the_closest_miss() {
-    let mut stage = Stage::new(WEATHER);
+    let mut fixture = Fixture::new(WEATHER);
     assert_eq!(
-        stage.call("get_forecast", json!({"city": "Paris"})),
+        fixture.call("get_forecast", json!({"city": "Paris"})),
         "-32603: no answer for tool get_forecast; closest was `an object with {city: \"Oslo\"}`: \
          $.city: expected \"Oslo\", got \"Paris\""
     );
     assert_eq!(
-        stage.call("get_forcast", json!({})),
+        fixture.call("get_forcast", json!({})),
         "-32602: unknown tool \"get_forcast\"; did you mean \"get_forecast\"?"
     );
 }
@@ -78,25 +78,25 @@ tools:
   - name: count
     input_schema: { type: object, additionalProperties: { type: integer } }
 "#;
-    let mut stage = Stage::new(text);
+    let mut fixture = Fixture::new(text);
     let many: serde_json::Map<_, _> = (0..5_000).map(|key| (format!("key-{key}"), json!("text"))).collect();
     for tool in ["echo", "count"] {
-        let refused = stage.call(tool, many.clone().into());
+        let refused = fixture.call(tool, many.clone().into());
         assert!(refused.ends_with("and 4900 more places") && refused.len() < 8_000, "{refused}");
     }
 }
 
 #[test]
 fn bad_arguments_get_what_a_good_server_says() {
-    let mut stage = Stage::new(WEATHER);
-    let lines = stage.ask("tools/call", json!({"name": "get_forecast", "arguments": {"city": 5}}), &json!({}));
+    let mut fixture = Fixture::new(WEATHER);
+    let lines = fixture.ask("tools/call", json!({"name": "get_forecast", "arguments": {"city": 5}}), &json!({}));
     assert_eq!(
         lines,
         [
             r#"{"content":[{"type":"text","text":"invalid arguments for get_forecast:\n$.city: expected a string, got 5"}],"isError":true,"resultType":"complete"}"#
         ]
     );
-    let mut lax = Stage::new(&WEATHER.replace("server:", "validate: off\nserver:"));
+    let mut lax = Fixture::new(&WEATHER.replace("server:", "validate: off\nserver:"));
     assert!(lax.call("get_forecast", json!({"city": 5})).starts_with("-32603: no answer"));
 }
 
@@ -113,22 +113,22 @@ tools:
         structured_content: { sum: two }
       - text: three
 "#;
-    let mut stage = Stage::new(text);
+    let mut fixture = Fixture::new(text);
     assert_eq!(
-        stage.result("tools/call", json!({"name": "add", "arguments": {"a": 1}})),
+        fixture.result("tools/call", json!({"name": "add", "arguments": {"a": 1}})),
         json!({"structuredContent": {"sum": 2}, "content": [{"type": "text", "text": "{\"sum\":2}"}], "resultType": "complete"})
     );
     assert_eq!(
-        stage.call("add", json!({"a": 2})),
+        fixture.call("add", json!({"a": 2})),
         "-32603: tool add, an object with {a: 2}: structured_content does not fit the output_schema: \
          $.sum: expected a number, got \"two\""
     );
-    assert!(stage.call("add", json!({"a": 3})).contains("has no structured_content"));
-    let mut lax = Stage::new(&text.replace("tools:", "validate: warn\ntools:"));
+    assert!(fixture.call("add", json!({"a": 3})).contains("has no structured_content"));
+    let mut lax = Fixture::new(&text.replace("tools:", "validate: warn\ntools:"));
     assert_eq!(lax.call("add", json!({"a": 3})), "three");
     let remarks = |validate: &str, arguments: Value| {
-        let mut stage = Stage::new(&text.replace("tools:", &format!("validate: {validate}\ntools:")));
-        stage.answer("tools/call", json!({"name": "add", "arguments": arguments})).remarks
+        let mut fixture = Fixture::new(&text.replace("tools:", &format!("validate: {validate}\ntools:")));
+        fixture.answer("tools/call", json!({"name": "add", "arguments": arguments})).remarks
     };
     let wrong = "structured_content does not fit the output_schema: $.sum: expected a number, got \"two\"";
     assert_eq!(remarks("warn", json!({"a": 2})), [format!("tool add, an object with {{a: 2}}: {wrong}")]);
@@ -146,17 +146,17 @@ fn ten_thousand_rules_are_looked_up_in_order() {
         }
     }
     text.push_str("      - text: default\n");
-    let mut stage = Stage::new(&text);
-    assert_eq!(stage.call("t", json!({"n": 4000})), "is 4000");
-    assert_eq!(stage.call("t", json!({"n": 4000.0})), "is 4000");
-    assert_eq!(stage.call("t", json!({"n": 9001})), "big", "it stands before the literal");
-    assert_eq!(stage.call("t", json!({"n": "x"})), "default");
-    assert_eq!(stage.call("t", json!({})), "default");
+    let mut fixture = Fixture::new(&text);
+    assert_eq!(fixture.call("t", json!({"n": 4000})), "is 4000");
+    assert_eq!(fixture.call("t", json!({"n": 4000.0})), "is 4000");
+    assert_eq!(fixture.call("t", json!({"n": 9001})), "big", "it stands before the literal");
+    assert_eq!(fixture.call("t", json!({"n": "x"})), "default");
+    assert_eq!(fixture.call("t", json!({})), "default");
 }
 
 #[test]
 fn rules_look_at_everything_that_is_given() {
-    let mut stage = Stage::new(
+    let mut fixture = Fixture::new(
         r#"
 state: { mode: quiet }
 tools:
@@ -179,19 +179,19 @@ tools:
     answers: [{ steps: [{ set: { mode: loud } }], text: "now {{ state.mode }}" }]
 "#,
     );
-    assert_eq!(stage.call("t", json!({})), "first");
-    assert_eq!(stage.call("t", json!({})), "other");
+    assert_eq!(fixture.call("t", json!({})), "first");
+    assert_eq!(fixture.call("t", json!({})), "other");
     let with_meta = json!({"name": "t", "_meta": {"x/y": 1}});
-    assert_eq!(stage.result("tools/call", with_meta)["content"][0]["text"], "meta");
-    stage.capabilities = json!({});
-    assert_eq!(stage.call("t", json!({})), "no sampling");
-    assert_eq!(stage.call("louder", json!({})), "now loud");
-    assert_eq!(stage.call("t", json!({})), "LOUD");
+    assert_eq!(fixture.result("tools/call", with_meta)["content"][0]["text"], "meta");
+    fixture.capabilities = json!({});
+    assert_eq!(fixture.call("t", json!({})), "no sampling");
+    assert_eq!(fixture.call("louder", json!({})), "now loud");
+    assert_eq!(fixture.call("t", json!({})), "LOUD");
 }
 
 #[test]
 fn state_is_set_appended_and_deleted() {
-    let mut stage = Stage::new(
+    let mut fixture = Fixture::new(
         r#"
 state: { notes: [], gone: 1 }
 tools:
@@ -204,30 +204,30 @@ tools:
         structured_content: "{{ state }}"
 "#,
     );
-    stage.call("add", json!({"text": "a"}));
-    let result = stage.result("tools/call", json!({"name": "add", "arguments": {"text": "b", "n": [1]}}));
+    fixture.call("add", json!({"text": "a"}));
+    let result = fixture.result("tools/call", json!({"name": "add", "arguments": {"text": "b", "n": [1]}}));
     let expected = json!({"notes": [{"text": "a"}, {"text": "b", "n": [1]}], "fresh": [1, 2], "last": "b"});
     assert_eq!(result["structuredContent"], expected);
 }
 
 #[test]
 fn an_argument_may_be_called_like_an_operator() {
-    let mut stage = Stage::new(
+    let mut fixture = Fixture::new(
         "tools: [{ name: t, answers: [{ when: { matches: x, length: 2 }, text: words }, \
          { when: { subset: { matches: x, any_of: [1] } }, text: these }, { text: others }] }]",
     );
-    assert_eq!(stage.call("t", json!({"matches": "x", "length": 2})), "words");
-    assert_eq!(stage.call("t", json!({"matches": "x", "any_of": [1]})), "these");
-    assert_eq!(stage.call("t", json!({"matches": "y", "any_of": [1]})), "others");
+    assert_eq!(fixture.call("t", json!({"matches": "x", "length": 2})), "words");
+    assert_eq!(fixture.call("t", json!({"matches": "x", "any_of": [1]})), "these");
+    assert_eq!(fixture.call("t", json!({"matches": "y", "any_of": [1]})), "others");
 }
 
 #[test]
 fn operators_combine_matchers_for_all_the_arguments() {
-    let mut stage = Stage::new(
+    let mut fixture = Fixture::new(
         "tools: [{ name: t, answers: [{ when: { any_of: [{ city: A }, { city: B }] }, text: either }, \
          { when: { not: { city: C } }, text: other }, { text: C }] }]",
     );
     for (city, said) in [("A", "either"), ("B", "either"), ("C", "C"), ("D", "other")] {
-        assert_eq!(stage.call("t", json!({"city": city})), said);
+        assert_eq!(fixture.call("t", json!({"city": city})), said);
     }
 }

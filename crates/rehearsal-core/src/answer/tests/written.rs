@@ -65,17 +65,18 @@ fn whatever_is_listed_is_listed_again_byte_for_byte() {
         let faithful = faithful(draft.clone(), capabilities.as_object().unwrap(), revision).unwrap();
         let mock = mock(&faithful.written());
         let lists = [
-            ("tools", &draft.tools),
-            ("resources", &draft.resources),
-            ("resourceTemplates", &draft.resource_templates),
-            ("prompts", &draft.prompts),
+            (ListKind::Tools, &draft.tools),
+            (ListKind::Resources, &draft.resources),
+            (ListKind::ResourceTemplates, &draft.resource_templates),
+            (ListKind::Prompts, &draft.prompts),
         ];
         for (key, offers) in lists {
             let expected: Vec<_> = offers.iter().map(|offer| offer.listed.to_string()).collect();
-            assert_eq!(mock.listed(key, revision), expected, "{revision}\n{}", faithful.written());
+            assert_eq!(mock.lists().listed(key, revision), expected, "{revision}\n{}", faithful.written());
         }
         assert_eq!(mock.capabilities(revision).to_string(), capabilities.to_string(), "{revision}");
-        crate::script::mock::parse("m.yaml", &faithful.written(), Otherwise::Refuse).unwrap();
+        crate::script::mock::parse("m.yaml", &faithful.written(), crate::script::mock::MissingAnswers::Refused)
+            .unwrap();
     }
 }
 
@@ -108,8 +109,8 @@ fn whatever_was_said_is_said_again() {
         let listed = json!({"name": "t", "inputSchema": {"type": "object"}});
         let draft = Draft { tools: vec![offer(listed, result.clone())], ..Draft::default() };
         let file = draft.written();
-        let mut stage = Stage::legacy(&file, Revision::V2025_11_25);
-        assert_eq!(stage.result("tools/call", json!({"name": "t", "arguments": {}})), result, "{file}");
+        let mut fixture = Fixture::legacy(&file, Revision::V2025_11_25);
+        assert_eq!(fixture.result("tools/call", json!({"name": "t", "arguments": {}})), result, "{file}");
     }
 }
 
@@ -173,17 +174,17 @@ fn everything_that_an_answer_can_have_is_written() {
     };
     let file = draft.written();
     insta::assert_snapshot!(file);
-    crate::script::mock::parse("m.yaml", &file, Otherwise::Refuse).unwrap();
-    let mut stage = Stage::legacy(&file, Revision::V2025_11_25);
+    crate::script::mock::parse("m.yaml", &file, crate::script::mock::MissingAnswers::Refused).unwrap();
+    let mut fixture = Fixture::legacy(&file, Revision::V2025_11_25);
     let call = json!({"name": "t", "arguments": {"city": "Oslo"}, "_meta": {"progressToken": 7}});
-    assert_eq!(stage.ask("tools/call", call.clone(), &json!({})), ["-32000: no"]);
+    assert_eq!(fixture.ask("tools/call", call.clone(), &json!({})), ["-32000: no"]);
     let answers = json!({
         "form": {"action": "accept", "content": {}},
         "words": {"role": "assistant", "content": {"type": "text", "text": "x"}, "model": "m"},
         "folders": {"roots": []},
         "vendor": {},
     });
-    insta::assert_snapshot!(stage.ask("tools/call", call, &answers).join("\n"));
+    insta::assert_snapshot!(fixture.ask("tools/call", call, &answers).join("\n"));
 }
 
 #[test]
@@ -199,8 +200,8 @@ fn bytes_of_a_resource_are_an_answer_like_any_other() {
             DraftAnswer::new(Says::InTurn(vec![DraftAnswer::new(Says::Result(result.clone())), named.clone()]));
         for answer in [DraftAnswer::new(Says::Result(result.clone())), named, in_turn] {
             let draft = Draft { resources: vec![Offer::new(listed.clone(), vec![answer])], ..Draft::default() };
-            let mut stage = Stage::new(&draft.written());
-            let said = stage.result("resources/read", json!({"uri": "a:b"}));
+            let mut fixture = Fixture::new(&draft.written());
+            let said = fixture.result("resources/read", json!({"uri": "a:b"}));
             assert_eq!(said["contents"], result["contents"], "{}", draft.written());
         }
     }

@@ -11,8 +11,8 @@ use crate::protocol::Revision;
 use crate::script::mock::names::{has_scheme, is_tool_name, variables};
 use crate::script::mock::parse::{has_property, properties};
 use crate::script::mock::{
-    AnswerRule, Ask, ContentBlock, ContentKind, Contents, ElicitationMode, FaultKind, FaultRule, MockFile, Otherwise,
-    Prompt, Request, Resource, Step, Tool, Validate,
+    AnswerRule, Ask, ContentBlock, ContentKind, Contents, ElicitationMode, FaultKind, FaultRule, MissingAnswers,
+    MockFile, Prompt, Request, Resource, Step, Tool, Validate,
 };
 use crate::script::{Located, Meaning, Meant, Problem, Span, When};
 use crate::shape::misspelt;
@@ -41,13 +41,13 @@ pub(crate) enum About {
 /// Collects what is wrong.
 #[derive(Debug)]
 pub(crate) struct Checker {
-    otherwise: Otherwise,
+    missing: MissingAnswers,
     found: Vec<Inner>,
 }
 
 /// Everything that is wrong with a mock that is used like this.
-pub(crate) fn check(mock: &MockFile, otherwise: Otherwise) -> Vec<Inner> {
-    let mut checker = Checker { otherwise, found: Vec::new() };
+pub(crate) fn check(mock: &MockFile, missing: MissingAnswers) -> Vec<Inner> {
+    let mut checker = Checker { missing, found: Vec::new() };
     checker.file(mock);
     checker.found
 }
@@ -174,7 +174,7 @@ impl Checker {
         if let Some(needs) = &tool.needs {
             self.meant(needs);
         }
-        if tool.answers.is_empty() && self.otherwise == Otherwise::Refuse {
+        if tool.answers.is_empty() && self.missing == MissingAnswers::Refused {
             let message = format!("the tool `{}` has no answer", tool.name.value);
             self.advise(tool.name.at, message, format!("add `answers: [{{ text: … }}]`, {OR_MADE_UP}"));
         }
@@ -207,12 +207,12 @@ impl Checker {
     }
 
     fn one_source(&mut self, at: Span, sources: &[bool], names: &str) {
-        match (sources.iter().filter(|given| **given).count(), self.otherwise) {
-            (1, _) | (0, Otherwise::FillFromSchema) => {}
-            (0, Otherwise::Refuse) => {
+        match (sources.iter().filter(|given| **given).count(), self.missing) {
+            (1, _) | (0, MissingAnswers::Allowed) => {}
+            (0, MissingAnswers::Refused) => {
                 self.advise(at, "nothing says what this answers", format!("add {names}, {OR_MADE_UP}"));
             }
-            (_, Otherwise::Refuse | Otherwise::FillFromSchema) => {
+            (_, MissingAnswers::Refused | MissingAnswers::Allowed) => {
                 self.advise(at, "several things say what this answers", format!("keep one of {names}"));
             }
         }
@@ -643,11 +643,11 @@ fn is_fixed(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::script::mock::{Otherwise, parse};
+    use crate::script::mock::{MissingAnswers, parse};
 
     fn check(tool: &str) -> String {
         let file = format!("tools: [{{ name: a, {tool} }}]\n");
-        parse("m", &file, Otherwise::Refuse).map_or_else(|error| error.to_string(), |_| String::new())
+        parse("m", &file, MissingAnswers::Refused).map_or_else(|error| error.to_string(), |_| String::new())
     }
 
     #[test]

@@ -100,14 +100,14 @@ impl Validate {
     }
 }
 
-/// What is said when nothing declares an answer.
+/// Whether tools, prompts and resources may be without an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Otherwise {
-    /// That nothing fits, and what came closest. Everything that is offered needs an answer of its own.
+pub enum MissingAnswers {
+    /// Each needs an answer.
     #[default]
-    Refuse,
-    /// A value that fits the output schema.
-    FillFromSchema,
+    Refused,
+    /// Another source answers for them.
+    Allowed,
 }
 
 /// A JSON-RPC error as it goes on the wire.

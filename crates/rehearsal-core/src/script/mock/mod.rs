@@ -29,7 +29,7 @@ pub mod write;
 pub use answer::{AnswerRule, Delay, ErrorAnswer, Given};
 pub use content::{Annotations, ContentBlock, ContentKind, EmbeddedResource, Icon, PromptMessage, Role};
 pub use fault::{FaultKind, FaultRule, HttpFault};
-pub use file::{Implementation, MockFile, Otherwise, Refusal, Request, Validate, json_schema};
+pub use file::{Implementation, MissingAnswers, MockFile, Refusal, Request, Validate, json_schema};
 pub use listed::{Argument, Contents, Prompt, Resource, ResourceTemplate, TaskSupport, Tool, ToolAnnotations};
 pub use parse::parse;
 pub use step::{Again, Ask, Changed, Elicitation, ElicitationMode, LogLevel, Progress, Sampling, Step, TaskAnswer};

@@ -211,10 +211,10 @@ fn arguments_in(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::script::mock::{Otherwise, parse};
+    use crate::script::mock::{MissingAnswers, parse};
 
     fn check(file: &str) -> String {
-        parse("m", file, Otherwise::Refuse).map_or_else(|error| error.to_string(), |_| String::new())
+        parse("m", file, MissingAnswers::Refused).map_or_else(|error| error.to_string(), |_| String::new())
     }
 
     fn check_answer(answer: &str) -> String {

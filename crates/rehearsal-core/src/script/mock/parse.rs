@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::names::variables;
-use super::{AnswerRule, MockFile, Otherwise, check};
+use super::{AnswerRule, MissingAnswers, MockFile, check};
 use crate::script::tree::Tree;
 use crate::script::{Problem, ScriptError, Span, read};
 
@@ -12,14 +12,14 @@ const EMPTY: &str =
     "a mock has at least `tools`, `resources` or `prompts`; `rehearse init` writes one of everything to start from";
 
 /// Reads and checks a mock file that is used like this; everything that is wrong with it is told at once, in the order of the file.
-pub fn parse(file: &str, text: &str, otherwise: Otherwise) -> Result<MockFile, ScriptError> {
+pub fn parse(file: &str, text: &str, missing: MissingAnswers) -> Result<MockFile, ScriptError> {
     if is_empty(text) {
         let problem = Problem::new(Span::START, "nothing stands in this file").hint(EMPTY);
         return Err(ScriptError { file: file.to_owned(), problems: vec![problem] });
     }
     let mock: MockFile = read(file, text)?;
     name_arguments(&mock);
-    let found = check::check(&mock, otherwise);
+    let found = check::check(&mock, missing);
     if found.is_empty() {
         return Ok(mock);
     }
@@ -94,22 +94,22 @@ pub(super) fn properties(schema: &Value) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::script::mock::{Otherwise, parse};
+    use crate::script::mock::{MissingAnswers, parse};
 
     #[test]
     fn a_file_with_nothing_in_it_is_told_what_to_have() {
         for text in ["", "\n", "# weather\n", "---\n", "null\n", "~", "\u{feff}# x"] {
-            let error = parse("m.yaml", text, Otherwise::FillFromSchema).unwrap_err().to_string();
+            let error = parse("m.yaml", text, MissingAnswers::Allowed).unwrap_err().to_string();
             assert!(error.starts_with("m.yaml:1:1: nothing stands in this file; a mock has"), "{text:?}: {error}");
         }
-        assert!(parse("m.yaml", "server: { name: x }", Otherwise::Refuse).is_ok());
+        assert!(parse("m.yaml", "server: { name: x }", MissingAnswers::Refused).is_ok());
     }
 
     #[test]
     fn null_is_data_of_an_error() {
         let error = |more: &str| {
             let text = format!("tools: [{{ name: a, answers: [{{ error: {{ code: 1, message: no{more} }} }}] }}]");
-            let mock = parse("m.yaml", &text, Otherwise::Refuse).unwrap();
+            let mock = parse("m.yaml", &text, MissingAnswers::Refused).unwrap();
             mock.tools[0].answers[0].error.as_ref().unwrap().data.as_ref().map(|data| data.value.clone())
         };
         assert_eq!(error(", data: null"), Some(serde_json::Value::Null));
@@ -118,7 +118,7 @@ mod tests {
 
     fn check(tool: &str) -> Result<(), String> {
         let file = format!("tools:\n  - {{ name: a, {tool} }}\n");
-        parse("m.yaml", &file, Otherwise::Refuse).map(drop).map_err(|error| error.to_string())
+        parse("m.yaml", &file, MissingAnswers::Refused).map(drop).map_err(|error| error.to_string())
     }
 
     #[test]

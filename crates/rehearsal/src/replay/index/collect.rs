@@ -9,7 +9,7 @@ use rehearsal_core::protocol::Revision;
 use rehearsal_core::trace::{Call, Entry, Likeness, RequestKey, Span, Start, Ties, What, Woven};
 use serde_json::Value;
 
-use super::digest::{Answered, Asked, Digest, Digests, Kept, Refused};
+use super::digest::{Answered, Digest, Digests, IncomingRequest, Kept, Refused};
 use super::layout::{Exchange, Facts, Flags, NONE, ThingRecord};
 use super::lookup::{method_key, refused_key};
 
@@ -78,7 +78,7 @@ impl Collection {
     pub(super) fn digest(&mut self, call: &Call, span: Span, likeness: &Likeness) -> Option<Digest> {
         let digest = Digest::of_call(call, span, likeness)?;
         let request = &call.request.message;
-        if let (Kept::Asked(asked), Some(method)) = (&digest.what, request.method()) {
+        if let (Kept::IncomingRequest(asked), Some(method)) = (&digest.what, request.method()) {
             self.methods.entry(asked.about.0).or_insert_with(|| method_key(method.as_str()).0);
         }
         Some(digest)
@@ -114,7 +114,7 @@ impl Collection {
         let mut session = Session::default();
         for Woven { thing, inside } in digests.in_order() {
             match &thing.what {
-                Kept::Asked(asked) => session.exchange(self, &thing, asked, inside),
+                Kept::IncomingRequest(asked) => session.exchange(self, &thing, asked, inside),
                 // What belongs to no exchange.
                 Kept::Said { .. } | Kept::Head { .. } | Kept::Refused | Kept::Retry(_) | Kept::Closed => {
                     thing.said().into_iter().for_each(|record| session.leave(record));
@@ -141,7 +141,7 @@ impl Collection {
 
 impl Session {
     /// Takes a request of the client's with what belongs to it.
-    fn exchange(&mut self, all: &mut Collection, call: &Digest, asked: &Asked, inside: Vec<Digest>) {
+    fn exchange(&mut self, all: &mut Collection, call: &Digest, asked: &IncomingRequest, inside: Vec<Digest>) {
         let place = call.tie.seq();
         self.settle(all, place);
         let number = u32::try_from(all.exchanges.len()).unwrap_or(NONE);
@@ -288,7 +288,7 @@ fn transport(facts: &mut Facts, what: &Kept) {
         Kept::Head { is_stream: true } => facts.streamed += 1,
         Kept::Head { is_stream: false } => facts.plain += 1,
         Kept::Retry(retry) => facts.retry = Some(*retry),
-        Kept::Asked(_) | Kept::Said { .. } | Kept::Refused | Kept::Closed => {}
+        Kept::IncomingRequest(_) | Kept::Said { .. } | Kept::Refused | Kept::Closed => {}
     }
 }
 

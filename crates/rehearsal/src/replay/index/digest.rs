@@ -27,7 +27,7 @@ pub(super) struct Digest {
 #[derive(Debug)]
 pub(super) enum Kept {
     /// A request of the client's.
-    Asked(Asked),
+    IncomingRequest(IncomingRequest),
     /// What the server sends beside its answers: a notification or a request.
     Said { is_call: bool },
     /// The head of an answer over HTTP.
@@ -42,7 +42,7 @@ pub(super) enum Kept {
 
 /// A request of the client's.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct IncomingRequest {
     pub(super) key: RequestKey,
     /// All that is about the same tool, prompt or resource.
     pub(super) about: RequestKey,
@@ -96,7 +96,7 @@ impl Digest {
     /// That of a call; `None` for one that nobody could ask again.
     pub(super) fn of_call(call: &Call, span: Span, likeness: &Likeness) -> Option<Digest> {
         let what = match call.asker {
-            Side::Client => Kept::Asked(Asked::new(call, likeness)?),
+            Side::Client => Kept::IncomingRequest(IncomingRequest::new(call, likeness)?),
             Side::Server => Kept::Said { is_call: true },
         };
         Some(Digest { tie: Tie::of_call(call), span, what })
@@ -137,7 +137,7 @@ impl Digest {
     }
 
     /// The end of the stream of a request that was answered elsewhere.
-    pub(super) fn closed_early(&self, call: &Digest, asked: &Asked) -> Option<ThingRecord> {
+    pub(super) fn closed_early(&self, call: &Digest, asked: &IncomingRequest) -> Option<ThingRecord> {
         let is_its_own = matches!(self.what, Kept::Closed) && self.tie.channel() == call.tie.channel();
         let is_early = asked.answered == Answered::Elsewhere && self.tie.seq() < call.tie.settled();
         (is_its_own && is_early).then(|| self.record(false))
@@ -149,14 +149,14 @@ impl Digest {
     }
 }
 
-impl Asked {
-    fn new(call: &Call, likeness: &Likeness) -> Option<Asked> {
+impl IncomingRequest {
+    fn new(call: &Call, likeness: &Likeness) -> Option<IncomingRequest> {
         let message = &call.request.message;
         let method = message.method()?;
         let params = message.params().and_then(|params| params.value().ok());
         let params = params.as_ref();
         let agreed = (*method == Method::INITIALIZE).then(|| answered(call, "protocolVersion")).flatten();
-        Some(Asked {
+        Some(IncomingRequest {
             key: likeness.key(method, params),
             about: about_key(method, subject(message).as_deref()),
             answered: match &call.response {

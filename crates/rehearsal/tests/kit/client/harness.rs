@@ -165,7 +165,7 @@ async fn a_mock_is_controlled_over_http() {
     let calls = journal["calls"].as_array().unwrap();
     let call = calls.iter().find(|call| call["method"] == "tools/call").unwrap();
     assert_eq!(call["arguments"]["task_description"], "[test_case_id=a b]");
-    assert_eq!(call["provenance"], "script: tool get_data, test case \"a b\", response 1");
+    assert_eq!(call["provenance"], "harness: test case \"a b\", response 1");
     let number = call["number"].as_u64().unwrap();
     let (_, later) = http(&server, "GET", &format!("/control/journal?after={number}"), "").await;
     assert_eq!(later["calls"], json!([]));

@@ -1,0 +1,316 @@
+//! Replies and notifications in the client's version.
+//!
+//! ```text
+//! Answer, written for the newest version │ a recorded one ──► adapt_answer ──► the client's version
+//! ```
+//!
+//! The table of shapes has the methods, error codes and fields of each version. What the client's version does not have is
+//! left out or replaced by what it has.
+
+use serde_json::{Map, Value, json};
+
+use super::answer::{Answer, ResultKind, WrittenFor};
+use super::protocol::ListKind;
+use crate::json::RawJson;
+use crate::message::{ErrorReply, Method, Reply};
+use crate::protocol::{Era, Revision, code, meta};
+use crate::shape::{forget_in_notification, forget_in_result, forget_unknown, has_code, may_be_said};
+
+/// Brings an answer into the client's version. `info` is the server that results of 2026-07-28 name.
+pub(super) fn adapt_answer(answer: Answer, method: &Method, to: Revision, info: &Value) -> Answer {
+    let reply = match answer.written_for {
+        WrittenFor::Client => return answer,
+        WrittenFor::Recorded(from) if from == Some(to) => answer.reply,
+        WrittenFor::Recorded(from) => {
+            adapt_reply(&answer.reply, method, from, to, answer.server.as_deref().unwrap_or(info))
+        }
+        WrittenFor::Newest | WrittenFor::Verbatim => match answer.reply {
+            Reply::Error(error) => Reply::Error(error),
+            Reply::Result(result) => {
+                let write = |value: &mut Value| {
+                    write_result(value, method, answer.written_for, to);
+                    add_envelope(value, answer.kind, method.as_str(), to, info);
+                };
+                Reply::Result(result.edit(write).unwrap_or(result))
+            }
+        },
+    };
+    // A reply in another version has the meaning of the recorded message, and none of its flaws.
+    let verbatim = answer.verbatim.filter(|_| answer.written_for == WrittenFor::Recorded(Some(to)));
+    Answer { reply, written_for: WrittenFor::Client, verbatim, ..answer }
+}
+
+/// Brings a result that an author wrote into a version.
+pub(super) fn write_result(result: &mut Value, method: &Method, form: WrittenFor, to: Revision) {
+    match form {
+        WrittenFor::Newest => downgrade(result, method.as_str(), to),
+        WrittenFor::Verbatim if to.era() == Era::Legacy => remove_envelope(result),
+        WrittenFor::Verbatim | WrittenFor::Client | WrittenFor::Recorded(_) => {}
+    }
+}
+
+fn downgrade(result: &mut Value, method: &str, to: Revision) {
+    match method {
+        "tools/call" => downgrade_tool_result(result, to),
+        "prompts/get" => downgrade_prompt_result(result, to),
+        "resources/read" => forget_unknown("ReadResult", result, to),
+        _ => {}
+    }
+}
+
+/// A recorded reply in another version; in its own version it is unchanged.
+pub fn adapt_reply(reply: &Reply, method: &Method, from: Option<Revision>, to: Revision, info: &Value) -> Reply {
+    if from == Some(to) {
+        return reply.clone();
+    }
+    match reply {
+        Reply::Error(error) => Reply::Error(adapt_error(error, method, from, to)),
+        Reply::Result(raw) => {
+            let result = raw.edit(|result| adapt_result(result, method.as_str(), from, to, info));
+            Reply::Result(result.unwrap_or_else(|_| raw.clone()))
+        }
+    }
+}
+
+/// A recorded notification in another version; `None` if that version does not have it.
+pub fn adapt_notification(method: &Method, mut params: Value, from: Option<Revision>, to: Revision) -> Option<Value> {
+    if from != Some(to) {
+        if !may_be_said(method.as_str(), to) {
+            return None;
+        }
+        forget_in_notification(method.as_str(), &mut params, to);
+    }
+    Some(params)
+}
+
+/// An error with the code that a version has for it. A missing resource has another code since 2026-07-28; an error for
+/// which the version has no code becomes an internal error.
+fn adapt_error(error: &ErrorReply, method: &Method, from: Option<Revision>, to: Revision) -> ErrorReply {
+    let other_era = from.is_none_or(|from| from.era() != to.era());
+    let names_uri = || error.data.as_ref().is_some_and(|data| data.field("uri").is_some());
+    let is_about_one = || method.as_str().starts_with("resources/") && names_uri();
+    let is_missing = error.code == code::RESOURCE_NOT_FOUND || error.code == code::INVALID_PARAMS && is_about_one();
+    let code = match (is_missing && other_era, has_code(error.code, to)) {
+        (true, _) => to.resource_not_found(),
+        // It refused the version of the recorded client.
+        (false, true) if error.code == code::UNSUPPORTED_VERSION => code::INTERNAL_ERROR,
+        (false, true) => error.code,
+        (false, false) => code::INTERNAL_ERROR,
+    };
+    ErrorReply { code, ..error.clone() }
+}
+
+fn adapt_result(result: &mut Value, method: &str, from: Option<Revision>, to: Revision, info: &Value) {
+    if !result.is_object() {
+        return;
+    }
+    let was_legacy = from.is_some_and(|from| from.era() == Era::Legacy);
+    if to.era() == Era::Legacy && !was_legacy {
+        remove_envelope(result);
+    }
+    match method {
+        // The result that creates a task has neither.
+        "tools/call" if result.get("content").is_none() && result.get("structuredContent").is_none() => {}
+        "tools/call" | "prompts/get" => downgrade(result, method, to),
+        _ => {}
+    }
+    add_envelope(result, ResultKind::Complete, method, to, info);
+    forget_in_result(method, result, to);
+}
+
+/// An element of a list without the keys that a version does not have.
+pub(super) fn strip_item(kind: ListKind, mut element: Value, revision: Revision) -> Value {
+    let type_name = match kind {
+        ListKind::Tools => "Tool",
+        ListKind::Resources => "Resource",
+        ListKind::ResourceTemplates => "ResourceTemplate",
+        ListKind::Prompts => "Prompt",
+    };
+    forget_unknown(type_name, &mut element, revision);
+    element
+}
+
+/// A server's name and version without the keys that a version does not have.
+pub(super) fn strip_implementation(mut info: Value, revision: Revision) -> Value {
+    forget_unknown("Implementation", &mut info, revision);
+    info
+}
+
+/// A server's capabilities without those that a version does not have.
+pub(super) fn strip_capabilities(all: &Map<String, Value>, revision: Revision) -> Value {
+    let mut known = Value::Object(all.clone());
+    forget_unknown("ServerCapabilities", &mut known, revision);
+    // Servers declare extensions to clients of older versions too, but not the one that replaced the older tasks.
+    if let Some(Value::Object(extensions)) = all.get("extensions").filter(|_| known.get("extensions").is_none()) {
+        let mut extensions = extensions.clone();
+        extensions.shift_remove(meta::TASKS_EXTENSION);
+        if !extensions.is_empty() {
+            known["extensions"] = extensions.into();
+        }
+    }
+    known
+}
+
+/// The result of a tool: content blocks and keys that a version does not have become some that it has.
+fn downgrade_tool_result(result: &mut Value, revision: Revision) {
+    let Some(object) = result.as_object_mut() else { return };
+    let has_no_content = match object.get("content") {
+        None => true,
+        Some(content) => revision < Revision::V2025_06_18 && content.as_array().is_some_and(Vec::is_empty),
+    };
+    if let Some(structured) = object.get("structuredContent").filter(|_| has_no_content) {
+        // Clients that do not know structured content read it as text.
+        let text = json!([{"type": "text", "text": structured.to_string()}]);
+        object.insert("content".to_owned(), text);
+    }
+    if let Some(Value::Array(blocks)) = object.get_mut("content") {
+        blocks.iter_mut().for_each(|block| *block = downgrade_block(block.take(), revision));
+    }
+    forget_unknown("CallResult", result, revision);
+}
+
+fn downgrade_prompt_result(result: &mut Value, revision: Revision) {
+    if let Some(Value::Array(messages)) = result.get_mut("messages") {
+        for content in messages.iter_mut().filter_map(|message| message.get_mut("content")) {
+            *content = downgrade_block(content.take(), revision);
+        }
+    }
+    forget_unknown("PromptResult", result, revision);
+}
+
+fn downgrade_block(mut block: Value, revision: Revision) -> Value {
+    match block["type"].as_str() {
+        // An old client may know what to do with the bytes.
+        Some("audio") if revision < Revision::V2025_03_26 => {
+            let (blob, mime_type) = (block["data"].take(), block["mimeType"].take());
+            json!({"type": "resource", "resource": {"uri": "mock:audio", "mimeType": mime_type, "blob": blob}})
+        }
+        Some("resource_link") if revision < Revision::V2025_06_18 => {
+            json!({"type": "text", "text": block["uri"].as_str().unwrap_or_default()})
+        }
+        _ => block,
+    }
+}
+
+/// Adds what every result has since 2026-07-28: its type, how long it may be cached, and the server. Members that are there
+/// already stay.
+pub(super) fn add_envelope(result: &mut Value, kind: ResultKind, method: &str, revision: Revision, info: &Value) {
+    let Some(object) = result.as_object_mut() else { return };
+    if revision.era() == Era::Legacy {
+        return;
+    }
+    let result_type = match kind {
+        ResultKind::Complete => "complete",
+        ResultKind::InputRequired => "input_required",
+        ResultKind::Task => "task",
+    };
+    object.entry("resultType").or_insert_with(|| result_type.into());
+    if is_cacheable(method) && kind == ResultKind::Complete {
+        object.entry("ttlMs").or_insert_with(|| 0.into());
+        object.entry("cacheScope").or_insert_with(|| "private".into());
+    }
+    let meta = object.entry("_meta").or_insert_with(|| json!({}));
+    if let Some(meta) = meta.as_object_mut() {
+        meta.entry(meta::SERVER_INFO).or_insert_with(|| strip_implementation(info.clone(), revision));
+    }
+}
+
+/// Removes what results have only since 2026-07-28.
+fn remove_envelope(result: &mut Value) {
+    let Some(object) = result.as_object_mut() else { return };
+    for key in ["resultType", "ttlMs", "cacheScope"] {
+        object.shift_remove(key);
+    }
+    if let Some(Value::Object(meta)) = object.get_mut("_meta")
+        && meta.shift_remove(meta::SERVER_INFO).is_some()
+        && meta.is_empty()
+    {
+        object.shift_remove("_meta");
+    }
+}
+
+fn is_cacheable(method: &str) -> bool {
+    let kinds = ListKind::ALL.map(ListKind::method);
+    kinds.contains(&method) || method == "server/discover" || method == "resources/read"
+}
+
+/// A result as bytes, in the client's version.
+pub(super) fn written_result(
+    mut result: Value,
+    method: &Method,
+    form: WrittenFor,
+    to: Revision,
+    info: &Value,
+) -> RawJson {
+    write_result(&mut result, method, form, to);
+    add_envelope(&mut result, ResultKind::Complete, method.as_str(), to, info);
+    RawJson::from_value(&result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_version_gets_only_the_keys_it_has() {
+        let newest = json!({
+            "name": "echo", "title": "Echo", "description": "d", "inputSchema": {"type": "object"}, "outputSchema": {"type": "object"},
+            "annotations": {"readOnlyHint": true}, "icons": [], "_meta": {}, "execution": {"taskSupport": "optional"},
+        });
+        let keys = |revision| {
+            let known = strip_item(ListKind::Tools, newest.clone(), revision);
+            known.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(keys(Revision::V2024_11_05), "name description inputSchema");
+        assert_eq!(keys(Revision::V2025_03_26), "name description inputSchema annotations");
+        let middle = "name title description inputSchema outputSchema annotations _meta";
+        assert_eq!(keys(Revision::V2025_06_18), middle);
+        let tasks = "name title description inputSchema outputSchema annotations icons _meta execution";
+        assert_eq!(keys(Revision::V2025_11_25), tasks);
+        let newest = "name title description inputSchema outputSchema annotations icons _meta";
+        assert_eq!(keys(Revision::V2026_07_28), newest);
+    }
+
+    #[test]
+    fn blocks_that_a_version_does_not_have_become_some_that_it_has() {
+        let newest = json!({
+            "content": [
+                {"type": "audio", "data": "AA==", "mimeType": "audio/wav"},
+                {"type": "resource_link", "uri": "a://b", "name": "b"},
+                {"type": "text", "text": "t", "_meta": {"a/b": 1}, "annotations": {"priority": 1, "lastModified": "x"}},
+            ],
+            "structuredContent": [1],
+        });
+        let seen = |revision| {
+            let mut result = newest.clone();
+            downgrade_tool_result(&mut result, revision);
+            result
+        };
+        assert_eq!(seen(Revision::V2026_07_28), newest);
+        assert_eq!(seen(Revision::V2025_11_25), json!({"content": newest["content"]}));
+        assert_eq!(
+            seen(Revision::V2024_11_05),
+            json!({"content": [
+                {"type": "resource", "resource": {"uri": "mock:audio", "mimeType": "audio/wav", "blob": "AA=="}},
+                {"type": "text", "text": "a://b"},
+                {"type": "text", "text": "t", "annotations": {"priority": 1}},
+            ]})
+        );
+    }
+
+    #[test]
+    fn structured_content_alone_is_sent_as_text_too() {
+        let mut result = json!({"structuredContent": {"sum": 42}});
+        downgrade_tool_result(&mut result, Revision::V2025_03_26);
+        assert_eq!(result, json!({"content": [{"type": "text", "text": "{\"sum\":42}"}]}));
+        let empty = json!({"content": [], "structuredContent": {"sum": 42}});
+        for revision in [Revision::V2024_11_05, Revision::V2025_03_26] {
+            let mut seen = empty.clone();
+            downgrade_tool_result(&mut seen, revision);
+            assert_eq!(seen, result, "{revision}");
+        }
+        let mut known = empty.clone();
+        downgrade_tool_result(&mut known, Revision::V2025_06_18);
+        assert_eq!(known, empty);
+    }
+}

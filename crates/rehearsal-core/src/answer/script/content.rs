@@ -1,0 +1,260 @@
+//! Content as people write it, as it goes on the wire.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::{Map, Value, json};
+
+use super::template::{TemplateValue, Templates};
+use crate::script::mock::{
+    Annotations, ContentBlock, ContentKind, Contents, Icon, PromptMessage, Role, ToolAnnotations,
+};
+use crate::script::{InOrder, Located, Problem, Span};
+
+/// Reads a file beside the mock file.
+pub(in crate::answer) type ReadFile<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
+
+/// What compiling needs: templates to add to, files to read, problems to tell.
+pub(in crate::answer) struct Workshop<'a> {
+    pub(in crate::answer) templates: &'a mut Templates,
+    pub(in crate::answer) read_file: ReadFile<'a>,
+    pub(in crate::answer) problems: &'a mut Vec<Problem>,
+}
+
+impl Workshop<'_> {
+    /// A draft, or nothing and a problem.
+    pub(in crate::answer) fn take(&mut self, at: Span, draft: Result<TemplateValue, String>) -> TemplateValue {
+        draft.unwrap_or_else(|problem| {
+            self.problems.push(Problem::new(at, problem));
+            TemplateValue::Fixed(Value::Null)
+        })
+    }
+
+    /// A text that may be a template.
+    pub(in crate::answer) fn words(&mut self, at: Span, text: &str) -> TemplateValue {
+        let draft = TemplateValue::words(text, self.templates);
+        self.take(at, draft)
+    }
+
+    /// A value that may have templates in it.
+    pub(in crate::answer) fn value(&mut self, at: Span, value: &Value) -> TemplateValue {
+        let draft = TemplateValue::of(value, self.templates);
+        self.take(at, draft)
+    }
+
+    /// An object that may have templates in it.
+    pub(in crate::answer) fn object(&mut self, at: Span, fields: &Map<String, Value>) -> TemplateValue {
+        let draft = TemplateValue::object(fields, self.templates);
+        self.take(at, draft)
+    }
+
+    /// The bytes of a file, in base64.
+    pub(in crate::answer) fn file(&mut self, file: &Located<String>) -> String {
+        match (self.read_file)(&file.value) {
+            Ok(bytes) => BASE64.encode(bytes),
+            Err(why) => {
+                self.problems.push(Problem::new(file.at, format!("cannot read {}: {why}", file.value)));
+                String::new()
+            }
+        }
+    }
+
+    /// A content block.
+    pub(in crate::answer) fn block(&mut self, block: &ContentBlock) -> TemplateValue {
+        let at = block.kind.at;
+        let kind = match *block.kind {
+            ContentKind::Text => "text",
+            ContentKind::Image => "image",
+            ContentKind::Audio => "audio",
+            ContentKind::Resource => "resource",
+            ContentKind::ResourceLink => "resource_link",
+        };
+        let mut fields = Fields::new();
+        fields.fixed("type", kind);
+        match *block.kind {
+            ContentKind::Text => {
+                let text =
+                    block.text.as_ref().map_or(TemplateValue::Fixed("".into()), |text| self.words(text.at, text));
+                fields.draft("text", text);
+            }
+            ContentKind::Image | ContentKind::Audio => {
+                let data = match (&block.data, &block.file) {
+                    (Some(data), _) => self.words(data.at, data),
+                    (None, Some(file)) => TemplateValue::Fixed(self.file(file).into()),
+                    (None, None) => TemplateValue::Fixed("".into()),
+                };
+                fields.draft("data", data);
+                let usual = if *block.kind == ContentKind::Image { "image/png" } else { "audio/wav" };
+                fields.fixed("mimeType", block.mime_type.as_deref().unwrap_or(usual));
+            }
+            ContentKind::Resource => {
+                let resource = block.resource.as_ref().map(|resource| self.contents(resource, at, None));
+                fields.draft("resource", resource.unwrap_or(TemplateValue::Fixed(json!({}))));
+            }
+            ContentKind::ResourceLink => {
+                let uri = self.words(at, block.uri.as_deref().unwrap_or_default());
+                fields.draft("uri", uri);
+                let name = block.name.as_deref().or(block.uri.as_deref()).unwrap_or_default();
+                let name = self.words(at, name);
+                fields.draft("name", name);
+                fields.optional("title", block.title.as_deref());
+                fields.optional("description", block.description.as_deref());
+                fields.optional("mimeType", block.mime_type.as_deref());
+                fields.optional("size", block.size);
+            }
+        }
+        fields.optional("annotations", block.annotations.as_ref().map(annotations));
+        if let Some(meta) = &block.meta {
+            let meta = self.object(at, meta);
+            fields.draft("_meta", meta);
+        }
+        fields.finish()
+    }
+
+    /// Several content blocks.
+    pub(in crate::answer) fn blocks(&mut self, blocks: &[ContentBlock]) -> TemplateValue {
+        TemplateValue::list(blocks.iter().map(|block| self.block(block)).collect())
+    }
+
+    /// What was read; `uri` is that of the resource where it has one of its own.
+    pub(in crate::answer) fn contents(&mut self, contents: &Contents, at: Span, uri: Option<&str>) -> TemplateValue {
+        let mut fields = Fields::new();
+        let written = contents.uri.as_deref().or(uri);
+        let uri = self.words(at, written.unwrap_or("{{ uri }}"));
+        fields.draft("uri", uri);
+        fields.optional("mimeType", contents.mime_type.as_deref());
+        match (&contents.text, &contents.blob) {
+            (Some(text), _) => {
+                let text = self.words(text.at, text);
+                fields.draft("text", text);
+            }
+            (None, Some(blob)) => {
+                let blob = self.words(blob.at, blob);
+                fields.draft("blob", blob);
+            }
+            (None, None) => fields.fixed("text", ""),
+        }
+        if let Some(meta) = &contents.meta {
+            let meta = self.object(at, meta);
+            fields.draft("_meta", meta);
+        }
+        fields.finish()
+    }
+
+    /// The messages of a prompt.
+    pub(in crate::answer) fn messages(&mut self, messages: &[PromptMessage]) -> TemplateValue {
+        let message = |message: &PromptMessage| {
+            let role = role(message.role);
+            let content = self.block(&message.content);
+            TemplateValue::fields(vec![
+                ("role".to_owned(), TemplateValue::Fixed(role.into())),
+                ("content".to_owned(), content),
+            ])
+        };
+        TemplateValue::list(messages.iter().map(message).collect())
+    }
+}
+
+/// The fields of an object, in order.
+pub(in crate::answer) struct Fields(Vec<(String, TemplateValue)>);
+
+impl Fields {
+    pub(in crate::answer) fn new() -> Fields {
+        Fields(Vec::new())
+    }
+
+    pub(in crate::answer) fn draft(&mut self, key: &str, draft: TemplateValue) {
+        self.0.push((key.to_owned(), draft));
+    }
+
+    pub(in crate::answer) fn fixed(&mut self, key: &str, value: impl Into<Value>) {
+        self.draft(key, TemplateValue::Fixed(value.into()));
+    }
+
+    pub(in crate::answer) fn optional(&mut self, key: &str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.fixed(key, value);
+        }
+    }
+
+    pub(in crate::answer) fn finish(self) -> TemplateValue {
+        TemplateValue::fields(self.0)
+    }
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    }
+}
+
+/// What a key of a mock file is called on the wire: `input_schema` is `inputSchema`.
+pub(in crate::answer) fn on_the_wire(key: &str) -> String {
+    match key {
+        "meta" => "_meta".to_owned(),
+        "task_support" => "execution".to_owned(),
+        _ => {
+            let mut words = key.split('_');
+            let first = words.next().unwrap_or_default().to_owned();
+            words.fold(first, |name, word| match word.split_at_checked(1) {
+                Some((initial, rest)) => name + &initial.to_ascii_uppercase() + rest,
+                None => name,
+            })
+        }
+    }
+}
+
+/// An object in the order of the file.
+pub(in crate::answer) fn ordered<T>(written: &InOrder<T>, mut object: Map<String, Value>) -> Value {
+    written.order(&mut object, on_the_wire);
+    object.into()
+}
+
+/// Who something is for, on the wire.
+pub(in crate::answer) fn annotations(written: &InOrder<Annotations>) -> Value {
+    let mut object = Map::new();
+    if let Some(audience) = &written.audience {
+        object.insert("audience".to_owned(), audience.iter().map(|it| role(*it)).collect());
+    }
+    if let Some(priority) = &written.priority {
+        object.insert("priority".to_owned(), priority.value.clone().into());
+    }
+    if let Some(last_modified) = &written.last_modified {
+        object.insert("lastModified".to_owned(), last_modified.as_str().into());
+    }
+    ordered(written, object)
+}
+
+/// What a tool does, on the wire.
+pub(in crate::answer) fn tool_annotations(written: &InOrder<ToolAnnotations>) -> Value {
+    let mut object = Map::new();
+    if let Some(title) = &written.title {
+        object.insert("title".to_owned(), title.as_str().into());
+    }
+    for (key, hint) in [
+        ("readOnlyHint", written.read_only_hint),
+        ("destructiveHint", written.destructive_hint),
+        ("idempotentHint", written.idempotent_hint),
+        ("openWorldHint", written.open_world_hint),
+    ] {
+        if let Some(hint) = hint {
+            object.insert(key.to_owned(), hint.into());
+        }
+    }
+    ordered(written, object)
+}
+
+/// Pictures, on the wire.
+pub(in crate::answer) fn icons(written: &[InOrder<Icon>]) -> Option<Value> {
+    let icon = |icon: &InOrder<Icon>| {
+        let mut object = Map::from_iter([("src".to_owned(), icon.src.as_str().into())]);
+        let more = [
+            ("mimeType", icon.mime_type.as_deref().map(Value::from)),
+            ("sizes", icon.sizes.as_ref().map(|sizes| json!(sizes))),
+            ("theme", icon.theme.as_deref().map(Value::from)),
+        ];
+        object.extend(more.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+        ordered(icon, object)
+    };
+    (!written.is_empty()).then(|| written.iter().map(icon).collect())
+}

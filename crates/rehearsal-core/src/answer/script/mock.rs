@@ -1,0 +1,387 @@
+//! A whole mock, compiled.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::content::{Workshop, icons, ordered};
+use super::offer::{Numbers, Prompt, Request, Resource, ResourceTemplate, Tool, unique};
+use super::rule::Rules;
+use super::state::State;
+use super::target::Target;
+use super::template::Templates;
+use crate::answer::adapt::{strip_capabilities, strip_implementation};
+use crate::answer::fault::Faults;
+use crate::answer::protocol::{Introduction, ListItem, Lists};
+use crate::answer::respond::{CompiledAnswer, Step};
+use crate::answer::surface::{HttpNeeds, Surface};
+use crate::message::{ErrorReply, Method};
+use crate::protocol::{Revision, meta};
+use crate::script::mock::{FaultKind, Implementation, MockFile};
+use crate::script::{InOrder, Located, Problem, ScriptError};
+
+/// A mock file that was read.
+#[derive(Clone, Copy, Debug)]
+pub struct MockSource<'a> {
+    /// The file as the user named it.
+    pub file: &'a str,
+    /// What it says.
+    pub mock: &'a MockFile,
+}
+
+/// Reads a file that a mock file names: the mock file, and what it says.
+pub type ReadBeside<'a> = &'a dyn Fn(&str, &str) -> Result<Vec<u8>, String>;
+
+/// A mock, ready to answer. It never changes; what changes is in the state of its source.
+#[derive(Debug)]
+pub struct Mock {
+    pub(in crate::answer) templates: Templates,
+    pub(in crate::answer) info: Value,
+    /// Whether a file names the server.
+    is_named: bool,
+    pub(in crate::answer) instructions: Option<String>,
+    pub(in crate::answer) capabilities: Map<String, Value>,
+    /// What is refused, by its method.
+    pub(in crate::answer) refuses: HashMap<String, ErrorReply>,
+    pub(in crate::answer) revisions: Vec<Revision>,
+    pub(in crate::answer) initial: Arc<Map<String, Value>>,
+    pub(in crate::answer) tools: Vec<Tool>,
+    pub(in crate::answer) tools_by_name: HashMap<String, usize>,
+    pub(in crate::answer) resources: Vec<Resource>,
+    pub(in crate::answer) resources_by_uri: HashMap<String, usize>,
+    pub(in crate::answer) resource_templates: Vec<ResourceTemplate>,
+    pub(in crate::answer) prompts: Vec<Prompt>,
+    pub(in crate::answer) prompts_by_name: HashMap<String, usize>,
+    pub(in crate::answer) requests: Vec<Request>,
+    pub(in crate::answer) requests_by_method: HashMap<String, usize>,
+    lists: Arc<Lists>,
+    pub(in crate::answer) targets: usize,
+    pub(in crate::answer) rules: usize,
+    pub(in crate::answer) has_tasks: bool,
+    /// Changes if request state that names a rule by its number would mean another rule.
+    pub(in crate::answer) fingerprint: u64,
+    faults: Vec<Faults>,
+    /// How many rules count requests.
+    pub(in crate::answer) fault_rules: usize,
+    reads_headers: bool,
+}
+
+impl Mock {
+    /// Compiles files into one mock. Of what can only be said once, the first file counts.
+    pub fn compile(sources: &[MockSource<'_>], read: ReadBeside<'_>) -> Result<Mock, Vec<ScriptError>> {
+        let mut errors = Vec::new();
+        let mut templates = Templates::new();
+        let mut numbers = Numbers::default();
+        let (mut tools, mut resources, mut resource_templates, mut prompts) = (vec![], vec![], vec![], vec![]);
+        let mut known: [HashMap<String, String>; 4] = Default::default();
+        let (mut requests, mut faults) = (Vec::new(), Vec::new());
+        for MockSource { file, mock } in sources {
+            let mut problems = Vec::new();
+            let [tool_names, uris, patterns, prompt_names] = &mut known;
+            let place = |located: &Located<String>| located.at;
+            unique(
+                mock.tools.iter().map(|it| (it.name.as_str(), place(&it.name))),
+                "tool",
+                tool_names,
+                file,
+                &mut problems,
+            );
+            unique(
+                mock.resources.iter().map(|it| (it.uri.as_str(), place(&it.uri))),
+                "resource",
+                uris,
+                file,
+                &mut problems,
+            );
+            let written = mock.resource_templates.iter().map(|it| (it.uri_template.as_str(), place(&it.uri_template)));
+            unique(written, "resource template", patterns, file, &mut problems);
+            let written = mock.prompts.iter().map(|it| (it.name.as_str(), place(&it.name)));
+            unique(written, "prompt", prompt_names, file, &mut problems);
+            let beside = |path: &str| read(file, path);
+            let mut shop = Workshop { templates: &mut templates, read_file: &beside, problems: &mut problems };
+            let validate = mock.validate.unwrap_or_default();
+            tools.extend(mock.tools.iter().map(|it| Tool::compile(it, validate, &mut numbers, &mut shop)));
+            resources.extend(mock.resources.iter().map(|it| Resource::compile(it, validate, &mut numbers, &mut shop)));
+            let patterns = mock.resource_templates.iter();
+            resource_templates
+                .extend(patterns.filter_map(|it| ResourceTemplate::compile(it, validate, &mut numbers, &mut shop)));
+            prompts.extend(mock.prompts.iter().map(|it| Prompt::compile(it, validate, &mut numbers, &mut shop)));
+            requests.extend(mock.requests.iter().map(|it| Request::compile(it, &mut numbers, &mut shop)));
+            faults.push(numbers.faults(&mock.faults, &mut shop));
+            if !problems.is_empty() {
+                problems.sort_by_key(|problem| problem.at);
+                errors.push(ScriptError { file: (*file).to_owned(), problems });
+            }
+        }
+        let revisions = revisions(sources, &mut errors);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let info = sources.iter().find_map(|source| source.mock.server.as_ref());
+        let is_named = info.is_some();
+        let info = info.map_or_else(|| json!({"name": "mock", "version": "0.0.0"}), |info| implementation(info));
+        let mut initial = Map::new();
+        for (key, value) in sources.iter().flat_map(|source| &source.mock.state) {
+            initial.entry(key.as_str()).or_insert_with(|| value.clone());
+        }
+        let has_tasks = tools.iter().any(Tool::has_tasks) || sources.iter().any(|source| declares_tasks(source.mock));
+        let page_size = sources.iter().find_map(|source| source.mock.page_size.as_ref());
+        let items = [
+            tools.iter().map(Tool::item).collect::<Vec<ListItem>>(),
+            resources.iter().map(Resource::item).collect(),
+            resource_templates.iter().map(ResourceTemplate::item).collect(),
+            prompts.iter().map(Prompt::item).collect(),
+        ];
+        let lists = Arc::new(Lists::new(items, page_size.map(|size| size.value.max(1))));
+        let mut mock = Mock {
+            templates,
+            info,
+            is_named,
+            instructions: sources.iter().find_map(|source| source.mock.instructions.clone()),
+            capabilities: Map::new(),
+            refuses: refuses(sources),
+            revisions,
+            initial: Arc::new(initial),
+            tools_by_name: positions(tools.iter().map(|tool| &tool.name)),
+            resources_by_uri: positions(resources.iter().map(|resource| &resource.uri)),
+            prompts_by_name: positions(prompts.iter().map(|prompt| &prompt.name)),
+            tools,
+            resources,
+            resource_templates,
+            requests_by_method: positions(requests.iter().map(|request| &request.method)),
+            prompts,
+            requests,
+            lists,
+            targets: numbers.targets,
+            rules: numbers.rules,
+            has_tasks,
+            fingerprint: 0,
+            faults,
+            fault_rules: numbers.faults,
+            reads_headers: false,
+        };
+        mock.capabilities = capabilities(&mock, sources);
+        mock.fingerprint = mock.fingerprint();
+        let in_choice = |answer: &CompiledAnswer| answer.choose.iter().any(|choice| choice.given.reads_headers());
+        let in_rules = mock.all_rules().flat_map(Rules::iter).any(|rule| rule.given.reads_headers());
+        mock.reads_headers = in_rules || mock.any_answer(&in_choice) || mock.templates.reads_headers();
+        Ok(mock)
+    }
+
+    /// What it offers and declares.
+    pub(super) fn surface(&self) -> Surface {
+        let info = self.is_named.then(|| self.info.clone());
+        let introduction = Introduction::new(info, self.capabilities.clone(), self.instructions.as_deref());
+        let http = HttpNeeds {
+            reads_headers: self.reads_headers,
+            refuses_with_status: self.refuses_requests(),
+            header_schemas: self.header_schemas(),
+            ..HttpNeeds::default()
+        };
+        Surface {
+            introduction: Some(Arc::new(introduction)),
+            lists: Some(Arc::clone(&self.lists)),
+            revisions: Some(self.revisions.clone()),
+            has_tasks: self.has_tasks,
+            http,
+        }
+    }
+
+    /// The lists of its tools, resources, resource templates and prompts.
+    pub fn lists(&self) -> &Lists {
+        &self.lists
+    }
+
+    /// The declared capabilities, for clients of a version.
+    pub fn capabilities(&self, revision: Revision) -> Value {
+        strip_capabilities(&self.capabilities, revision)
+    }
+
+    /// The name and version of the server, for clients of a version.
+    pub fn server(&self, revision: Revision) -> Value {
+        strip_implementation(self.info.clone(), revision)
+    }
+
+    /// The input schemas of the tools whose arguments are repeated in HTTP headers, by the names of the tools.
+    fn header_schemas(&self) -> HashMap<String, Arc<Value>> {
+        fn mentions(schema: &Value) -> bool {
+            match schema {
+                Value::Object(fields) => fields.contains_key("x-mcp-header") || fields.values().any(mentions),
+                Value::Array(elements) => elements.iter().any(mentions),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+            }
+        }
+        let all = self.tools.iter().filter_map(|tool| Some((&tool.name, tool.input.as_ref()?.as_value())));
+        let repeated = all.filter(|(_, schema)| mentions(schema));
+        repeated.map(|(name, schema)| (name.clone(), Arc::new(schema.clone()))).collect()
+    }
+
+    /// A resource, or a resource template and the values of its variables.
+    pub(super) fn find_resource(&self, uri: &str) -> Option<(Target, Value)> {
+        if let Some(position) = self.resources_by_uri.get(uri) {
+            return Some((Target::Resource(*position), json!({})));
+        }
+        self.resource_templates.iter().enumerate().find_map(|(position, template)| {
+            let variables = template.pattern.matches(uri)?;
+            Some((Target::ResourceTemplate(position), Value::Object(variables)))
+        })
+    }
+
+    /// What goes wrong with a request: what is said about the tool, resource or prompt first, then about the whole.
+    pub(in crate::answer) fn fault(&self, method: &str, params: &Value, state: &mut State) -> Option<FaultKind> {
+        if self.fault_rules == 0 {
+            return None;
+        }
+        let text = |key: &str| params.get(key).and_then(Value::as_str);
+        let own = match method {
+            "tools/call" => text("name").and_then(|it| self.tools_by_name.get(it)).map(|at| &self.tools[*at].faults),
+            "prompts/get" => {
+                text("name").and_then(|it| self.prompts_by_name.get(it)).map(|at| &self.prompts[*at].faults)
+            }
+            "resources/read" => {
+                text("uri").and_then(|it| self.resources_by_uri.get(it)).map(|at| &self.resources[*at].faults)
+            }
+            _ => None,
+        };
+        let counts = state.fault_counts();
+        let all: Vec<_> = own.into_iter().chain(&self.faults).map(|faults| faults.which(method, counts)).collect();
+        all.into_iter().flatten().next().cloned()
+    }
+
+    /// Whether some request may be refused with an HTTP status.
+    fn refuses_requests(&self) -> bool {
+        let refuses = |fault: &FaultKind| matches!(fault, FaultKind::Http(_));
+        let of_target = self.tools.iter().map(|it| &it.faults).chain(self.resources.iter().map(|it| &it.faults));
+        let mut all = of_target.chain(self.prompts.iter().map(|it| &it.faults)).chain(&self.faults);
+        let in_answer = |answer: &CompiledAnswer| answer.fault.as_ref().is_some_and(refuses);
+        all.any(|faults| faults.kinds().any(refuses)) || self.any_answer(&in_answer)
+    }
+
+    /// The name of the server.
+    pub fn name(&self) -> &str {
+        self.info["name"].as_str().unwrap_or_default()
+    }
+
+    /// How many tools, resources, patterns of resources and prompts it has.
+    pub fn counts(&self) -> [usize; 4] {
+        [self.tools.len(), self.resources.len(), self.resource_templates.len(), self.prompts.len()]
+    }
+
+    fn all_rules(&self) -> impl Iterator<Item = &Rules> {
+        let tools = self.tools.iter().map(|it| &it.rules);
+        let resources = self.resources.iter().map(|it| &it.rules);
+        let templates = self.resource_templates.iter().map(|it| &it.rules);
+        let offered = tools.chain(resources).chain(templates).chain(self.prompts.iter().map(|it| &it.rules));
+        offered.chain(self.requests.iter().map(|it| &it.rules))
+    }
+
+    /// Whether state that names a rule by its number still means the same rule.
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for turn in self.all_rules().flat_map(Rules::turns) {
+            (turn.rule, &turn.name, turn.answer.steps.len(), turn.answer.choose.len()).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+
+    fn any_answer(&self, fulfils: &dyn Fn(&CompiledAnswer) -> bool) -> bool {
+        self.all_rules().flat_map(Rules::turns).any(|turn| turn.answer.any(fulfils))
+    }
+
+    fn any_step(&self, fulfils: impl Fn(&Step) -> bool) -> bool {
+        self.any_answer(&|answer| answer.steps.iter().any(&fulfils))
+    }
+}
+
+fn positions<'a>(names: impl Iterator<Item = &'a String>) -> HashMap<String, usize> {
+    names.enumerate().map(|(at, name)| (name.clone(), at)).collect()
+}
+
+/// By method; the first file that refuses it counts.
+fn refuses(sources: &[MockSource<'_>]) -> HashMap<String, ErrorReply> {
+    let mut all = HashMap::new();
+    for (method, written) in sources.iter().flat_map(|source| &source.mock.refuses) {
+        let error = ErrorReply::new(written.code, written.message.as_str());
+        let error = written.data.iter().fold(error, |error, data| error.with_data(data));
+        all.entry(method.clone()).or_insert(error);
+    }
+    all
+}
+
+fn revisions(sources: &[MockSource<'_>], errors: &mut Vec<ScriptError>) -> Vec<Revision> {
+    let Some((file, written)) = sources.iter().find_map(|it| Some((it.file, it.mock.versions.as_ref()?))) else {
+        return Revision::ALL.to_vec();
+    };
+    let mut problems = Vec::new();
+    let mut revisions: Vec<Revision> = Vec::new();
+    for version in written.iter() {
+        match version.value.parse() {
+            Ok(revision) => revisions.push(revision),
+            Err(error) => problems.push(Problem::new(version.at, error.to_string())),
+        }
+    }
+    if !problems.is_empty() {
+        errors.push(ScriptError { file: file.to_owned(), problems });
+    }
+    revisions.sort();
+    revisions.dedup();
+    if revisions.is_empty() { Revision::ALL.to_vec() } else { revisions }
+}
+
+fn implementation(written: &InOrder<Implementation>) -> Value {
+    let mut info = Map::from_iter([
+        ("name".to_owned(), written.name.as_str().into()),
+        ("version".to_owned(), written.version.as_str().into()),
+    ]);
+    let more = [
+        ("title", written.title.as_deref().map(Value::from)),
+        ("description", written.description.as_deref().map(Value::from)),
+        ("websiteUrl", written.website_url.as_deref().map(Value::from)),
+        ("icons", icons(&written.icons)),
+    ];
+    info.extend(more.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+    ordered(written, info)
+}
+
+/// Whether a file says that there are tasks, in whatever version.
+fn declares_tasks(file: &MockFile) -> bool {
+    let declared = &file.capabilities;
+    let extension = declared.get("extensions").and_then(|all| all.get(meta::TASKS_EXTENSION));
+    declared.get("tasks").or(extension).is_some_and(|tasks| !tasks.is_null())
+}
+
+/// What the files say, and what follows from what is offered and is not spoken of; `null` takes something away.
+fn capabilities(mock: &Mock, sources: &[MockSource<'_>]) -> Map<String, Value> {
+    let mut all = Map::new();
+    for (key, value) in sources.iter().flat_map(|source| &source.mock.capabilities) {
+        all.entry(key.as_str()).or_insert_with(|| value.clone());
+    }
+    let mut declare = |key: &str, value: Value| {
+        all.entry(key).or_insert(value);
+    };
+    if !mock.tools.is_empty() {
+        declare("tools", json!({"listChanged": true}));
+    }
+    if !mock.resources.is_empty() || !mock.resource_templates.is_empty() {
+        declare("resources", json!({"subscribe": true, "listChanged": true}));
+    }
+    if !mock.prompts.is_empty() {
+        declare("prompts", json!({"listChanged": true}));
+    }
+    if mock.any_step(|step| matches!(step, Step::Log { .. })) {
+        declare("logging", json!({}));
+    }
+    let prompts = mock.prompts.iter().any(|it| it.arguments.iter().any(|argument| !argument.complete.is_empty()));
+    let answered = mock.requests.iter().any(|it| Method::COMPLETE == it.method.as_str());
+    if prompts || answered || mock.resource_templates.iter().any(|it| !it.complete.is_empty()) {
+        declare("completions", json!({}));
+    }
+    if mock.tools.iter().any(Tool::has_tasks) {
+        declare("tasks", json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}));
+        declare("extensions", json!({meta::TASKS_EXTENSION: {}}));
+    }
+    all.retain(|_, value| !value.is_null());
+    all
+}

@@ -1,0 +1,35 @@
+//! Mock files as a source: compiled tools, resources and prompts, and the rules that answer for them.
+//!
+//! ```text
+//! MockFile ──compile──► Mock ──► ScriptSource: request ──► target ──► rule ──► CompiledAnswer
+//! ```
+
+mod compile;
+mod content;
+mod faithful;
+mod given;
+mod mock;
+mod offer;
+mod rule;
+mod schema_source;
+mod source;
+mod state;
+mod target;
+mod template;
+mod template_limits;
+mod template_rewrite;
+mod uri_template;
+
+pub use faithful::{declaring, faithful};
+pub use mock::{Mock, MockSource, ReadBeside};
+pub use schema_source::SchemaSource;
+pub use source::ScriptSource;
+pub use uri_template::UriTemplate;
+
+pub(super) use super::respond::TaskOptions;
+pub(super) use content::{Fields, Workshop};
+pub(super) use given::{CompiledConditions, RuleInput, meant};
+pub(super) use rule::{no_rule_fits, with_mismatches};
+pub(super) use state::State;
+pub(super) use target::Target;
+pub(super) use template::{Scope, TemplateValue, Templates};

@@ -1,0 +1,235 @@
+//! Rules in order, the first that fits.
+//!
+//! ```text
+//! arguments ──► index by one literal key ──► candidates in order ──► first that fits ──► its next turn
+//! ```
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::given::{CompiledConditions, RuleInput};
+use super::state::State;
+use crate::answer::respond::CompiledAnswer;
+use crate::matcher::{MAX_MISMATCHES, Matcher, first_mismatches};
+use crate::message::ErrorReply;
+use crate::protocol::code;
+
+/// When something is answered, and where the answers are.
+#[derive(Debug)]
+pub(in crate::answer) struct Rule {
+    /// Its number among all rules of the mock; counts are kept by it.
+    pub(in crate::answer) number: usize,
+    /// What to call it in reports.
+    pub(in crate::answer) name: Arc<str>,
+    /// What the arguments must be.
+    pub(in crate::answer) when: Option<Matcher>,
+    /// What everything else must be.
+    pub(in crate::answer) given: CompiledConditions,
+    /// How often it is given.
+    pub(in crate::answer) times: Option<u64>,
+    /// Its answers among all turns, in order; at least one.
+    pub(in crate::answer) turns: Range<usize>,
+}
+
+/// One answer, ready to be given.
+#[derive(Debug)]
+pub(in crate::answer) struct InTurn {
+    /// The number of its rule.
+    pub(in crate::answer) rule: usize,
+    /// How often its rule is given before the next answer has its turn.
+    pub(in crate::answer) until: u64,
+    /// What to call it in reports.
+    pub(in crate::answer) name: Arc<str>,
+    /// What happens.
+    pub(in crate::answer) answer: Arc<CompiledAnswer>,
+}
+
+impl Rule {
+    fn fits(&self, arguments: &Value, input: &RuleInput<'_>, state: &State) -> bool {
+        self.times.is_none_or(|times| state.times_used(self.number) < times)
+            && self.given.holds(input)
+            && self.when.as_ref().is_none_or(|when| when.matches(arguments))
+    }
+}
+
+/// The rules of one tool, prompt or resource.
+///
+/// Ten thousand rules that differ in one argument are looked up, not tried: rules that want a literal at the most
+/// common key are found by it, and only those that do not are tried as well.
+#[derive(Debug, Default)]
+pub(in crate::answer) struct Rules {
+    rules: Vec<Rule>,
+    turns: Vec<InTurn>,
+    index: Option<Index>,
+}
+
+#[derive(Debug)]
+struct Index {
+    key: String,
+    /// Positions of the rules that want this literal there, in order.
+    by_literal: HashMap<Literal, Vec<usize>>,
+    /// Positions of all others, in order.
+    others: Vec<usize>,
+}
+
+/// A scalar; equal scalars are equal literals, and a few others may be, which the matcher then tells apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Literal {
+    Null,
+    Bool(bool),
+    Number(u64),
+    Text(String),
+}
+
+impl Literal {
+    fn of(value: &Value) -> Option<Literal> {
+        match value {
+            Value::Null => Some(Literal::Null),
+            Value::Bool(value) => Some(Literal::Bool(*value)),
+            // `1` and `1.0` are equal, and so are `0.0` and `-0.0`.
+            Value::Number(number) => number.as_f64().map(|number| Literal::Number((number + 0.0).to_bits())),
+            Value::String(text) => Some(Literal::Text(text.clone())),
+            Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+
+    /// The literal that a matcher wants at a key.
+    fn wanted(when: Option<&Matcher>, key: &str) -> Option<Literal> {
+        match when {
+            Some(Matcher::Object(fields)) => fields.iter().find(|(name, _)| name == key).and_then(|(_, at)| match at {
+                Matcher::Exact(value) => Literal::of(value),
+                _ => None,
+            }),
+            Some(Matcher::Exact(Value::Object(fields))) => fields.get(key).and_then(Literal::of),
+            _ => None,
+        }
+    }
+}
+
+impl Index {
+    /// An index by the key at which most rules want a literal; none for a handful of rules.
+    fn of(rules: &[Rule]) -> Option<Index> {
+        if rules.len() < 8 {
+            return None;
+        }
+        let mut common: HashMap<&str, usize> = HashMap::new();
+        for rule in rules {
+            let keys: Vec<&String> = match &rule.when {
+                Some(Matcher::Object(fields)) => fields.iter().map(|(key, _)| key).collect(),
+                Some(Matcher::Exact(Value::Object(fields))) => fields.keys().collect(),
+                _ => Vec::new(),
+            };
+            for key in keys.into_iter().filter(|key| Literal::wanted(rule.when.as_ref(), key).is_some()) {
+                *common.entry(key).or_default() += 1;
+            }
+        }
+        let key = common.into_iter().max_by_key(|(key, count)| (*count, std::cmp::Reverse(*key)))?.0.to_owned();
+        let (mut by_literal, mut others) = (HashMap::<_, Vec<_>>::new(), Vec::new());
+        for (position, rule) in rules.iter().enumerate() {
+            match Literal::wanted(rule.when.as_ref(), &key) {
+                Some(literal) => by_literal.entry(literal).or_default().push(position),
+                None => others.push(position),
+            }
+        }
+        Some(Index { key, by_literal, others })
+    }
+}
+
+impl Rules {
+    /// Rules in the order in which they are tried, and what they answer.
+    pub(in crate::answer) fn new(rules: Vec<Rule>, turns: Vec<InTurn>) -> Rules {
+        let index = Index::of(&rules);
+        Rules { rules, turns, index }
+    }
+
+    /// The answer at a position.
+    pub(in crate::answer) fn get(&self, position: usize) -> Option<&InTurn> {
+        self.turns.get(position)
+    }
+
+    /// Every rule.
+    pub(in crate::answer) fn iter(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter()
+    }
+
+    /// Every answer.
+    pub(in crate::answer) fn turns(&self) -> impl Iterator<Item = &InTurn> {
+        self.turns.iter()
+    }
+
+    /// The position of the answer whose turn it is in the first rule that fits.
+    pub(in crate::answer) fn find(&self, arguments: &Value, input: &RuleInput<'_>, state: &State) -> Option<usize> {
+        let rule = &self.rules[self.first_that_fits(arguments, input, state)?];
+        let given = state.times_used(rule.number);
+        let passed = self.turns[rule.turns.clone()].partition_point(|turn| turn.until <= given);
+        // What is given for ever never has had its turn; a rule that is used up does not fit.
+        Some((rule.turns.start + passed).min(rule.turns.end - 1))
+    }
+
+    fn first_that_fits(&self, arguments: &Value, input: &RuleInput<'_>, state: &State) -> Option<usize> {
+        let fits = |position: &usize| self.rules[*position].fits(arguments, input, state);
+        let Some(index) = &self.index else {
+            return (0..self.rules.len()).find(fits);
+        };
+        let literal = arguments.get(&index.key).and_then(Literal::of);
+        let named = literal.and_then(|literal| index.by_literal.get(&literal)).map_or(&[][..], Vec::as_slice);
+        let (first, second) = (named.iter().copied().find(fits), index.others.iter().copied());
+        // Of those that are tried, only the ones before it can still be better.
+        let before = second.take_while(|position| first.is_none_or(|first| *position < first)).find(fits);
+        before.or(first)
+    }
+
+    /// The rule that came closest, and why it does not fit.
+    pub(in crate::answer) fn closest(
+        &self,
+        arguments: &Value,
+        input: &RuleInput<'_>,
+        state: &State,
+    ) -> Option<(&Rule, Vec<String>)> {
+        let distance = |rule: &&Rule| {
+            let used_up = usize::from(rule.times.is_some_and(|times| state.times_used(rule.number) >= times));
+            let when = rule.when.as_ref().map_or(0, |when| when.distance(arguments));
+            when.saturating_add(rule.given.distance(input)).saturating_add(used_up)
+        };
+        let rule = self.rules.iter().min_by_key(distance)?;
+        let mut why: Vec<String> =
+            rule.when.iter().flat_map(|when| when.check(arguments)).map(|it| it.to_string()).collect();
+        why.extend(rule.given.mismatches(input));
+        if let Some(times) = rule.times.filter(|times| state.times_used(rule.number) >= *times) {
+            why.push(format!("it was given {times} times already"));
+        }
+        Some((rule, why))
+    }
+}
+
+/// Nothing fits; what came closest, and why it does not.
+///
+/// ```text
+/// no answer for tool get_forecast; closest was `an object with {city: "Oslo"}`: $.city: expected "Oslo", got "Bergen"
+/// ```
+pub(in crate::answer) fn no_rule_fits(what: &str, closest: Option<(Arc<str>, Vec<String>)>) -> ErrorReply {
+    let Some((rule, why)) = closest else {
+        return ErrorReply::new(code::INTERNAL_ERROR, format!("no answer for {what}: the mock declares none"));
+    };
+    let message = format!("no answer for {what}; closest was `{rule}`: {}", first_mismatches(&why).join("; "));
+    let data = json!({"closest": with_mismatches(json!({"rule": &*rule}), &why)});
+    ErrorReply::new(code::INTERNAL_ERROR, message).with_data(&data)
+}
+
+/// The first mismatches as members of an error's data, and how many others there are.
+///
+/// ```text
+/// {"recording":"session a, call 3","mismatches":[{"path":"$.params.arguments.city",…},…],"more":49900}
+/// ```
+pub(in crate::answer) fn with_mismatches(mut data: Value, mismatches: &[impl Serialize]) -> Value {
+    let (first, others) = mismatches.split_at(mismatches.len().min(MAX_MISMATCHES));
+    data["mismatches"] = json!(first);
+    if !others.is_empty() {
+        data["more"] = others.len().into();
+    }
+    data
+}

@@ -1,0 +1,319 @@
+//! The source that answers from a mock file.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+
+use super::given::RuleInput;
+use super::mock::Mock;
+use super::rule::no_rule_fits;
+use super::state::State;
+use super::target::{self, Target};
+use crate::answer::answer::{Answer, Provenance, WrittenFor};
+use crate::answer::protocol::{invalid, no_resource, text_param};
+use crate::answer::request_context::IncomingRequest;
+use crate::answer::respond::{Basis, ScriptBasis, StatelessRounds, StepResponder, round_key};
+use crate::answer::source::{AnswerContext, AnswerSource, MatchDepth, Miss, Offer};
+use crate::answer::surface::Surface;
+use crate::answer::task;
+use crate::json::RawJson;
+use crate::message::{ErrorReply, Method, Reply};
+use crate::protocol::Era;
+use crate::script::mock::{FaultKind, Validate};
+use crate::suggest::closest;
+
+/// Answers from a compiled mock file.
+#[derive(Debug)]
+pub struct ScriptSource {
+    mock: Arc<Mock>,
+    state: Arc<Mutex<State>>,
+}
+
+/// A request for a tool, prompt or resource of the mock, or for a method with rules of its own.
+struct Found {
+    target: Target,
+    arguments: Value,
+    /// Why the arguments are wrong, if the mock answers all the same.
+    remarks: Vec<String>,
+}
+
+/// Why no target was found: the refusal of the request, or what is known about it.
+enum NotFound {
+    Refused(Box<Answer>),
+    Passed(MatchDepth),
+}
+
+impl From<ErrorReply> for NotFound {
+    fn from(error: ErrorReply) -> NotFound {
+        NotFound::Refused(Box::new(Answer::protocol(Reply::Error(error))))
+    }
+}
+
+impl ScriptSource {
+    /// A source that answers from this mock.
+    pub fn new(mock: Arc<Mock>) -> ScriptSource {
+        let state = Arc::new(Mutex::new(State::new(&mock)));
+        ScriptSource { mock, state }
+    }
+
+    /// The mock.
+    pub fn mock(&self) -> &Arc<Mock> {
+        &self.mock
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers a request whose method the mock refuses or has rules for.
+    fn by_method(&self, request: &Arc<IncomingRequest>, context: &mut AnswerContext<'_>) -> Option<Offer> {
+        let mock = &self.mock;
+        if let Some(error) = mock.refuses.get(request.method.as_str()) {
+            let provenance = Provenance::Script { target: request.method.as_str().into(), rule: "refuses".into() };
+            return Some(Offer::Answer(Answer::new(Reply::Error(error.clone()), provenance)));
+        }
+        let position = *mock.requests_by_method.get(request.method.as_str())?;
+        let mut arguments = request.params.clone();
+        arguments.as_object_mut().and_then(|params| params.shift_remove("_meta"));
+        let found = Found { target: Target::Request(position), arguments, remarks: Vec::new() };
+        match self.by_rule(request, found, context) {
+            Offer::Pass(_) => None,
+            offer => Some(offer),
+        }
+    }
+
+    /// Answers by the first rule that fits.
+    fn by_rule(&self, request: &Arc<IncomingRequest>, found: Found, context: &mut AnswerContext<'_>) -> Offer {
+        let Found { target, arguments, remarks } = found;
+        let (rule, call) = {
+            let mut state = self.state();
+            let call = state.call(target.number(&self.mock));
+            let values = state.snapshot();
+            let input = RuleInput { request, call, state: &values };
+            let Some(rule) = target.rules(&self.mock).find(&arguments, &input, &state) else {
+                return Offer::Pass(MatchDepth::Name);
+            };
+            drop(values);
+            if let Some(turn) = target.rules(&self.mock).get(rule) {
+                state.count_use(turn.rule);
+            }
+            (rule, call)
+        };
+        let Some(mut responder) = self.responder(request, target, arguments, rule, call, remarks) else {
+            return Offer::Pass(MatchDepth::Name);
+        };
+        match responder.immediate() {
+            Some(answer) => Offer::Answer(answer),
+            None => Offer::start(Box::new(responder), context),
+        }
+    }
+
+    fn responder(
+        &self,
+        request: &Arc<IncomingRequest>,
+        target: Target,
+        arguments: Value,
+        rule: usize,
+        call: u64,
+        remarks: Vec<String>,
+    ) -> Option<StepResponder> {
+        let root = Arc::clone(&target.rules(&self.mock).get(rule)?.answer);
+        let (mock, state) = (Arc::clone(&self.mock), Arc::clone(&self.state));
+        let basis = Basis::Script(ScriptBasis { mock, state, target, rule, arguments, call });
+        Some(StepResponder::new(Arc::clone(request), root, basis, remarks))
+    }
+
+    /// Answers for a target: continues an input round, or begins with the first rule that fits.
+    fn answer(&self, request: &Arc<IncomingRequest>, found: Found, context: &mut AnswerContext<'_>) -> Offer {
+        let round = match round_of(request, &found.arguments, context) {
+            Ok(round) => round,
+            // Another source may have signed it. If none did, `closest` explains why it is invalid.
+            Err(_) => return Offer::Pass(MatchDepth::Name),
+        };
+        let Some(round) = round else { return self.by_rule(request, found, context) };
+        if round["of"]["mock"] != json!(self.mock.fingerprint) {
+            return match round["of"].get("mock") {
+                Some(_) => {
+                    let error = invalid("requestState was given before the mock file changed".to_owned());
+                    Offer::Answer(Answer::protocol(Reply::Error(error)))
+                }
+                None => Offer::Pass(MatchDepth::Name),
+            };
+        }
+        let number = |value: &Value| value.as_u64().unwrap_or_default();
+        let rule = usize::try_from(number(&round["of"]["rule"])).unwrap_or(usize::MAX);
+        let Found { target, arguments, remarks } = found;
+        match self.responder(request, target, arguments, rule, number(&round["call"]).max(1), remarks) {
+            Some(responder) => Offer::start(Box::new(responder.resumed(&round)), context),
+            None => Offer::Pass(MatchDepth::Name),
+        }
+    }
+
+    fn find(&self, request: &IncomingRequest, surface: &Surface) -> Result<Found, NotFound> {
+        match &request.method {
+            method if *method == Method::TOOLS_CALL => self.find_tool(request, surface),
+            method if *method == Method::PROMPTS_GET => self.find_prompt(request),
+            method if *method == Method::RESOURCES_READ => {
+                let uri = text_param(request, "uri")?;
+                let found = self.mock.find_resource(uri);
+                let (target, arguments) = found.ok_or(NotFound::Passed(MatchDepth::Method))?;
+                Ok(Found { target, arguments, remarks: Vec::new() })
+            }
+            _ => Err(NotFound::Passed(MatchDepth::Nothing)),
+        }
+    }
+
+    fn find_tool(&self, request: &IncomingRequest, surface: &Surface) -> Result<Found, NotFound> {
+        let name = text_param(request, "name")?;
+        let position = self.mock.tools_by_name.get(name).copied();
+        let position = position.filter(|position| self.mock.tools[*position].is_offered(request));
+        let position = position.ok_or(NotFound::Passed(MatchDepth::Method))?;
+        let tool = &self.mock.tools[position];
+        let arguments = arguments(request)?;
+        task::check_task_support(request, tool.task_support, surface.has_tasks)?;
+        let mut remarks = Vec::new();
+        if tool.validate != Validate::Off {
+            let wrong = tool.input.as_ref().map(|schema| schema.objections(&arguments)).unwrap_or_default();
+            if !wrong.is_empty() {
+                let why = format!("invalid arguments for {}:\n{}", tool.name, wrong.join("\n"));
+                if tool.validate == Validate::Strict {
+                    let result = json!({"content": [{"type": "text", "text": why}], "isError": true});
+                    let answer = Answer::protocol(Reply::Result(RawJson::from_value(&result)));
+                    return Err(NotFound::Refused(Box::new(Answer { written_for: WrittenFor::Newest, ..answer })));
+                }
+                remarks.push(why);
+            }
+        }
+        Ok(Found { target: Target::Tool(position), arguments, remarks })
+    }
+
+    fn find_prompt(&self, request: &IncomingRequest) -> Result<Found, NotFound> {
+        let name = text_param(request, "name")?;
+        let position = *self.mock.prompts_by_name.get(name).ok_or(NotFound::Passed(MatchDepth::Method))?;
+        let prompt = &self.mock.prompts[position];
+        let arguments = arguments(request)?;
+        let required = prompt.arguments.iter().filter(|argument| argument.required);
+        let missing: Vec<_> = required.map(|it| it.name.as_str()).filter(|it| arguments.get(it).is_none()).collect();
+        let mut remarks = Vec::new();
+        if !missing.is_empty() {
+            let why = format!("the prompt {} needs {}", prompt.name, missing.join(" and "));
+            match prompt.validate {
+                Validate::Strict => return Err(invalid(why).into()),
+                Validate::Warn => remarks.push(why),
+                Validate::Off => {}
+            }
+        }
+        Ok(Found { target: Target::Prompt(position), arguments, remarks })
+    }
+}
+
+impl AnswerSource for ScriptSource {
+    fn begin(&self, request: &Arc<IncomingRequest>, context: &mut AnswerContext<'_>) -> Offer {
+        if let Some(offer) = self.by_method(request, context) {
+            return offer;
+        }
+        if request.method == Method::COMPLETE {
+            return match target::complete(&self.mock, request) {
+                Ok(result) => {
+                    let answer = Answer::protocol(Reply::Result(RawJson::from_value(&result)));
+                    Offer::Answer(Answer { written_for: WrittenFor::Newest, ..answer })
+                }
+                Err(_) => Offer::Pass(MatchDepth::Method),
+            };
+        }
+        match self.find(request, context.surface) {
+            Ok(found) => self.answer(request, found, context),
+            Err(NotFound::Refused(answer)) => Offer::Answer(*answer),
+            Err(NotFound::Passed(depth)) => Offer::Pass(depth),
+        }
+    }
+
+    fn closest(&self, request: &IncomingRequest, context: &mut AnswerContext<'_>) -> Option<Miss> {
+        let miss = |error| Some(Miss { error, is_remark: false });
+        let lists = context.surface.lists.clone();
+        let (name, surface) = (request.subject().unwrap_or_default(), context.surface);
+        if request.method == Method::COMPLETE {
+            return target::complete(&self.mock, request).err().and_then(miss);
+        }
+        match self.find(request, surface) {
+            Ok(found) => {
+                if let Err(error) = round_of(request, &found.arguments, context) {
+                    return miss(error);
+                }
+                let (state, target) = (self.state(), found.target);
+                let (call, values) = (state.calls(target.number(&self.mock)), state.snapshot());
+                let input = RuleInput { request, call, state: &values };
+                let closest = target.rules(&self.mock).closest(&found.arguments, &input, &state);
+                let closest = closest.map(|(rule, why)| (Arc::clone(&rule.name), why));
+                Some(Miss { error: no_rule_fits(&target.name(&self.mock), closest), is_remark: true })
+            }
+            Err(NotFound::Refused(_)) => None,
+            Err(NotFound::Passed(_)) => match &request.method {
+                method if *method == Method::TOOLS_CALL => {
+                    let offered = lists.iter().flat_map(|lists| lists.tools_for(request));
+                    miss(invalid(unknown("tool", name, offered)))
+                }
+                method if *method == Method::PROMPTS_GET => {
+                    let offered = lists.iter().flat_map(|lists| lists.prompts());
+                    miss(invalid(unknown("prompt", name, offered)))
+                }
+                method if *method == Method::RESOURCES_READ => miss(no_resource(request, name, surface)),
+                _ => None,
+            },
+        }
+    }
+
+    fn surface(&self) -> Surface {
+        self.mock.surface()
+    }
+
+    fn fault(&self, request: &IncomingRequest) -> Option<FaultKind> {
+        self.mock.fault(request.method.as_str(), &request.params, &mut self.state())
+    }
+
+    fn has_faults(&self) -> bool {
+        self.mock.fault_rules > 0
+    }
+
+    fn reset(&self) {
+        *self.state() = State::new(&self.mock);
+    }
+}
+
+/// The input round that a request continues, if it continues one.
+fn round_of(
+    request: &IncomingRequest,
+    arguments: &Value,
+    context: &mut AnswerContext<'_>,
+) -> Result<Option<Value>, ErrorReply> {
+    if request.context.era() == Era::Legacy {
+        return Ok(None);
+    }
+    match request.params.get("requestState") {
+        Some(state) => {
+            let state = state.as_str().ok_or_else(|| invalid("requestState must be a string".to_owned()))?;
+            let environment = context.environment;
+            let verified = environment.signer.verify(state, &round_key(request, arguments), environment.now_ms);
+            verified.map(Some).map_err(|error| invalid(error.to_string()))
+        }
+        None if request.params.get("inputResponses").is_some() => {
+            Ok(context.memory::<StatelessRounds>().take(&round_key(request, arguments)))
+        }
+        None => Ok(None),
+    }
+}
+
+/// The arguments of a request.
+fn arguments(request: &IncomingRequest) -> Result<Value, ErrorReply> {
+    match request.params.get("arguments") {
+        None | Some(Value::Null) => Ok(json!({})),
+        Some(arguments @ Value::Object(_)) => Ok(arguments.clone()),
+        Some(_) => Err(invalid("`arguments` must be an object".to_owned())),
+    }
+}
+
+/// `unknown tool "get_wether"; did you mean "get_weather"?`
+fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let hint = closest(name, known).map(|close| format!("; did you mean {close:?}?")).unwrap_or_default();
+    format!("unknown {what} {name:?}{hint}")
+}

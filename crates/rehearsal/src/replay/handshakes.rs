@@ -1,0 +1,253 @@
+//! What servers said about themselves: in all that is answered from, and in one session.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rehearsal_core::answer::{
+    Answer, AnswerContext, IncomingRequest, Introduction, Offer, Provenance, Recorded, WrittenFor,
+};
+use rehearsal_core::message::{Method, Reply};
+use rehearsal_core::protocol::Era;
+use rehearsal_core::trace::{Likeness, RequestKey};
+use serde_json::Value;
+
+use super::index::{about_key, method_key};
+use super::options::Repeat;
+use super::recorded_source::LOOKED_AT;
+use super::replay::{CANDIDATES, ReplayState, is_selected};
+use super::replay_position::NextRecording;
+use super::tape::{Tape, request as request_of};
+
+/// How many are kept in memory.
+const KEPT: usize = 1024;
+
+/// The requests that open a conversation.
+const OPENS: [Method; 2] = [Method::INITIALIZE, Method::DISCOVER];
+
+/// Who the servers of some sessions said they are.
+#[derive(Debug, Default)]
+pub(super) struct Openings(Mutex<HashMap<u32, Arc<Value>>>);
+
+/// What the sessions that are answered from say about their server.
+pub(super) struct Pooled {
+    /// The first handshake with what any server could do, or what can be told without one.
+    pub(super) opening: Introduction,
+    /// Who was refused, where nobody was let in.
+    pub(super) refused: Refused,
+}
+
+/// Handshakes that were refused, where none was not.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Refused {
+    initialize: Option<u32>,
+    discover: Option<u32>,
+}
+
+impl Refused {
+    /// The refusal that a client hears which opens a conversation in this era. Whoever does not know `server/discover` has not
+    /// refused anybody by that.
+    pub(super) fn by(self, era: Era) -> Option<u32> {
+        match era {
+            Era::Legacy => self.initialize,
+            Era::Modern => self.discover.or(self.initialize),
+        }
+    }
+}
+
+impl ReplayState {
+    /// Who the server of a session said it is, for answers in an era.
+    pub(super) fn info_of(&self, session: u32, era: Era) -> io::Result<Arc<Value>> {
+        // Nobody was told with each answer before 2026-07-28.
+        if era == Era::Legacy || self.tape.index.sessions() == 1 {
+            return Ok(self.introduction.info());
+        }
+        let kept = || self.openings.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept().get(&session) {
+            return Ok(Arc::clone(known));
+        }
+        let mut info = None;
+        for method in OPENS {
+            let Some(group) = self.tape.index.group(self.options.likeness.key(&method, None))? else { continue };
+            for number in self.tape.members_of_session(group, session, CANDIDATES as usize)? {
+                let opening = Introduction::recorded(&self.tape.recorded(number)?.call);
+                info = opening.map(|opening| opening.info()).or(info);
+            }
+        }
+        let said = self.tape.facts(session)?;
+        let info = match info {
+            Some(info) => info,
+            None if said.server_info.contains_key("name") => Introduction::inferred(&said.server_info, []).info(),
+            None => self.introduction.info(),
+        };
+        let mut kept = kept();
+        if kept.len() >= KEPT {
+            kept.clear();
+        }
+        kept.insert(session, Arc::clone(&info));
+        Ok(info)
+    }
+}
+
+/// What the sessions that are answered from say about their server.
+pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Pooled> {
+    let (mut pooled, mut refused): (Option<Introduction>, _) = (None, Refused::default());
+    for method in OPENS {
+        let Some(group) = tape.index.group(Likeness::default().key(&method, None))? else { continue };
+        let mut looked_at = 0;
+        for number in tape.members(group, group.count) {
+            let number = number?;
+            if !is_selected(selected, tape.index.exchange(number)?.session) {
+                continue;
+            }
+            let recorded = tape.recorded(number)?;
+            match (Introduction::recorded(&recorded.call), &mut pooled) {
+                (Some(opening), Some(pooled)) => *pooled = pooled.clone().with_capabilities_of(&opening),
+                (Some(opening), None) => pooled = Some(opening),
+                (None, _) if matches!(recorded.reply(), Some(Reply::Error(_))) => {
+                    let by = if method == Method::DISCOVER { &mut refused.discover } else { &mut refused.initialize };
+                    by.get_or_insert(number);
+                }
+                (None, _) => {}
+            }
+            looked_at += 1;
+            if looked_at >= CANDIDATES {
+                break;
+            }
+        }
+    }
+    if let Some(opening) = pooled {
+        return Ok(Pooled { opening, refused: Refused::default() });
+    }
+    if refused.by(Era::Modern).is_some() && is_entered(tape, selected)? {
+        // Whoever went on without `server/discover` heard that there is none.
+        refused.initialize = None;
+    }
+    if selected.is_some() {
+        let mut chosen = Vec::new();
+        for session in (0..tape.index.sessions()).filter(|session| is_selected(selected, *session)) {
+            chosen.extend(tape.of_session(session)?.take(LOOKED_AT as usize - chosen.len()));
+        }
+        return Ok(Pooled { opening: inferred(tape, &chosen)?, refused });
+    }
+    // All of them: the index knows what was used.
+    let mut used = Vec::new();
+    for method in Method::KNOWN {
+        if tape.index.group(method_key(method))?.is_some() {
+            used.push(*method);
+        }
+    }
+    let facts = if tape.index.sessions() == 0 { None } else { Some(tape.facts(0)?) };
+    let server_info = facts.map(|facts| facts.server_info.clone()).unwrap_or_default();
+    let mut opening = Introduction::inferred(&server_info, used);
+    let listeners = tape.index.group(about_key(&Method::SUBSCRIPTIONS_LISTEN, None))?;
+    for number in listeners.into_iter().flat_map(|group| tape.members(group, CANDIDATES)) {
+        let recorded = tape.recorded(number?)?;
+        listened(tape, &recorded, &mut opening)?;
+    }
+    Ok(Pooled { opening, refused })
+}
+
+/// Whether somebody was served all the same: since 2026-07-28 nobody needs to be let in.
+fn is_entered(tape: &Tape, selected: Option<&[bool]>) -> io::Result<bool> {
+    for number in (0..tape.index.exchanges()).take(LOOKED_AT as usize) {
+        let exchange = tape.index.exchange(number)?;
+        let is_modern = exchange.revision().is_some_and(|revision| revision.era() == Era::Modern);
+        if is_modern && exchange.flags.counts() && is_selected(selected, exchange.session) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What can be told of a server whose handshake was not recorded, from what it was asked.
+fn inferred(tape: &Tape, numbers: &[u32]) -> io::Result<Introduction> {
+    let (mut used, mut server_info, mut listeners) = (Vec::new(), None, Vec::new());
+    for number in numbers {
+        let recorded = tape.recorded(*number)?;
+        if request_of(&recorded).method() == Some(&Method::SUBSCRIPTIONS_LISTEN)
+            && listeners.len() < CANDIDATES as usize
+        {
+            listeners.push(Arc::clone(&recorded));
+        }
+        if server_info.is_none() {
+            server_info = Some(tape.facts(recorded.session)?.server_info.clone());
+        }
+        if let Some(method) = request_of(&recorded).method().filter(|method| !used.contains(*method)) {
+            used.push(method.clone());
+        }
+    }
+    let mut opening = Introduction::inferred(&server_info.unwrap_or_default(), used.iter().map(Method::as_str));
+    for listener in listeners {
+        listened(tape, &listener, &mut opening)?;
+    }
+    Ok(opening)
+}
+
+/// What can be told of a server from somebody who listened to it: what it promised, or else what it was asked to tell.
+fn listened(tape: &Tape, recorded: &Recorded, opening: &mut Introduction) -> io::Result<()> {
+    let promised = tape.facts(recorded.session)?.acknowledged.clone();
+    let asked = || request_of(recorded).params()?.field("notifications")?.value().ok()?.as_object().cloned();
+    if let Some(notifications) = promised.or_else(asked) {
+        opening.add_notices(&notifications);
+    }
+    Ok(())
+}
+
+impl ReplayState {
+    /// Begins a subscription, unless the recorded server refused it.
+    pub(super) fn subscribe(
+        &self,
+        request: &Arc<IncomingRequest>,
+        context: &mut AnswerContext<'_>,
+    ) -> io::Result<Offer> {
+        let filter = match self.introduction.subscription_filter(request) {
+            Ok(filter) => filter,
+            Err(error) => return Ok(Offer::Answer(Answer::protocol(Reply::Error(error)))),
+        };
+        let key = self.options.likeness.key(&request.method, Some(&request.params));
+        if let Some((number, answer)) = self.recorded_refusal(request, key)? {
+            self.used().note(number);
+            self.ledger().matched += 1;
+            return Ok(Offer::Answer(answer));
+        }
+        let filter = match self.answering(key, 1)?.first() {
+            Some(number) => {
+                let acknowledged = &self.tape.facts(self.tape.index.exchange(*number)?.session)?.acknowledged;
+                acknowledged.as_ref().map_or(filter.clone(), |acknowledged| filter.limited_to(acknowledged))
+            }
+            None => filter,
+        };
+        // Clients write their filters in different ways, so the nth subscription gets what followed the nth recorded one.
+        let first = match self.take(about_key(&request.method, None), context, Repeat::Error)? {
+            Some(NextRecording::Fresh(number)) => {
+                let answer = self.recorded_answer(vec![self.tape.recorded(number)?], request, key)?;
+                Some(answer.events_after(request))
+            }
+            Some(NextRecording::Again(_) | NextRecording::Exhausted(_) | NextRecording::None) | None => None,
+        };
+        Ok(Offer::Listen(filter, first))
+    }
+
+    /// The refusal of a subscription, if every recorded request for the same was refused; without one for the same, if every
+    /// recorded subscription was.
+    fn recorded_refusal(&self, request: &IncomingRequest, key: RequestKey) -> io::Result<Option<(u32, Answer)>> {
+        let (mut same, mut others) = (Vec::new(), Vec::new());
+        let about = about_key(&request.method, None);
+        for number in self.answering(about, CANDIDATES as usize)? {
+            let recorded = self.tape.recorded(number)?;
+            let params = request_of(&recorded).params().and_then(|params| params.value().ok());
+            let is_same = self.options.likeness.key(&request.method, params.as_ref().or(Some(&Value::Null))) == key;
+            let is_accepted = self.tape.index.exchange(number)?.flags.is_let_in();
+            let refusal = recorded.reply().filter(|_| !is_accepted);
+            let refusal = refusal.map(|reply| {
+                let provenance = Provenance::Recording { place: Arc::clone(&recorded.place), again: false };
+                let written_for = WrittenFor::Recorded(recorded.revision);
+                (number, Answer { written_for, ..Answer::new(reply.clone(), provenance) })
+            });
+            if is_same { same.push(refusal) } else { others.push(refusal) }
+        }
+        let all: Option<Vec<_>> = if same.is_empty() { others } else { same }.into_iter().collect();
+        Ok(all.and_then(|refusals| refusals.into_iter().next()))
+    }
+}

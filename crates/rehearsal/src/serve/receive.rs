@@ -1,0 +1,402 @@
+//! The loop of one connection: messages in, answers out.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rehearsal_core::answer::{Answer, Decision, IncomingRequest, Passed};
+use rehearsal_core::exchange::Channel;
+use rehearsal_core::message::{
+    Body, ErrorReply, Garbled, Message, Method, Notification, Reason, Reply, Request, RequestId,
+};
+use rehearsal_core::protocol::code;
+use rehearsal_wire::{Connection, Ending, Event, HttpHead};
+use serde_json::{Map, Value, json};
+use tokio::task::JoinSet;
+
+use super::active_request::{ActiveRequest, RequestHandle, outcome};
+use super::connection::ServerConnection;
+use super::execute::{execute, execute_deferred};
+use super::handler::Handler;
+use super::server::{Otherwise, ServerState};
+use super::upstream::Upstream;
+use super::{subscriptions, tasks};
+
+/// How long the last answers may take to be written when the connection closes.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long the process may take to exit after an injected `exit` fault, before its connections are closed.
+const EXIT_GRACE: Duration = Duration::from_millis(200);
+
+/// After how many messages of a batch other connections get their turn.
+const BATCH_TURN: usize = 64;
+
+/// Serves one client until either end closes the connection or the server is stopped.
+pub(super) async fn serve(server: Arc<ServerState>, connection: Connection) -> Ending {
+    let Connection { sender, mut receiver } = connection;
+    let connection = Arc::new(ServerConnection::new(server, sender));
+    let mut tasks = JoinSet::new();
+    let ending = {
+        let stopped = stopped(&connection);
+        tokio::pin!(stopped);
+        loop {
+            let event = tokio::select! {
+                event = receiver.receive(), if !connection.outbox.is_full() => event,
+                () = connection.outbox.has_room(), if connection.outbox.is_full() => continue,
+                Some(_) = tasks.join_next() => continue,
+                end = &mut stopped => match end {
+                    Stopped::Gracefully => break Ending::Closed,
+                    Stopped::Abruptly => {
+                        // The owner of the server is about to exit or to drop the socket.
+                        tokio::time::sleep(EXIT_GRACE).await;
+                        connection.close();
+                        connection.abort();
+                        return Ending::Closed;
+                    }
+                },
+            };
+            match event {
+                Event::Message { channel, message, head } => {
+                    receive(&connection, channel, &message, head.as_deref(), &mut tasks).await;
+                }
+                Event::ChannelEnded { channel, .. } => connection.channel_ended(channel),
+                Event::Ended(ending) => break ending,
+            }
+        }
+    };
+    connection.close();
+    // A client that closes its end may still read the answers to its requests; one that does not read is not waited for.
+    let _ = tokio::time::timeout(FLUSH_TIMEOUT, async { while tasks.join_next().await.is_some() {} }).await;
+    connection.flush_and_close().await;
+    ending
+}
+
+/// How the server ends a connection.
+enum Stopped {
+    Gracefully,
+    Abruptly,
+}
+
+async fn stopped(connection: &ServerConnection) -> Stopped {
+    tokio::select! {
+        () = connection.server.stopped() => Stopped::Gracefully,
+        () = connection.sending_stopped() => Stopped::Gracefully,
+        _ = connection.server.exited() => Stopped::Abruptly,
+    }
+}
+
+async fn receive(
+    connection: &Arc<ServerConnection>,
+    channel: Channel,
+    message: &Message,
+    head: Option<&HttpHead>,
+    tasks: &mut JoinSet<()>,
+) {
+    match message.body() {
+        Body::Batch(messages) if has_batches(connection) => {
+            connection.begin_batch(channel, messages);
+            for (index, message) in messages.iter().enumerate() {
+                if index % BATCH_TURN == BATCH_TURN - 1 {
+                    tokio::task::yield_now().await;
+                }
+                receive_one(connection, channel, message, head, tasks);
+            }
+        }
+        Body::Batch(_) => refuse(connection, channel, None, &invalid("only 2025-03-26 has batches"), tasks),
+        Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Garbled(_) => {
+            receive_one(connection, channel, message, head, tasks);
+        }
+    }
+}
+
+fn has_batches(connection: &ServerConnection) -> bool {
+    connection.state().legacy.client.as_ref().is_some_and(|client| client.revision.has_batches())
+}
+
+fn receive_one(
+    connection: &Arc<ServerConnection>,
+    channel: Channel,
+    message: &Message,
+    head: Option<&HttpHead>,
+    tasks: &mut JoinSet<()>,
+) {
+    let received = Instant::now();
+    match message.body() {
+        Body::Request(request) => match handle_request(connection, channel, request, head, received, tasks) {
+            Ok(None) => {}
+            Ok(Some(answer)) => {
+                let (method, params) = (request.method.clone(), request.params.clone());
+                connection.server.log(method, params, received, &answer, outcome(&answer.reply));
+                send(connection, channel, answer.message(request.id.clone()), tasks);
+            }
+            Err(error) => {
+                observe_refusal(connection, request.method.clone(), request, received, &error);
+                refuse(connection, channel, Some(request.id.clone()), &error, tasks);
+            }
+        },
+        Body::Notification(notification) => receive_notification(connection, channel, notification, tasks),
+        Body::Response(response) => {
+            if let Some(id) = &response.id {
+                connection.receive_input(id, response.reply.clone());
+            }
+        }
+        Body::Garbled(garbled) => {
+            if let Some(error) = garbled_error(garbled) {
+                if let Some(method) = garbled_method(message) {
+                    let answer = Answer::protocol(Reply::Error(error.clone()));
+                    connection.server.observe_refusal(method, None, received, &answer);
+                }
+                refuse(connection, channel, garbled.id.clone(), &error, tasks);
+            }
+        }
+        Body::Batch(_) => refuse(connection, channel, None, &invalid("a batch inside a batch"), tasks),
+    }
+}
+
+/// Begins to answer a request. An answer that nothing has to happen before is returned.
+///
+/// What changes the state of the connection happens here, in the order of the messages. Whatever waits does so in a task of
+/// its own, so the next message is read at once.
+fn handle_request(
+    connection: &Arc<ServerConnection>,
+    channel: Channel,
+    request: &Request,
+    head: Option<&HttpHead>,
+    received: Instant,
+    tasks: &mut JoinSet<()>,
+) -> Result<Option<Answer>, ErrorReply> {
+    let server = &connection.server;
+    let chain = server.chain();
+    let mut state = connection.state();
+    let params = read_params(request)?;
+    let context = chain.request_context(&request.method, &params, &state.legacy)?;
+    let mut incoming = IncomingRequest::new(request.method.clone(), params, context);
+    if let Some(head) = head.filter(|_| chain.surface().http.reads_headers) {
+        incoming.headers = headers(head);
+    }
+    let incoming = Arc::new(incoming);
+    let handler = server.options.handlers.iter().find(|handler| handler.handles(&incoming));
+    let next = match handler {
+        Some(handler) => Next::Handle(Arc::clone(handler)),
+        None => {
+            let is_surface_missing = state.surface.is_none() && Upstream::needs_surface(&incoming.method);
+            let decision = chain.begin(&incoming, &mut state, server.environment());
+            let decision = match (decision, &server.options.otherwise) {
+                (Decision::Unanswered(passed), Otherwise::Refuse) => {
+                    Decision::Answer(chain.refusal(&incoming, &passed, &mut state, server.environment()))
+                }
+                (decision, _) => decision,
+            };
+            match (decision, server.options.otherwise.upstream()) {
+                // The handshake settled the client's capabilities, with which the upstream is connected.
+                (Decision::Answer(_) | Decision::Listen(..), Some(upstream))
+                    if is_surface_missing && upstream.is_merged() =>
+                {
+                    Next::Merge(Arc::clone(upstream))
+                }
+                (Decision::Answer(answer), _) if answer.fault.is_none() && answer.delay.is_none() => {
+                    return Ok(Some(answer));
+                }
+                (decision, _) => Next::Decided(Box::new(decision)),
+            }
+        }
+    };
+    // After `initialize`, what is sent is in the version that was negotiated.
+    let negotiated = state.legacy.context().filter(|_| incoming.method == Method::INITIALIZE);
+    let incoming = match negotiated {
+        Some(context) => Arc::new(IncomingRequest { context, ..IncomingRequest::clone(&incoming) }),
+        None => incoming,
+    };
+    drop(state);
+    let cancelled = connection.activate(channel, &request.id, incoming.context.era())?;
+    let call = ActiveRequest {
+        connection: Arc::clone(connection),
+        chain,
+        channel,
+        id: request.id.clone(),
+        request: incoming,
+        params: request.params.clone(),
+        cancelled,
+        received,
+    };
+    tasks.spawn(carry_out(call, next));
+    Ok(None)
+}
+
+/// What happens with a request that is not answered at once.
+enum Next {
+    Decided(Box<Decision>),
+    Handle(Arc<dyn Handler>),
+    /// What the upstream offers is read first, and then the chain decides.
+    Merge(Arc<Upstream>),
+}
+
+async fn carry_out(call: ActiveRequest, next: Next) {
+    let decision = match next {
+        Next::Decided(decision) => *decision,
+        Next::Merge(upstream) => {
+            let Some(offered) = until_cancelled(&call, upstream.surface(RequestHandle(&call))).await else {
+                return call.finish(None).await;
+            };
+            let mut state = call.connection.state();
+            match offered {
+                Ok(offered) => state.surface = Some(Arc::new(call.chain.surface().as_ref().clone().merged(offered))),
+                Err(why) => {
+                    drop(state);
+                    return call.finish(Some(upstream.failure(&why))).await;
+                }
+            }
+            call.chain.begin(&call.request, &mut state, call.connection.server.environment())
+        }
+        Next::Handle(handler) => {
+            let answer = until_cancelled(&call, handler.call(RequestHandle(&call))).await;
+            let answer = answer.map(|answer| call.finished(answer));
+            return call.finish(answer).await;
+        }
+    };
+    match decision {
+        Decision::Answer(answer) => call.finish(Some(answer)).await,
+        Decision::Respond(responder, action) => execute(call, responder, action).await,
+        Decision::Listen(filter, first) => {
+            let answer = subscriptions::listen(&call, &filter, first).await;
+            call.finish(answer).await;
+        }
+        Decision::Task(task) => {
+            let server = &call.connection.server;
+            let is_unknown = task.id().is_some_and(|id| server.tasks.find(id).is_none());
+            if let Some(upstream) = server.options.otherwise.upstream().filter(|_| is_unknown).cloned() {
+                return forward(call, &upstream, &Passed::default()).await;
+            }
+            let answer = tasks::answer(&call, task).await.map(|answer| call.finished(answer));
+            call.finish(answer).await;
+        }
+        Decision::Unanswered(passed) => match call.connection.server.options.otherwise.upstream().cloned() {
+            Some(upstream) => forward(call, &upstream, &passed).await,
+            None => {
+                let answer = call.refusal(&passed);
+                call.finish(Some(answer)).await;
+            }
+        },
+    }
+}
+
+/// Answers a request by the upstream.
+async fn forward(call: ActiveRequest, upstream: &Upstream, passed: &Passed) {
+    let answer = until_cancelled(&call, upstream.forward(RequestHandle(&call))).await;
+    let answer = answer.map(|answer| call.forwarded(passed, answer));
+    call.finish(answer).await;
+}
+
+/// Waits for something, unless the client cancels the request. A client that closed its end still gets the answer, as long as
+/// the connection is [flushed](FLUSH_TIMEOUT).
+async fn until_cancelled<T>(call: &ActiveRequest, future: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        () = call.cancelled() => None,
+        output = future => Some(output),
+    }
+}
+
+/// The params of a request, or what is wrong with them.
+fn read_params(request: &Request) -> Result<Value, ErrorReply> {
+    let wrong = |why: String| ErrorReply::new(code::INVALID_PARAMS, why);
+    let Some(params) = &request.params else { return Ok(json!({})) };
+    let params = params.value().map_err(|error| wrong(error.to_string()))?;
+    if params.is_object() { Ok(params) } else { Err(wrong("params must be an object".to_owned())) }
+}
+
+/// The headers of a request by their names in lower case. Several values of one name are joined with commas.
+fn headers(head: &HttpHead) -> Value {
+    let mut headers: Map<String, Value> = Map::new();
+    for (name, value) in &head.headers {
+        let text = String::from_utf8_lossy(value.as_bytes()).into_owned();
+        match headers.get_mut(name.as_str()) {
+            Some(Value::String(before)) => *before = format!("{before}, {text}"),
+            Some(_) | None => {
+                headers.insert(name.as_str().to_owned(), text.into());
+            }
+        }
+    }
+    Value::Object(headers)
+}
+
+fn receive_notification(
+    connection: &Arc<ServerConnection>,
+    channel: Channel,
+    notification: &Notification,
+    tasks: &mut JoinSet<()>,
+) {
+    if notification.method == Method::CANCELLED {
+        let id = notification.param(&["requestId"]).and_then(|id| id.value().ok()).and_then(|id| match id {
+            Value::Number(number) => number.as_i64().map(RequestId::Number),
+            Value::String(text) => Some(RequestId::Text(text)),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        });
+        if let Some(id) = id {
+            connection.cancel(channel, &id);
+        }
+    } else if notification.method == Method::INITIALIZED && connection.mark_initialized() {
+        // Subscribed here and not in the task, so that no change is missed before the task runs.
+        let changes = connection.server.changes.subscribe();
+        tasks.spawn(subscriptions::notify_legacy(Arc::clone(connection), changes));
+        if let Some(deferred) = connection.take_deferred() {
+            let connection = Arc::clone(connection);
+            tasks.spawn(async move { execute_deferred(&connection, deferred).await });
+        }
+    }
+}
+
+/// The error for a garbled message; `None` for a blank line.
+fn garbled_error(garbled: &Garbled) -> Option<ErrorReply> {
+    if garbled.reason == Reason::Blank {
+        return None;
+    }
+    let code = code::for_garbled(&garbled.reason);
+    Some(ErrorReply::new(code, garbled.to_string()))
+}
+
+/// The method of a garbled message, if it has one and an id.
+fn garbled_method(message: &Message) -> Option<Method> {
+    let members: Map<String, Value> = serde_json::from_slice(message.raw()).ok()?;
+    members.get("method").filter(|_| members.contains_key("id"))?.as_str().map(Method::from)
+}
+
+fn invalid(message: &str) -> ErrorReply {
+    ErrorReply::new(code::INVALID_REQUEST, message)
+}
+
+fn observe_refusal(
+    connection: &ServerConnection,
+    method: Method,
+    request: &Request,
+    received: Instant,
+    error: &ErrorReply,
+) {
+    let answer = Answer::protocol(Reply::Error(error.clone()));
+    connection.server.observe_refusal(method, request.params.clone(), received, &answer);
+}
+
+fn refuse(
+    connection: &Arc<ServerConnection>,
+    channel: Channel,
+    id: Option<RequestId>,
+    error: &ErrorReply,
+    tasks: &mut JoinSet<()>,
+) {
+    send(connection, channel, Message::error(id, error), tasks);
+}
+
+/// Sends a message. What the transport does not take at once waits in the outbox, and a task sends it, so that the next
+/// message is read: the client may be writing before it reads.
+fn send(connection: &Arc<ServerConnection>, channel: Channel, message: Message, tasks: &mut JoinSet<()>) {
+    if !connection.post(channel, message) {
+        return;
+    }
+    let connection = Arc::clone(connection);
+    let mut sending: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move { connection.send_outbox().await });
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    // A task that is spawned is polled again, with a waker of its own.
+    if sending.as_mut().poll(&mut context).is_pending() {
+        tasks.spawn(sending);
+    }
+}
