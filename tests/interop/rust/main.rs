@@ -24,6 +24,7 @@ mod replayed;
 mod retold;
 mod rmcp_client;
 mod servers;
+mod spied;
 mod tasks;
 mod test_file;
 mod told;

@@ -34,6 +34,7 @@ mod secrets;
 mod server_failures;
 mod sessions_in_order;
 mod signals;
+mod spy;
 mod stage;
 mod told;
 mod trace;
