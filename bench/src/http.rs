@@ -95,7 +95,8 @@ impl Server {
         let mut child = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
         BufReader::new(child.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
-        Ok(Server { child, at: line.trim().parse()? })
+        let address = line.trim().trim_start_matches("http://").trim_end_matches("/mcp");
+        Ok(Server { child, at: address.parse()? })
     }
 }
 

@@ -17,6 +17,7 @@ mod replay;
 mod replay_peers;
 #[cfg(feature = "peers")]
 mod rmcp_echo;
+mod serve;
 mod stdio;
 mod table;
 
@@ -83,6 +84,7 @@ fn bench(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     messages::measure_pairing(&mut table);
     mock::measure(&mut table)?;
     replay::measure(&mut table)?;
+    serve::measure(&mut table)?;
     if json {
         println!("{}", table.json())
     } else {

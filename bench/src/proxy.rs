@@ -62,13 +62,13 @@ fn added(way: &mut Calls, direct: &std::cell::RefCell<&mut Calls>) -> Result<Dur
 
 /// Whether calls belong to a session.
 #[derive(Clone, Copy)]
-enum Session {
+pub(crate) enum Session {
     None,
     Named,
 }
 
 /// The same call over and over, with nothing around it.
-struct Calls {
+pub(crate) struct Calls {
     streams: Vec<TcpStream>,
     request: Vec<u8>,
     /// How long each response is.
@@ -76,7 +76,7 @@ struct Calls {
 }
 
 impl Calls {
-    fn connect(at: SocketAddr, session: Session, in_flight: usize) -> Result<Calls, Box<dyn Error>> {
+    pub(crate) fn connect(at: SocketAddr, session: Session, in_flight: usize) -> Result<Calls, Box<dyn Error>> {
         let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
         let header = match session {
             Session::None => "mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: echo",
@@ -98,6 +98,12 @@ impl Calls {
         let response = streams[0].read(&mut first)?;
         assert!(first.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&first[..response]));
         Ok(Calls { streams, request, response })
+    }
+
+    /// How long one call takes.
+    pub(crate) fn turn(&mut self) -> Result<Duration, Box<dyn Error>> {
+        let times = (0..SLICES).map(|_| self.make()).collect::<io::Result<Vec<_>>>()?;
+        Ok(times.iter().sum::<Duration>() / (SLICES * CALLS))
     }
 
     fn make(&mut self) -> io::Result<Duration> {

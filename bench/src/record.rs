@@ -98,6 +98,12 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn start(arguments: &[&str], window: u32) -> Result<Peer, Box<dyn Error>> {
+        let mut peer = Peer::spawn(arguments, window)?;
+        peer.exchange()?; // the server behind it has started
+        Ok(peer)
+    }
+
+    fn spawn(arguments: &[&str], window: u32) -> Result<Peer, Box<dyn Error>> {
         let mut command = Command::new(std::env::current_exe()?);
         let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let stdin: OwnedFd = child.stdin.take().ok_or("no stdin")?.into();
@@ -108,12 +114,24 @@ impl Peer {
         }
         let requests = (1..=window).map(|id| request(id, "hello")).collect::<String>().into_bytes();
         let (stdin, stdout) = (stdin.into(), stdout.into());
-        let mut peer = Peer { child, stdin, stdout, window, requests, buffer: vec![0; 256 * 1024] };
-        peer.exchange()?; // whoever is behind it has begun
+        Ok(Peer { child, stdin, stdout, window, requests, buffer: vec![0; 256 * 1024] })
+    }
+
+    /// A server of the handshake era, after the handshake.
+    pub(crate) fn after_handshake(arguments: &[&str], window: u32) -> Result<Peer, Box<dyn Error>> {
+        let mut peer = Peer::spawn(arguments, window)?;
+        let client =
+            r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}"#;
+        writeln!(peer.stdin, r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{client}}}"#)?;
+        if peer.stdout.read(&mut peer.buffer)? == 0 {
+            return Err("the server ended".into());
+        }
+        peer.stdin.write_all(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n")?;
+        peer.exchange()?;
         Ok(peer)
     }
 
-    fn turn(&mut self) -> Result<Duration, Box<dyn Error>> {
+    pub(crate) fn turn(&mut self) -> Result<Duration, Box<dyn Error>> {
         let rounds = CALLS / self.window;
         let started = Instant::now();
         (0..rounds).try_for_each(|_| self.exchange())?;
