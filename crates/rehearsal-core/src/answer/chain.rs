@@ -21,8 +21,8 @@ use super::surface::Surface;
 use super::task::TaskRequest;
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, Reply};
-use crate::protocol::Revision;
-use crate::script::mock::{FaultKind, LogLevel};
+use crate::protocol::{LogLevel, Revision};
+use crate::script::mock::FaultKind;
 
 /// Sources of answers in their order, and what they offer together.
 ///

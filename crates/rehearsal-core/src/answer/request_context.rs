@@ -11,8 +11,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::message::{ErrorReply, Method};
-use crate::protocol::{Era, Revision, code, meta};
-use crate::script::mock::LogLevel;
+use crate::protocol::{Claim, Era, LogLevel, Revision, code, meta};
 
 /// One request, and everything that its answer may depend on.
 #[derive(Clone, Debug)]
@@ -137,7 +136,7 @@ impl RequestContext {
         legacy: &LegacyState,
         served: &[Revision],
     ) -> Result<RequestContext, ErrorReply> {
-        let (claims, modern_only) = (claims_version(params), is_modern_only(method));
+        let (claims, modern_only) = (Claim::is_made(params.get("_meta")), is_modern_only(method));
         // A server of the handshake era ignores the marks of the other one.
         let serves_modern = served.iter().any(|revision| revision.era() == Era::Modern);
         match legacy.context() {
@@ -177,51 +176,19 @@ impl RequestContext {
 
     /// Reads `_meta`. Nothing is inferred from earlier requests, even on the same pipe.
     fn modern(params: &Value, served: &[Revision]) -> Result<RequestContext, ErrorReply> {
-        let invalid = |message: String| ErrorReply::new(code::INVALID_PARAMS, message);
-        let meta = &params["_meta"];
-        let required = [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES];
-        let missing: Vec<_> = required.into_iter().filter(|key| meta.get(key).is_none()).collect();
-        if !missing.is_empty() {
-            return Err(invalid(format!("_meta lacks {}", missing.join(" and "))));
-        }
-        let Some(version) = meta[meta::PROTOCOL_VERSION].as_str() else {
-            return Err(invalid(format!("{} must be a string", meta::PROTOCOL_VERSION)));
-        };
-        let capabilities = &meta[meta::CLIENT_CAPABILITIES];
-        if !capabilities.is_object() {
-            return Err(invalid(format!("{} must be an object", meta::CLIENT_CAPABILITIES)));
-        }
-        let is_served = |revision: &Revision| revision.era() == Era::Modern && served.contains(revision);
-        let revision = version.parse().ok().filter(is_served).ok_or_else(|| {
-            let data = json!({"supported": supported(served), "requested": version});
-            ErrorReply::new(code::UNSUPPORTED_VERSION, format!("unsupported protocol version {version:?}"))
-                .with_data(&data)
-        })?;
-        let logs = match meta.get(meta::LOG_LEVEL) {
-            None => LogFilter::None,
-            Some(Value::String(name)) => {
-                LogFilter::From(LogLevel::named(name).ok_or_else(|| invalid(unknown_level(name)))?)
-            }
-            Some(_) => return Err(invalid(format!("{} must be a string", meta::LOG_LEVEL))),
-        };
-        let client = meta.get(meta::CLIENT_INFO).cloned().unwrap_or_else(|| Value::Object(Map::new()));
-        Ok(RequestContext { revision, client: client.into(), capabilities: capabilities.clone().into(), logs })
+        let claim = Claim::read(&params["_meta"])?;
+        Ok(RequestContext {
+            revision: claim.revision(served)?,
+            client: claim.client.cloned().unwrap_or_else(|| Value::Object(Map::new())).into(),
+            capabilities: claim.capabilities.clone().into(),
+            logs: claim.log_level.map_or(LogFilter::None, LogFilter::From),
+        })
     }
-}
-
-fn claims_version(params: &Value) -> bool {
-    params.get("_meta").is_some_and(|meta| meta.get(meta::PROTOCOL_VERSION).is_some())
 }
 
 /// Whether a method exists only since 2026-07-28.
 fn is_modern_only(method: &Method) -> bool {
     *method == Method::DISCOVER || *method == Method::SUBSCRIPTIONS_LISTEN
-}
-
-/// The served versions that a request may name in `_meta`.
-pub(super) fn supported(served: &[Revision]) -> Vec<&'static str> {
-    let modern = served.iter().filter(|revision| revision.era() == Era::Modern);
-    modern.map(|revision| revision.as_str()).collect()
 }
 
 /// The requested version if it is served and has a handshake, else the newest served one that has.
@@ -230,30 +197,12 @@ pub(super) fn negotiate(requested: Option<Revision>, served: &[Revision]) -> Opt
     requested.filter(|requested| legacy().any(|revision| revision == *requested)).or_else(|| legacy().max())
 }
 
-/// `unknown level "loud"; there are debug, info, …`
-pub(super) fn unknown_level(level: &str) -> String {
-    let names = LogLevel::ALL.map(LogLevel::name);
-    format!("unknown level {level:?}; there are {}", names.join(", "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn code(params: Value) -> i64 {
         RequestContext::new(&Method::TOOLS_LIST, &params, &LegacyState::default(), &Revision::ALL).unwrap_err().code
-    }
-
-    #[test]
-    fn a_claim_is_checked_key_by_key() {
-        let version = meta::PROTOCOL_VERSION;
-        let capabilities = meta::CLIENT_CAPABILITIES;
-        assert_eq!(code(json!({"_meta": {version: "2026-07-28"}})), code::INVALID_PARAMS);
-        assert_eq!(code(json!({"_meta": {version: 2026, capabilities: {}}})), code::INVALID_PARAMS);
-        assert_eq!(code(json!({"_meta": {version: "2026-07-28", capabilities: []}})), code::INVALID_PARAMS);
-        assert_eq!(code(json!({"_meta": {version: "2025-11-25", capabilities: {}}})), code::UNSUPPORTED_VERSION);
-        let loud = json!({"_meta": {version: "2026-07-28", capabilities: {}, meta::LOG_LEVEL: "loud"}});
-        assert_eq!(code(loud), code::INVALID_PARAMS);
     }
 
     #[test]

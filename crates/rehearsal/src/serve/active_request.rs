@@ -10,8 +10,7 @@ use rehearsal_core::answer::{
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Method, Reply, RequestId};
-use rehearsal_core::protocol::Era;
-use rehearsal_core::script::mock::LogLevel;
+use rehearsal_core::protocol::{Era, LogLevel};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 

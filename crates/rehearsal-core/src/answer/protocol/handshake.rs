@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use super::text_param;
 use crate::answer::adapt::{add_envelope, strip_capabilities, strip_implementation};
 use crate::answer::answer::ResultKind;
-use crate::answer::request_context::{IncomingRequest, LegacyState, NegotiatedClient, negotiate, supported};
+use crate::answer::request_context::{IncomingRequest, LegacyState, NegotiatedClient, negotiate};
 use crate::answer::subscription::SubscriptionFilter;
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, Reply};
-use crate::protocol::{Revision, code, meta};
+use crate::protocol::{Claim, Revision, code, meta};
 use crate::shape::forget_in_result;
 use crate::trace::Call;
 
@@ -179,7 +179,7 @@ impl Introduction {
     pub fn discover(&self, request: &IncomingRequest, served: &[Revision]) -> Reply {
         let revision = request.context.revision;
         let mut result = json!({
-            "supportedVersions": supported(served),
+            "supportedVersions": Claim::supported(served),
             "capabilities": strip_capabilities(&self.capabilities, revision),
         });
         self.add_more(&mut result);
@@ -233,7 +233,7 @@ fn negotiate_client(
 ) -> Result<Revision, ErrorReply> {
     let requested = text_param(request, "protocolVersion")?;
     let revision = negotiate(requested.parse().ok(), served).ok_or_else(|| {
-        let data = json!({"supported": supported(served), "requested": requested});
+        let data = json!({"supported": Claim::supported(served), "requested": requested});
         let message = "this server has no handshake; name a version in _meta";
         ErrorReply::new(code::UNSUPPORTED_VERSION, message).with_data(&data)
     })?;

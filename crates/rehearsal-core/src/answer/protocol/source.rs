@@ -6,15 +6,14 @@ use serde_json::{Value, json};
 
 use super::{ListKind, invalid, text_param};
 use crate::answer::answer::Answer;
-use crate::answer::request_context::{IncomingRequest, unknown_level};
+use crate::answer::request_context::IncomingRequest;
 use crate::answer::source::{AnswerContext, AnswerSource, MatchDepth, Miss, Offer};
 use crate::answer::subscription::SubscriptionFilter;
 use crate::answer::surface::Surface;
 use crate::answer::task::{self, TaskRequest};
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, Reply};
-use crate::protocol::{Era, Revision};
-use crate::script::mock::LogLevel;
+use crate::protocol::{Era, LogLevel, Revision};
 use crate::suggest::closest;
 
 /// Answers handshakes, `ping`, log levels, subscriptions, list requests and requests about tasks, from what all sources
@@ -49,7 +48,7 @@ fn begin(request: &IncomingRequest, context: &mut AnswerContext<'_>) -> Result<O
         (Era::Legacy, "ping") => empty(),
         (Era::Legacy, "logging/setLevel") => {
             let level = text_param(request, "level")?;
-            LogLevel::named(level).ok_or_else(|| invalid(unknown_level(level)))?;
+            LogLevel::named(level).ok_or_else(|| invalid(LogLevel::unknown(level)))?;
             empty()
         }
         // A live server is subscribed to itself.

@@ -26,8 +26,8 @@ use crate::answer::source::{AnswerContext, Offer};
 use crate::answer::subscription::ChangeNotice;
 use crate::exchange::Side;
 use crate::message::{ErrorReply, Method, Reply};
-use crate::protocol::{Era, Revision, code, meta};
-use crate::script::mock::{Delay, LogLevel};
+use crate::protocol::{Era, LogLevel, Revision, code, meta};
+use crate::script::mock::Delay;
 use crate::trace::{Call, Entry, Inside, RequestKey, What};
 
 /// How fast a recording is replayed.

@@ -13,8 +13,8 @@ use crate::answer::script::{CompiledConditions, TemplateValue};
 use crate::answer::subscription::ChangeNotice;
 use crate::matcher::Matcher;
 use crate::message::Method;
-use crate::protocol::Revision;
-use crate::script::mock::{Delay, FaultKind, LogLevel};
+use crate::protocol::{LogLevel, Revision};
+use crate::script::mock::{Delay, FaultKind};
 
 /// What a responder carries out.
 #[derive(Debug, Default)]

@@ -32,4 +32,4 @@ pub use fault::{FaultKind, FaultRule, HttpFault};
 pub use file::{Implementation, MissingAnswers, MockFile, Refusal, Request, Validate, json_schema};
 pub use listed::{Argument, Contents, Prompt, Resource, ResourceTemplate, TaskSupport, Tool, ToolAnnotations};
 pub use parse::parse;
-pub use step::{Again, Ask, Changed, Elicitation, ElicitationMode, LogLevel, Progress, Sampling, Step, TaskAnswer};
+pub use step::{Again, Ask, Changed, Elicitation, ElicitationMode, Progress, Sampling, Step, TaskAnswer};

@@ -4,9 +4,9 @@
 //! Then, rung by rung: required `_meta` keys, headers that agree with the body, a version that is served.
 
 use http::{HeaderMap, StatusCode};
-use rehearsal_core::message::{Body, Message, Method, Request};
-use rehearsal_core::protocol::{Era, Revision, code, header, meta};
-use serde_json::json;
+use rehearsal_core::message::{Body, ErrorReply, Message, Method, Request};
+use rehearsal_core::protocol::{Claim, Era, Revision, code, header, meta};
+use serde_json::Value;
 
 use super::options::Options;
 use super::refusal::{BAD_REQUEST, Refusal};
@@ -37,14 +37,16 @@ pub(super) fn classify(message: &Message, headers: &HeaderMap, options: &Options
                 return Ok(Lane::Stateless);
             }
             if modern_header || (!options.serves_legacy() && request.method != Method::INITIALIZE) {
-                return Err(missing_keys(request).of(Some(&request.id)));
+                // No version is declared, so this is the error for what is missing.
+                Claim::read(&meta_of(request)).map_err(|error| bad_request(error).of(Some(&request.id)))?;
             }
             if request.method != Method::INITIALIZE {
                 return Ok(Lane::Session);
             }
             let wants = request.param(&["protocolVersion"]).and_then(|version| version.text());
             if !options.serves_legacy() {
-                return Err(unsupported(options, &wants.unwrap_or_default()).of(Some(&request.id)));
+                let error = Claim::unsupported(&wants.unwrap_or_default(), &options.revisions);
+                return Err(bad_request(error).of(Some(&request.id)));
             }
             Ok(Lane::Handshake { wants: wants.and_then(|version| version.parse().ok()) })
         }
@@ -95,13 +97,9 @@ pub(super) fn legacy_revision(
 }
 
 fn modern(request: &Request, headers: &HeaderMap, options: &Options) -> Result<(), Refusal> {
-    let Some(version) = request.param(&["_meta", meta::PROTOCOL_VERSION]).and_then(|version| version.text()) else {
-        return Err(missing_keys(request));
-    };
-    let capabilities = request.param(&["_meta", meta::CLIENT_CAPABILITIES]);
-    if !capabilities.is_some_and(|capabilities| capabilities.as_str().starts_with('{')) {
-        return Err(missing_keys(request));
-    }
+    let meta = meta_of(request);
+    let claim = Claim::read(&meta).map_err(bad_request)?;
+    let version = claim.version;
     let mismatch = |message: String| {
         Refusal::new(StatusCode::BAD_REQUEST, code::HEADER_MISMATCH, format!("Bad Request: {message}"))
     };
@@ -119,28 +117,14 @@ fn modern(request: &Request, headers: &HeaderMap, options: &Options) -> Result<(
     let schema = options.tool_schema.as_ref().zip(tool.and_then(|tool| tool.text()));
     let schema = schema.and_then(|(schema_of, tool)| schema_of(&tool));
     header::check(request, schema.as_deref(), values).map_err(|disagreement| mismatch(disagreement.to_string()))?;
-    if !options.served(Era::Modern).any(|revision| revision.as_str() == version) {
-        return Err(unsupported(options, &version));
-    }
+    claim.revision(&options.revisions).map_err(bad_request)?;
     Ok(())
 }
 
-fn unsupported(options: &Options, requested: &str) -> Refusal {
-    let supported: Vec<&str> = options.served(Era::Modern).map(Revision::as_str).collect();
-    let message = format!("Unsupported protocol version: {requested:?} (supported: {})", supported.join(", "));
-    let mut refusal = Refusal::new(StatusCode::BAD_REQUEST, code::UNSUPPORTED_VERSION, message);
-    refusal.error = refusal.error.with_data(&json!({"supported": supported, "requested": requested}));
-    refusal
+fn meta_of(request: &Request) -> Value {
+    request.param(&["_meta"]).and_then(|meta| meta.value().ok()).unwrap_or_default()
 }
 
-/// Names the required keys of `_meta` that are not there, or not of their type.
-fn missing_keys(request: &Request) -> Refusal {
-    let is =
-        |key: &str, first: char| request.param(&["_meta", key]).is_some_and(|value| value.as_str().starts_with(first));
-    let required = [(meta::PROTOCOL_VERSION, '"'), (meta::CLIENT_CAPABILITIES, '{')];
-    let missing: Vec<&str> = required.iter().filter(|(key, first)| !is(key, *first)).map(|(key, _)| *key).collect();
-    let message = format!("Invalid params: _meta lacks {}", missing.join(" and "));
-    let mut refusal = Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_PARAMS, message);
-    refusal.error = refusal.error.with_data(&json!({"missing": missing}));
-    refusal
+fn bad_request(error: ErrorReply) -> Refusal {
+    Refusal { error, ..Refusal::new(StatusCode::BAD_REQUEST, code::INVALID_PARAMS, "") }
 }

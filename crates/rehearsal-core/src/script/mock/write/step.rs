@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::said::{literal, literal_value};
 use crate::json::Kind;
-use crate::script::mock::LogLevel;
+use crate::protocol::LogLevel;
 
 /// What happens before an answer, in the words of the wire.
 #[derive(Clone, Debug, PartialEq)]
