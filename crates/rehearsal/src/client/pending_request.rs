@@ -22,11 +22,11 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 const CLOSED_CHECK: Duration = Duration::from_secs(2);
 
 /// Whether a request could be sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Sent {
     Yes,
-    /// The server takes nothing any more.
-    Closed,
+    /// The transport failed. The reader may be about to report how the server ended.
+    Failed(SendError),
 }
 
 /// What to do when nobody waits for the answer any more.
@@ -134,7 +134,7 @@ impl Running {
         };
         match sent {
             Ok(()) => Ok(Sent::Yes),
-            Err(SendError::Closed) => Ok(Sent::Closed),
+            Err(cause @ (SendError::Closed | SendError::Failed { .. })) => Ok(Sent::Failed(cause)),
             Err(cause) => {
                 let evidence = self.conversation.evidence();
                 Err(ClientError::NotSent { method: self.method.clone(), cause, evidence })
@@ -224,10 +224,10 @@ impl Running {
         let settled = poll_fn(|context| self.poll_settled(context));
         match sent {
             Sent::Yes => Ok(settled.await),
-            // The reader will say how the server ended, which is the better news; but it may only have closed its stdin.
-            Sent::Closed => tokio::time::timeout(LAST_WORDS, settled).await.map_err(|_| {
+            // How the server ended explains more; but it may only have closed its stdin.
+            Sent::Failed(cause) => tokio::time::timeout(LAST_WORDS, settled).await.map_err(|_| {
                 let evidence = self.conversation.evidence();
-                ClientError::NotSent { method: self.method.clone(), cause: SendError::Closed, evidence }
+                ClientError::NotSent { method: self.method.clone(), cause, evidence }
             }),
         }
     }
