@@ -41,6 +41,8 @@ pub(super) async fn serve(server: Arc<ServerState>, connection: Connection) -> E
         tokio::pin!(stopped);
         loop {
             let event = tokio::select! {
+                // While messages arrive, nothing else is polled; the transport yields often enough.
+                biased;
                 event = receiver.receive(), if !connection.outbox.is_full() => event,
                 () = connection.outbox.has_room(), if connection.outbox.is_full() => continue,
                 Some(_) = tasks.join_next() => continue,
