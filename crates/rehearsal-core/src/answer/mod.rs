@@ -1,8 +1,8 @@
 //! The answer chain: what a request is answered with, and by which source.
 //!
 //! ```text
-//! request ──► Chain: script ─► harness ─► recording ─► protocol ─► schema ──► Decision
-//!                                                                               │
+//! request ──► Chain: script ─► harness ─► recording ─► protocol ─► schema ─► placeholder ──► Decision
+//!                                                                                               │
 //!    Answer │ Respond: Responder::next ──► Action, carried out by the server ──► … │ Listen │ Task │ Unanswered
 //! ```
 //!
@@ -15,6 +15,7 @@ mod answer;
 mod chain;
 pub mod fault;
 pub mod harness;
+mod invented;
 mod protocol;
 mod recording;
 mod request_context;
@@ -32,13 +33,14 @@ mod tests;
 pub use adapt::{adapt_notification, adapt_reply};
 pub use answer::{Answer, Provenance, ResultKind, WrittenFor};
 pub use chain::{ActiveResponder, Chain, ConnectionState, Decision, Passed};
+pub use invented::{PlaceholderSource, SchemaSource};
 pub use protocol::{Introduction, ListItem, ListKind, ListedForm, Lists, ProtocolSource};
 pub use recording::{AdaptedReplies, ContinuedRound, Pace, Place, Recorded, RecordedAnswer, Thing, Unmatched};
 pub use request_context::{IncomingRequest, LegacyState, LogFilter, NegotiatedClient, RequestContext};
 pub use request_log::{CallOutcome, ExpectedCall, LoggedRequest, RequestLog, UnmetCall};
 pub use respond::{InputRequest, StateSigner, TaskOptions};
 pub use responder::{Action, Responder};
-pub use script::{Mock, MockSource, ReadBeside, SchemaSource, ScriptSource, UriTemplate, declaring, faithful};
+pub use script::{Mock, MockSource, ReadBeside, ScriptSource, UriTemplate, declaring, faithful};
 pub use source::{AnswerContext, AnswerSource, Environment, MatchDepth, Miss, Offer};
 pub use subscription::{ChangeNotice, SubscriptionFilter, subscription_result, with_subscription_id};
 pub use surface::{HttpNeeds, Surface};

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rehearsal_core::answer::harness::{Harness, MOCK_FILE};
-use rehearsal_core::answer::{AnswerSource, Chain, Mock, MockSource, ProtocolSource, SchemaSource, ScriptSource};
+use rehearsal_core::answer::{
+    AnswerSource, Chain, Mock, MockSource, PlaceholderSource, ProtocolSource, SchemaSource, ScriptSource,
+};
 use rehearsal_core::script::mock::{self, MissingAnswers};
 use rehearsal_core::script::{self, Problem, ScriptError};
 
@@ -107,13 +109,13 @@ impl Files {
     }
 
     fn chain(&self, mock: Arc<Mock>) -> Chain {
-        let mut sources: Vec<Arc<dyn AnswerSource>> = vec![Arc::new(ScriptSource::new(Arc::clone(&mock)))];
+        let mut sources: Vec<Arc<dyn AnswerSource>> = vec![Arc::new(ScriptSource::new(mock))];
         if let Some(harness) = &self.harness {
             sources.push(Arc::new(Arc::clone(harness)));
         }
         sources.push(Arc::new(ProtocolSource));
         if self.unanswered == Unanswered::FillFromSchema {
-            sources.push(Arc::new(SchemaSource(mock)));
+            sources.extend([Arc::new(SchemaSource) as Arc<dyn AnswerSource>, Arc::new(PlaceholderSource)]);
         }
         Chain::new(sources)
     }

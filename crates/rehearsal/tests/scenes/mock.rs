@@ -98,7 +98,7 @@ fn with_schema_fill_nothing_needs_an_answer_of_its_own() {
     rehearse!(stage, "rehearse read notes://today -- rehearse mock m.yaml --schema-fill", @"
     exit: 0
     ----- stdout -----
-    made up: the mock declares no answer for resource notes://today
+    placeholder: no answer is known for resource notes://today
     ");
     rehearse!(stage, "rehearse check m.yaml --schema-fill", @"
     exit: 0

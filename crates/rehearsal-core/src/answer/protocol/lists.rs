@@ -122,7 +122,8 @@ impl ListItem {
         !matches!(self.form, ListedForm::Hidden(_))
     }
 
-    fn is_for(&self, request: &IncomingRequest) -> bool {
+    /// Whether a client may see and use it.
+    pub(in crate::answer) fn is_for(&self, request: &IncomingRequest) -> bool {
         self.needs.as_ref().is_none_or(|needs| needs.matches(&request.context.capabilities))
     }
 }

@@ -11,7 +11,6 @@ mod given;
 mod mock;
 mod offer;
 mod rule;
-mod schema_source;
 mod source;
 mod state;
 mod target;
@@ -22,7 +21,6 @@ mod uri_template;
 
 pub use faithful::{declaring, faithful};
 pub use mock::{Mock, MockSource, ReadBeside};
-pub use schema_source::SchemaSource;
 pub use source::ScriptSource;
 pub use uri_template::UriTemplate;
 

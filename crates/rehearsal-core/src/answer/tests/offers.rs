@@ -180,13 +180,13 @@ tools:
 "#;
     let mock = mock(text);
     let script = Arc::new(ScriptSource::new(Arc::clone(&mock)));
-    let mut fixture = Fixture::with_sources(vec![script, Arc::new(SchemaSource(mock))]);
+    let mut fixture = Fixture::with_sources(vec![script, Arc::new(SchemaSource), Arc::new(PlaceholderSource)]);
     let made_up = fixture.result("tools/call", json!({"name": "add", "arguments": {"a": 2}}));
     assert_eq!(made_up["structuredContent"], json!({"sum": 7}));
     assert_eq!(made_up["_meta"], json!({"rehearsal/provenance": "schema"}));
     let written = fixture.result("tools/call", json!({"name": "add", "arguments": {"a": 1}}));
     assert_eq!((&written["structuredContent"], written.get("_meta")), (&json!({"sum": 8}), None));
-    assert_eq!(fixture.call("silent", json!({})), "made up: the mock declares no answer for tool silent");
+    assert_eq!(fixture.call("silent", json!({})), "placeholder: no answer is known for tool silent");
     assert_eq!(fixture.call("endless", json!({})), "-32603: no answer for tool endless: the mock declares none");
 }
 
