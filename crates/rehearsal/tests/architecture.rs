@@ -156,6 +156,19 @@ fn modules_of_the_top_crate_use_only_those_before_them() {
 }
 
 #[test]
+fn an_answer_source_reaches_no_server() {
+    let sources = root().join("crates/rehearsal/src/replay");
+    // `replay.rs` builds the chain and the server around it.
+    let chain = ["replay.rs", "replay_server.rs"].map(|file| sources.join(file));
+    for file in files(&sources).iter().filter(|file| !chain.contains(file)) {
+        let code: String = code(file).lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+        for module in ["crate::client", "crate::serve", "rehearsal_wire", "tokio"] {
+            assert!(!code.contains(module), "{} uses {module}", file.display());
+        }
+    }
+}
+
+#[test]
 fn the_core_touches_no_clock_no_file_and_no_environment() {
     let forbidden =
         ["Instant::", "SystemTime", "std::fs", "std::net", "std::env", "std::process", "std::thread", "println!"];

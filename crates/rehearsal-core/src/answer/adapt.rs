@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, ResultKind, WrittenFor};
 use super::protocol::ListKind;
-use crate::json::RawJson;
 use crate::message::{ErrorReply, Method, Reply};
 use crate::protocol::{Era, Revision, code, meta};
 use crate::shape::{forget_in_notification, forget_in_result, forget_unknown, has_code, may_be_said};
@@ -232,19 +231,6 @@ fn remove_envelope(result: &mut Value) {
 fn is_cacheable(method: &str) -> bool {
     let kinds = ListKind::ALL.map(ListKind::method);
     kinds.contains(&method) || method == "server/discover" || method == "resources/read"
-}
-
-/// A result as bytes, in the client's version.
-pub(super) fn written_result(
-    mut result: Value,
-    method: &Method,
-    form: WrittenFor,
-    to: Revision,
-    info: &Value,
-) -> RawJson {
-    write_result(&mut result, method, form, to);
-    add_envelope(&mut result, ResultKind::Complete, method.as_str(), to, info);
-    RawJson::from_value(&result)
 }
 
 #[cfg(test)]

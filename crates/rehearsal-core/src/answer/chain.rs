@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Value, json};
 
 use super::adapt::adapt_answer;
-use super::answer::Answer;
+use super::answer::{Answer, Provenance};
 use super::request_context::{IncomingRequest, LegacyState, RequestContext};
 use super::responder::{Action, Responder};
 use super::source::{AnswerContext, AnswerSource, Environment, MatchDepth, Miss, Offer};
@@ -86,12 +86,23 @@ pub struct ConnectionState {
 }
 
 impl ConnectionState {
-    fn context<'a>(&'a mut self, chain: &'a Chain, source: usize, environment: Environment<'a>) -> AnswerContext<'a> {
+    /// Adds what a live server behind the chain offers.
+    pub fn merge(&mut self, chain: &Chain, offered: Surface) {
+        self.belong_to(chain);
+        self.surface = Some(Arc::new(Surface::clone(&chain.surface).merged(offered)));
+    }
+
+    /// Drops what belongs to another chain.
+    fn belong_to(&mut self, chain: &Chain) {
         if self.chain != chain.number {
             self.chain = chain.number;
             self.memories.clear();
             self.surface = None;
         }
+    }
+
+    fn context<'a>(&'a mut self, chain: &'a Chain, source: usize, environment: Environment<'a>) -> AnswerContext<'a> {
+        self.belong_to(chain);
         if self.memories.len() <= source {
             self.memories.resize_with(source + 1, || None);
         }
@@ -154,7 +165,9 @@ impl Chain {
         if let Some(first) = fault.as_ref().filter(|fault| fault.comes_first()) {
             // The client never sees the answer, so no source is asked for one.
             let reply = Reply::Result(RawJson::from_value(&json!({})));
-            return Decision::Answer(Answer { fault: Some(first.clone()), ..Answer::protocol(reply) });
+            let (target, rule) = (request.method.as_str().into(), format!("fault {}", first.name()).into());
+            let answer = Answer::new(reply, Provenance::Script { target, rule });
+            return Decision::Answer(Answer { fault: Some(first.clone()), ..answer });
         }
         let mut depths = Vec::new();
         for (index, source) in self.sources.iter().enumerate() {

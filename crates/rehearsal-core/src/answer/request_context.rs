@@ -163,6 +163,18 @@ impl RequestContext {
         }
     }
 
+    /// The context that `initialize` with these params will settle.
+    pub fn of_handshake(params: &Value, served: &[Revision]) -> Option<RequestContext> {
+        let requested = params.get("protocolVersion").and_then(Value::as_str)?;
+        let object = |key: &str| params.get(key).filter(|it| it.is_object()).cloned().unwrap_or_else(|| json!({}));
+        Some(RequestContext {
+            revision: negotiate(requested.parse().ok(), served)?,
+            client: object("clientInfo").into(),
+            capabilities: object("capabilities").into(),
+            logs: LogFilter::Any,
+        })
+    }
+
     /// The era of the version.
     pub fn era(&self) -> Era {
         self.revision.era()

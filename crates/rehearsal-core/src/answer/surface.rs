@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::protocol::{Introduction, ListKind, Lists};
 use crate::protocol::Revision;
+use crate::suggest::closest;
 
 /// What a source, or all sources of a chain, offer and declare.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +62,19 @@ impl Surface {
             self.http.header_schemas.entry(tool).or_insert(schema);
         }
         self
+    }
+
+    /// Remarks about elements that the other surface lacks, but has under a similar name.
+    pub fn misspelt(&self, other: &Surface) -> Vec<String> {
+        let (Some(own), Some(other)) = (&self.lists, &other.lists) else { return Vec::new() };
+        let misspelt = |kind: ListKind| {
+            let unknown = own.ids(kind).filter(move |id| other.find(kind, id).is_none());
+            unknown.filter_map(move |id| {
+                let close = closest(id, other.ids(kind))?;
+                Some(format!("the live server lists no {id:?} in {}; did you mean {close:?}?", kind.method()))
+            })
+        };
+        ListKind::ALL.into_iter().flat_map(misspelt).collect()
     }
 
     /// The served versions.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use rehearsal::core::script::Problem;
-use rehearsal::mock::check;
+use rehearsal::mock::{Unanswered, check};
 use serde_json::json;
 
 use super::context::Context;
@@ -24,6 +24,10 @@ pub(super) struct Check {
     /// As for `rehearse mock --schema-fill`: what has no answer gets one made up
     #[arg(long)]
     schema_fill: bool,
+
+    /// As for `rehearse mock --upstream`: what has no answer is forwarded to a live server
+    #[arg(long, conflicts_with = "schema_fill")]
+    upstream: bool,
 
     /// Print what is wrong as JSON, one problem a line
     #[arg(long)]
@@ -51,7 +55,8 @@ impl Check {
         for path in &self.files {
             let bytes = bytes(path)?;
             let file = path.display().to_string();
-            let problems = check(&file, &bytes, unanswered(self.schema_fill));
+            let problems =
+                check(&file, &bytes, if self.upstream { Unanswered::Forward } else { unanswered(self.schema_fill) });
             let text = String::from_utf8_lossy(&bytes);
             wrong += problems.len();
             if self.json {

@@ -351,8 +351,12 @@ impl ReplayState {
 }
 
 fn pass(context: &mut AnswerContext<'_>, why: PassedBecause) -> Offer {
+    let depth = match &why {
+        PassedBecause::Known(Unmatched::UsedUp { .. }) => MatchDepth::Exhausted,
+        PassedBecause::Known(_) | PassedBecause::State(_) | PassedBecause::NotRecorded(_) => MatchDepth::Name,
+    };
     context.memory::<ConnectionPosition>().passed = Some(why);
-    Offer::Pass(MatchDepth::Name)
+    Offer::Pass(depth)
 }
 
 /// The answer to a request whose recording cannot be read.

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rehearsal_core::answer::{Answer, Decision, IncomingRequest, Passed};
+use rehearsal_core::answer::{Answer, Decision, IncomingRequest, Passed, RequestContext, Surface};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::{
     Body, ErrorReply, Garbled, Message, Method, Notification, Reason, Reply, Request, RequestId,
@@ -178,10 +178,13 @@ fn handle_request(
     }
     let incoming = Arc::new(incoming);
     let handler = server.options.handlers.iter().find(|handler| handler.handles(&incoming));
-    let next = match handler {
-        Some(handler) => Next::Handle(Arc::clone(handler)),
-        None => {
-            let is_surface_missing = state.surface.is_none() && Upstream::needs_surface(&incoming.method);
+    let upstream = server.options.otherwise.upstream().filter(|upstream| {
+        upstream.is_merged() && state.surface.is_none() && Upstream::needs_surface(&incoming.method)
+    });
+    let next = match (handler, upstream) {
+        (Some(handler), _) => Next::Handle(Arc::clone(handler)),
+        (None, Some(upstream)) => Next::Merge(Arc::clone(upstream)),
+        (None, None) => {
             let decision = chain.begin(&incoming, &mut state, server.environment());
             let decision = match (decision, &server.options.otherwise) {
                 (Decision::Unanswered(passed), Otherwise::Refuse) => {
@@ -189,17 +192,11 @@ fn handle_request(
                 }
                 (decision, _) => decision,
             };
-            match (decision, server.options.otherwise.upstream()) {
-                // The handshake settled the client's capabilities, with which the upstream is connected.
-                (Decision::Answer(_) | Decision::Listen(..), Some(upstream))
-                    if is_surface_missing && upstream.is_merged() =>
-                {
-                    Next::Merge(Arc::clone(upstream))
-                }
-                (Decision::Answer(answer), _) if answer.fault.is_none() && answer.delay.is_none() => {
+            match decision {
+                Decision::Answer(answer) if answer.fault.is_none() && answer.delay.is_none() => {
                     return Ok(Some(answer));
                 }
-                (decision, _) => Next::Decided(Box::new(decision)),
+                decision => Next::Decided(Box::new(decision)),
             }
         }
     };
@@ -237,18 +234,18 @@ async fn carry_out(call: ActiveRequest, next: Next) {
     let decision = match next {
         Next::Decided(decision) => *decision,
         Next::Merge(upstream) => {
-            let Some(offered) = until_cancelled(&call, upstream.surface(RequestHandle(&call))).await else {
-                return call.finish(None).await;
+            // A handshake has no context yet; the upstream is connected with what it will settle.
+            let context = match call.request.method == Method::INITIALIZE {
+                true => RequestContext::of_handshake(&call.request.params, call.chain.surface().revisions()),
+                false => None,
             };
-            let mut state = call.connection.state();
-            match offered {
-                Ok(offered) => state.surface = Some(Arc::new(call.chain.surface().as_ref().clone().merged(offered))),
-                Err(why) => {
-                    drop(state);
-                    return call.finish(Some(upstream.failure(&why))).await;
-                }
+            let context = context.unwrap_or_else(|| call.request.context.clone());
+            let offered = upstream.surface(RequestHandle(&call), &context);
+            match until_cancelled(&call, offered).await {
+                None => return call.finish(None).await,
+                Some(Err(why)) => return call.finish(Some(upstream.failure(&why))).await,
+                Some(Ok(offered)) => begin_merged(&call, offered),
             }
-            call.chain.begin(&call.request, &mut state, call.connection.server.environment())
         }
         Next::Handle(handler) => {
             let answer = until_cancelled(&call, handler.call(RequestHandle(&call))).await;
@@ -279,6 +276,20 @@ async fn carry_out(call: ActiveRequest, next: Next) {
                 call.finish(Some(answer)).await;
             }
         },
+    }
+}
+
+/// Begins to answer a request, now that it is known what the upstream offers.
+fn begin_merged(call: &ActiveRequest, offered: Surface) -> Decision {
+    let misspelt = call.chain.surface().misspelt(&offered);
+    let mut state = call.connection.state();
+    state.merge(&call.chain, offered);
+    match call.chain.begin(&call.request, &mut state, call.connection.server.environment()) {
+        Decision::Answer(mut answer) => {
+            answer.remarks.extend(misspelt);
+            Decision::Answer(answer)
+        }
+        decision => decision,
     }
 }
 

@@ -9,6 +9,7 @@ mod exact_numbers;
 mod fixtures;
 mod forwards;
 mod gallery;
+mod handlers;
 mod listening;
 mod login;
 mod mock_limits;

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::basis::Basis;
 use super::responder::StepResponder;
 use super::steps::{AnswerBody, CompiledAnswer};
-use crate::answer::adapt::written_result;
-use crate::answer::answer::{Answer, WrittenFor};
+use crate::answer::adapt::{add_envelope, write_result};
+use crate::answer::answer::{Answer, ResultKind, WrittenFor};
 use crate::answer::script::TemplateValue;
 use crate::json::RawJson;
 use crate::message::{ErrorReply, Reply};
@@ -19,6 +19,7 @@ use crate::script::mock::Validate;
 #[derive(Clone, Debug)]
 pub(in crate::answer) struct RenderedResult {
     result: RawJson,
+    written_for: WrittenFor,
     remark: Option<Arc<str>>,
 }
 
@@ -69,12 +70,18 @@ impl StepResponder {
             None => None,
         };
         let (method, revision) = (&self.request.method, self.request.context.revision);
-        let result = written_result(result, method, form, revision, &script.mock.info);
-        Ok(RenderedResult { result, remark })
+        let mut result = result;
+        write_result(&mut result, method, form, revision);
+        // The chain adds the name of a server that the file does not name.
+        let written_for = if script.mock.is_named { WrittenFor::Client } else { WrittenFor::Verbatim };
+        if script.mock.is_named {
+            add_envelope(&mut result, ResultKind::Complete, method.as_str(), revision, &script.mock.info);
+        }
+        Ok(RenderedResult { result: RawJson::from_value(&result), written_for, remark })
     }
 
     fn complete(&self, rendered: RenderedResult) -> Answer {
-        let mut answer = self.answer(Reply::Result(rendered.result));
+        let mut answer = Answer { written_for: rendered.written_for, ..self.answer(Reply::Result(rendered.result)) };
         answer.remarks.extend(rendered.remark.map(|remark| remark.to_string()));
         answer
     }

@@ -40,7 +40,7 @@ pub struct Mock {
     pub(in crate::answer) templates: Templates,
     pub(in crate::answer) info: Value,
     /// Whether a file names the server.
-    is_named: bool,
+    pub(in crate::answer) is_named: bool,
     pub(in crate::answer) instructions: Option<String>,
     pub(in crate::answer) capabilities: Map<String, Value>,
     /// What is refused, by its method.

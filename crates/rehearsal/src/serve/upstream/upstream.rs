@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rehearsal_core::answer::{
-    Answer, IncomingRequest, InputRequest, Introduction, ListItem, ListKind, ListedForm, Lists, Provenance, ResultKind,
-    Surface, WrittenFor,
+    Answer, IncomingRequest, InputRequest, Introduction, ListItem, ListKind, ListedForm, Lists, Provenance,
+    RequestContext, ResultKind, Surface, WrittenFor,
 };
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{ErrorReply, Method, Reply};
@@ -99,8 +99,8 @@ impl Upstream {
     }
 
     /// A call on the connection for a client.
-    fn new_call(&self, handle: RequestHandle<'_>) -> Result<ForwardedCall, String> {
-        let (client, context) = (handle.connection(), &handle.request().context);
+    fn new_call(&self, handle: RequestHandle<'_>, context: &RequestContext) -> Result<ForwardedCall, String> {
+        let client = handle.connection();
         self.suspended.remove_expired();
         let mut connections = self.connections();
         let fits =
@@ -130,11 +130,15 @@ impl Upstream {
         Ok(call)
     }
 
-    /// What the live server offers to the client of a request.
-    pub(in crate::serve) async fn surface(&self, handle: RequestHandle<'_>) -> Result<Surface, String> {
-        let call = self.new_call(handle)?;
+    /// What the live server offers to a client with this context.
+    pub(in crate::serve) async fn surface(
+        &self,
+        handle: RequestHandle<'_>,
+        context: &RequestContext,
+    ) -> Result<Surface, String> {
+        let call = self.new_call(handle, context)?;
         let client = call.connection().connected(self.spec()).await?.clone();
-        let revision = handle.request().context.revision;
+        let revision = context.revision;
         let info = Some(client.server_info().clone()).filter(Value::is_object);
         let capabilities = client.server_capabilities().as_object().cloned().unwrap_or_default();
         let is_exact = client.revision() == revision;
@@ -179,7 +183,7 @@ impl Upstream {
                 params.shift_remove(key);
             }
         }
-        let mut call = self.new_call(handle)?;
+        let mut call = self.new_call(handle, &request.context)?;
         call.begin(request.method.clone(), params, token, request.context.logs, self.spec()).await?;
         Ok(call)
     }
