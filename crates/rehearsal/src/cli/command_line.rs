@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ErrorKind};
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use super::call::Call;
@@ -23,6 +23,7 @@ use super::replay::Replay;
 use super::request::Request;
 use super::schema::Schema;
 use super::trace::Trace;
+use super::usage_error::usage_failure;
 use super::verify::Verify;
 use super::wrap::{Unwrap, Wrap};
 
@@ -81,18 +82,28 @@ Examples:
 `rehearse list --help` and the like say more.";
 
 impl CommandLine {
-    /// Reads the words; what cannot be read, and `--help`, is said at once.
+    /// Parses the words. `--help` and what cannot be parsed are printed here.
     pub(super) fn read(context: &Context) -> Result<CommandLine, Exit> {
         let read = || CommandLine::from_arg_matches(&CommandLine::screen().try_get_matches_from(&context.words)?);
         read().map_err(|error| {
-            // Whoever does not listen to it has no use for it either.
-            let _ = error.print();
-            let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-            if asked {
-                return Exit::Ok;
+            let screens = [
+                ErrorKind::DisplayHelp,
+                ErrorKind::DisplayVersion,
+                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand,
+            ];
+            if screens.contains(&error.kind()) {
+                // A reader that closed its end needs no help text.
+                let _ = error.print();
+                let is_requested = error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+                return if is_requested { Exit::Ok } else { Exit::BadInput };
             }
-            let surprised = error.kind() == ErrorKind::UnknownArgument;
-            if surprised && takes_command(&context.words) && !context.words.iter().any(|word| word == "--") {
+            let all = CommandLine::command();
+            let verb = verb_of(&all, &context.words);
+            usage_failure(&error, verb).report(&context.talk);
+            let takes_command = verb.get_arguments().any(clap::Arg::is_last_set);
+            let unknown = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+            let is_unknown = error.kind() == ErrorKind::UnknownArgument && !unknown.starts_with('-');
+            if is_unknown && takes_command && !context.words.iter().any(|word| word == "--") {
                 context.talk.hint("the command of a server comes after `--`: rehearse list -- npx -y some-server");
             }
             Exit::BadInput
@@ -130,14 +141,13 @@ fn unbroken(text: &str) -> String {
     flowing
 }
 
-/// Whether the verb that was named starts a server.
-fn takes_command(words: &[OsString]) -> bool {
-    let all = CommandLine::command();
-    let mut verb = &all;
+/// The verb that a command line names.
+fn verb_of<'a>(all: &'a Command, words: &[OsString]) -> &'a Command {
+    let mut verb = all;
     while let Some(inner) = words.iter().find_map(|word| verb.find_subcommand(word)) {
         verb = inner;
     }
-    verb.get_arguments().any(clap::Arg::is_last_set)
+    verb
 }
 
 #[cfg(test)]

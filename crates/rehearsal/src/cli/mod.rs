@@ -33,6 +33,7 @@ mod schema;
 mod serve;
 mod server;
 mod trace;
+mod usage_error;
 mod verdict;
 mod verify;
 mod wrap;

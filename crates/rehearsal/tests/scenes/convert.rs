@@ -57,12 +57,12 @@ fn cassettes_of_other_tools_become_traces() {
 #[test]
 fn what_does_not_fit_a_format_is_told() {
     let stage = Stage::new().file("python.jsonl", &fixture("python.jsonl")).file("notes.txt", "hello\n");
-    rehearse!(stage, "rehearse trace convert python.jsonl out.json --to mcptest 2>&1 | head -2", @r"
+    rehearse!(stage, "rehearse trace convert python.jsonl out.json --to mcptest 2>&1 | head -2", @r#"
     exit: 0
     ----- stdout -----
-    error: invalid value 'mcptest' for '--to <FORMAT>'
-      [possible values: trace, journal, python, python-log, har]
-    ");
+    error: --to <FORMAT> cannot be "mcptest"
+    hint: it is one of trace, journal, python, python-log, har
+    "#);
     rehearse!(stage, "rehearse trace convert python.jsonl out.har; ls", @r"
     exit: 0
     ----- stdout -----

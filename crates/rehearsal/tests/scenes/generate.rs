@@ -591,23 +591,18 @@ fn what_cannot_be_generated_from_is_explained() {
     error: cannot read none.jsonl: No such file or directory (os error 2)
     hint: `rehearse record -- COMMAND` writes trace.jsonl
     ");
-    rehearse!(stage, "rehearse generate empty.jsonl --as go", @"
+    rehearse!(stage, "rehearse generate empty.jsonl --as go", @r#"
     exit: 2
     ----- stderr -----
-    error: invalid value 'go' for '--as <WHAT>'
-      [possible values: mock, rust, python]
-
-    For more information, try '--help'.
-    ");
-    rehearse!(stage, "rehearse generate empty.jsonl", @"
+    error: --as <WHAT> cannot be "go"
+    hint: it is one of mock, rust, python
+    "#);
+    rehearse!(stage, "rehearse generate empty.jsonl", @r"
     exit: 2
     ----- stderr -----
-    error: the following required arguments were not provided:
-      --as <WHAT>
-
-    Usage: rehearse generate --as <WHAT> <TRACE>
-
-    For more information, try '--help'.
+    error: missing: --as <WHAT>
+    hint: --as is one of mock, rust, python
+    hint: usage: rehearse generate --as <WHAT> <TRACE>
     ");
 }
 

@@ -5,43 +5,32 @@ use crate::stage::{Stage, rehearse};
 #[test]
 fn a_word_that_is_no_command_gets_a_suggestion() {
     rehearse!(Stage::new(), "rehearse lsit", @r"
-exit: 2
------ stderr -----
-error: unrecognized subcommand 'lsit'
-
-  tip: a similar subcommand exists: 'list'
-
-Usage: rehearse <COMMAND>
-
-For more information, try '--help'.
-");
+    exit: 2
+    ----- stderr -----
+    error: there is no verb `lsit`
+    hint: did you mean `list`?
+    hint: usage: rehearse <COMMAND>
+    ");
 }
 
 #[test]
 fn a_value_that_is_no_duration_is_explained() {
     rehearse!(Stage::new(), "rehearse list --protocol 2025-01-01 -- tiny-server", @r#"
-exit: 2
------ stderr -----
-error: invalid value '2025-01-01' for '--protocol <VERSION>': unknown protocol version "2025-01-01"; known are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28; or say auto, legacy or modern
-
-For more information, try '--help'.
-"#);
+    exit: 2
+    ----- stderr -----
+    error: --protocol <VERSION> cannot be "2025-01-01": unknown protocol version "2025-01-01"; known are 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25 and 2026-07-28; or say auto, legacy or modern
+    "#);
 }
 
 #[test]
 fn an_option_that_is_misspelled_gets_a_suggestion() {
     rehearse!(Stage::new(), "rehearse list --tool -- tiny-server", @r"
-exit: 2
------ stderr -----
-error: unexpected argument '--tool' found
-
-  tip: a similar argument exists: '--tools'
-  tip: to pass '--tool' as a value, use '-- --tool'
-
-Usage: rehearse list --tools [-- <COMMAND>...]
-
-For more information, try '--help'.
-");
+    exit: 2
+    ----- stderr -----
+    error: there is no argument `--tool` here
+    hint: did you mean `--tools`?
+    hint: usage: rehearse list --tools [-- <COMMAND>...]
+    ");
 }
 
 #[test]

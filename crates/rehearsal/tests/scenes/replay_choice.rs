@@ -234,13 +234,11 @@ fn a_session_of_that_name_is_not_proposed_where_its_metadata_is_other() {
 
 #[test]
 fn a_pace_below_nothing_is_told_as_one() {
-    rehearse!(Stage::new(), "rehearse replay trace.jsonl --pace -1 < /dev/null", @"
+    rehearse!(Stage::new(), "rehearse replay trace.jsonl --pace -1 < /dev/null", @r#"
     exit: 2
     ----- stderr -----
-    error: invalid value '-1' for '--pace <PACE>': write `recorded`, `none`, or a factor such as 0.5
-
-    For more information, try '--help'.
-    ");
+    error: --pace <PACE> cannot be "-1": write `recorded`, `none`, or a factor such as 0.5
+    "#);
 }
 
 #[test]

@@ -18,15 +18,12 @@ hint: look one up:  rehearse list --config .mcp.json --server NAME
 #[test]
 fn a_command_without_dashes_gets_a_hint() {
     rehearse!(Stage::new(), "rehearse list tiny-server", @r"
-exit: 2
------ stderr -----
-error: unexpected argument 'tiny-server' found
-
-Usage: rehearse list [OPTIONS] [-- <COMMAND>...]
-
-For more information, try '--help'.
-hint: the command of a server comes after `--`: rehearse list -- npx -y some-server
-");
+    exit: 2
+    ----- stderr -----
+    error: there is no argument `tiny-server` here
+    hint: usage: rehearse list [OPTIONS] [-- <COMMAND>...]
+    hint: the command of a server comes after `--`: rehearse list -- npx -y some-server
+    ");
 }
 
 #[test]
