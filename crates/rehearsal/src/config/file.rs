@@ -108,7 +108,7 @@ impl ConfigFile {
 }
 
 /// What is wrong with a config file.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum ConfigError {
     /// It cannot be read.
     #[error("cannot read {}: {cause}", path.display())]
@@ -171,6 +171,8 @@ pub enum ConfigError {
         variable: String,
     },
 }
+
+debug_as_display!(ConfigError);
 
 fn known(names: &[String], name: &str) -> String {
     match rehearsal_core::suggest::closest(name, names.iter().map(String::as_str)) {

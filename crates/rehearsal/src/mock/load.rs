@@ -48,7 +48,7 @@ impl Unanswered {
 }
 
 /// Why files make no mock.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum LoadError {
     /// A file cannot be read.
     #[error("cannot read {}: {cause}", path.display())]
@@ -66,6 +66,8 @@ pub enum LoadError {
         errors: Vec<(ScriptError, String)>,
     },
 }
+
+debug_as_display!(LoadError);
 
 impl Files {
     /// These files.

@@ -42,7 +42,7 @@ pub struct MockServer {
 }
 
 /// Why a mock could not start.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum MockError {
     /// Its files make no mock.
     #[error(transparent)]
@@ -51,6 +51,8 @@ pub enum MockError {
     #[error(transparent)]
     Start(#[from] StartError),
 }
+
+debug_as_display!(MockError);
 
 /// How to start a process that serves a mock on its stdin and stdout.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -56,7 +56,7 @@ pub(super) struct ReplayState {
 }
 
 /// Why a recording cannot be replayed.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum ReplayError {
     /// It cannot be opened.
     #[error(transparent)]
@@ -78,6 +78,8 @@ pub enum ReplayError {
         known: Vec<String>,
     },
 }
+
+debug_as_display!(ReplayError);
 
 /// How many sessions are named where none is like what was wanted.
 const NAMED: u32 = 100;

@@ -33,7 +33,7 @@ pub struct ReplayServer {
 }
 
 /// Why a replay could not start.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum ReplayServerError {
     /// The recording cannot be replayed.
     #[error(transparent)]
@@ -42,6 +42,8 @@ pub enum ReplayServerError {
     #[error(transparent)]
     Start(#[from] StartError),
 }
+
+debug_as_display!(ReplayServerError);
 
 impl fmt::Debug for ReplayServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -34,7 +34,7 @@ pub struct ServerFixture {
 }
 
 /// Why a server could not start.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum StartError {
     /// It cannot listen.
     #[error(transparent)]
@@ -52,6 +52,8 @@ pub enum StartError {
         cause: io::Error,
     },
 }
+
+debug_as_display!(StartError);
 
 impl fmt::Debug for ServerFixture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -83,7 +83,7 @@ pub struct Recording {
 }
 
 /// Why a recording cannot be opened.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum OpenError {
     /// There is no such file, or it may not be read.
     #[error("cannot read {input}: {cause}")]
@@ -102,6 +102,8 @@ pub enum OpenError {
         first: String,
     },
 }
+
+debug_as_display!(OpenError);
 
 impl Recording {
     /// Opens a recording and finds out its format. What cannot be read twice, such as a pipe, is copied to a temporary
