@@ -187,7 +187,8 @@ pub(super) fn unanswered(schema_fill: bool) -> Unanswered {
 pub(super) fn print_answer(request: &LoggedRequest, answer: &Answer, verbose: bool, talk: &Talk) {
     if verbose {
         let name = request.name().map(|name| format!(" {name}")).unwrap_or_default();
-        talk.say(format_args!("{}{name}: {}", request.method, answer.provenance));
+        let fault = request.fault.as_ref().map(|fault| format!(", fault {}", fault.name())).unwrap_or_default();
+        talk.say(format_args!("{}{name}: {}{fault}", request.method, answer.provenance));
     }
     for remark in &answer.remarks {
         talk.say(remark);

@@ -240,7 +240,7 @@ fn record_http(
 fn not_started(error: BindError) -> Failure {
     match error {
         BindError::Address { address, source } => {
-            Failure::bad_input(format_args!("cannot listen on {address}: {source}")).hints(listen_hint(&source))
+            Failure::server_failed(format_args!("cannot listen on {address}: {source}")).hints(listen_hint(&source))
         }
         BindError::Upstream(error) => bad_url(error),
     }
