@@ -150,11 +150,11 @@ impl Signature {
             }
             known.push(signature.name);
         }
-        Err(Failure::bad_input(format_args!("the server has no {taker} `{name}`")).hint(suggestion(
-            name,
-            &known,
-            &format!("{taker}s"),
-        )))
+        // What a server offers may depend on the client's capabilities.
+        let is_close = closest(name, known.iter().map(String::as_str)).is_some();
+        let depends = (!is_close).then_some("some servers list a tool only to clients with --roots or --answer");
+        let hint = suggestion(name, &known, &format!("{taker}s"));
+        Err(Failure::bad_input(format_args!("the server has no {taker} `{name}`")).hint(hint).hints(depends))
     }
 
     /// The arguments to send, or what is wrong with them.

@@ -189,6 +189,7 @@ fn what_cannot_be_used_does_not_hide_what_can() {
     error: tools/list, page 2: $.tools[1]: a tool without a text `name`: null
     error: the server has no tool `one`
     hint: it has `two`, `three`
+    hint: some servers list a tool only to clients with --roots or --answer
     "#);
 }
 
