@@ -134,12 +134,14 @@ fn cell(text: Option<&String>) -> Cell {
     text.map_or_else(Cell::empty, |text| Cell::Name(text.clone()))
 }
 
-/// The first line of what something says about itself; of a long line its first sentence.
+/// The first line of a description, of a long line its first sentence. `…` stands for the rest.
 fn description(raw: &Value) -> Cell {
     let text = |key: &str| raw.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
     let text = text("description").or_else(|| text("title")).unwrap_or_default();
     let line = text.lines().next().unwrap_or_default();
-    Cell::Prose(if line.len() > DESCRIPTION { first_sentence(line) } else { line }.trim_end().to_owned())
+    let shown = if line.len() > DESCRIPTION { first_sentence(line) } else { line }.trim_end();
+    let rest = if shown.len() < text.len() { " …" } else { "" };
+    Cell::Prose(format!("{shown}{rest}"))
 }
 
 fn first_sentence(text: &str) -> &str {

@@ -54,13 +54,6 @@ pub(crate) struct Screen {
     pub(crate) width: Option<usize>,
 }
 
-impl Screen {
-    /// How many columns a table may have. Where it is not a terminal it may be read on one later.
-    pub(super) fn columns(&self) -> usize {
-        self.width.unwrap_or(USUAL_WIDTH)
-    }
-}
-
 const INSTEAD: char = '\u{fffd}';
 
 /// A text that is to stay on one line.

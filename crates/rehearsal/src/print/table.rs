@@ -73,6 +73,14 @@ impl Cell {
         }
     }
 
+    /// How wide it is on one line.
+    fn whole_width(&self) -> usize {
+        match self {
+            Cell::Name(text) | Cell::Prose(text) => text.width(),
+            Cell::Words(words) => words.join(" ").width(),
+        }
+    }
+
     /// How narrow it may be.
     fn narrowest(&self) -> usize {
         match self {
@@ -109,14 +117,18 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
         self.rows.push(cells.map(Cell::harmless));
     }
 
-    /// Prints the table without the columns that are empty, as wide as the screen at most, if names do not need more:
+    /// Prints the table without the columns that are empty: on a terminal as wide as that at most, if names do not need more;
+    /// elsewhere each row on one line, whole.
     ///
     /// ```text
     /// TOOL  ARGUMENTS       DESCRIPTION
     /// echo  message=string  Says what you say
     /// ```
     pub(super) fn print(&self, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
-        let Layout { columns, below } = self.layout(screen.columns());
+        let Layout { columns, below } = match screen.width {
+            Some(width) => self.layout(width),
+            None => Layout { columns: self.used(Cell::whole_width), below: None },
+        };
         let heading = self.heading.map(|title| Cell::Name(title.to_owned()));
         for (number, row) in std::iter::once(&heading).chain(&self.rows).enumerate() {
             let cells: Vec<Vec<String>> = columns.iter().map(|&(column, width)| row[column].lines(width)).collect();
@@ -146,8 +158,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     }
 
     fn layout(&self, room: usize) -> Layout {
-        let used = (0..COLUMNS).filter(|&column| column == 0 || self.rows.iter().any(|row| !row[column].is_empty()));
-        let mut columns: Vec<(usize, usize)> = used.map(|column| (column, self.widest(column, Cell::width))).collect();
+        let mut columns = self.used(Cell::width);
         let total = |columns: &[(usize, usize)]| columns.iter().map(|(_, width)| width + GAP).sum::<usize>() - GAP;
         // Prose gives way first, then words, then prose once more; names never do.
         let is_prose = |column: usize| self.rows.iter().any(|row| matches!(row[column], Cell::Prose(_)));
@@ -170,6 +181,12 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
             }
             _ => Layout { columns, below: None },
         }
+    }
+
+    /// The columns that are not empty, and how wide they are.
+    fn used(&self, width: impl Fn(&Cell) -> usize) -> Vec<(usize, usize)> {
+        let used = (0..COLUMNS).filter(|&column| column == 0 || self.rows.iter().any(|row| !row[column].is_empty()));
+        used.map(|column| (column, self.widest(column, &width))).collect()
     }
 
     fn widest(&self, column: usize, width: impl Fn(&Cell) -> usize) -> usize {

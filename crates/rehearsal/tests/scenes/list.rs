@@ -4,26 +4,19 @@ use crate::stage::{Stage, rehearse};
 
 #[test]
 fn everything_that_a_server_declares_is_listed() {
-    rehearse!(Stage::new(), "rehearse list -- tiny-server", @"
+    rehearse!(Stage::new(), "rehearse list -- tiny-server", @r"
     exit: 0
     ----- stdout -----
-    TOOL     ARGUMENTS                                DESCRIPTION
-    echo     message=string                           Says what you say
-    add      a=number b=number                        Adds two numbers
-    slow     steps=integer [delay_ms=integer]         Takes its time and tells how
-                                                      far it is; can be cancelled
-    log      level=debug|info|notice|warning|error|…  Sends you a log message, if
-             message=string                           you want to hear messages of
-                                                      that level
-    fail     message=string                           Fails, with your words
-    ask      question=string                          Asks the person at your end
-                                                      for a name (elicitation)
-    sample   prompt=string                            Asks the model at your end
-                                                      (sampling)
-    roots                                             Asks which folders it may see
-                                                      (roots)
-    picture                                           Shows a picture, links to it,
-                                                      and embeds a text
+    TOOL     ARGUMENTS                                               DESCRIPTION
+    echo     message=string                                          Says what you say
+    add      a=number b=number                                       Adds two numbers
+    slow     steps=integer [delay_ms=integer]                        Takes its time and tells how far it is; can be cancelled
+    log      level=debug|info|notice|warning|error|… message=string  Sends you a log message, if you want to hear messages of that level
+    fail     message=string                                          Fails, with your words
+    ask      question=string                                         Asks the person at your end for a name (elicitation)
+    sample   prompt=string                                           Asks the model at your end (sampling)
+    roots                                                            Asks which folders it may see (roots)
+    picture                                                          Shows a picture, links to it, and embeds a text
 
     RESOURCE         NAME      TYPE        DESCRIPTION
     tiny://greeting  greeting  text/plain  A line of text
