@@ -20,41 +20,24 @@ const PATTERN_SIZE_LIMIT: usize = 1 << 20;
 pub struct Schema {
     written: Arc<Value>,
     validator: Arc<Validator>,
-    dialect: Dialect,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Dialect {
-    AsWritten,
-    FellBack,
 }
 
 impl Schema {
     /// Compiles a schema. One without a `$schema`, or with one that nobody knows, is read as 2020-12, as MCP says.
     pub fn compile(schema: &Value) -> Result<Schema, MatcherError> {
-        let built = options().build(schema);
-        let (validator, dialect) = match (built, declared(schema)) {
-            (Ok(validator), _) => (Ok(validator), Dialect::AsWritten),
-            (Err(error), Some(_)) if is_unknown_dialect(&error) => {
-                (options().build(&without_dialect(schema)), Dialect::FellBack)
+        let validator = match options().build(schema) {
+            Err(error) if is_unknown_dialect(&error) && schema.get("$schema").is_some_and(Value::is_string) => {
+                options().build(&without_dialect(schema))
             }
-            (Err(error), _) => (Err(error), Dialect::AsWritten),
+            built => built,
         };
         match validator {
-            Ok(validator) => Ok(Schema { written: Arc::new(schema.clone()), validator: Arc::new(validator), dialect }),
+            Ok(validator) => Ok(Schema { written: Arc::new(schema.clone()), validator: Arc::new(validator) }),
             Err(error) => {
                 let path = Path::from_pointer(error.instance_path().as_str(), schema);
                 let reason = error.to_string();
                 Err(Problem::BadSchema { reason }.at(&path))
             }
-        }
-    }
-
-    /// The `$schema` that nobody knows, if the schema was read as 2020-12 in spite of it.
-    pub fn unknown_dialect(&self) -> Option<&str> {
-        match self.dialect {
-            Dialect::AsWritten => None,
-            Dialect::FellBack => declared(&self.written),
         }
     }
 
@@ -83,10 +66,6 @@ impl Schema {
 fn options() -> jsonschema::ValidationOptions<'static> {
     let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACK_LIMIT).size_limit(PATTERN_SIZE_LIMIT);
     jsonschema::options().offline().with_pattern_options(patterns)
-}
-
-fn declared(schema: &Value) -> Option<&str> {
-    schema.get("$schema")?.as_str()
 }
 
 fn is_unknown_dialect(error: &ValidationError<'_>) -> bool {
@@ -206,17 +185,15 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_dialect_is_read_as_2020_12_and_remembered() {
+    fn a_schema_of_an_unknown_dialect_is_read_as_2020_12() {
         let schema = Schema::compile(&json!({
             "$schema": "https://example.com/my-own",
             "prefixItems": [{"type": "string"}],
         }))
         .unwrap();
-        assert_eq!(schema.unknown_dialect(), Some("https://example.com/my-own"));
         assert!(!schema.is_valid(&json!([1])));
         let known = json!({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}]});
         let schema = Schema::compile(&known).unwrap();
-        assert_eq!(schema.unknown_dialect(), None);
         assert!(!schema.is_valid(&json!([1])));
     }
 

@@ -119,6 +119,15 @@ impl Message {
     pub fn garbled(raw: impl Into<Bytes>, reason: Reason) -> Message {
         Message { raw: raw.into(), body: Body::Garbled(Garbled { reason, id: None }) }
     }
+
+    /// A last line without a line end: a whole message, or the beginning of one.
+    pub fn unterminated(raw: impl Into<Bytes>) -> Message {
+        let message = Message::parse(raw.into());
+        match message.as_garbled().map(|garbled| &garbled.reason) {
+            Some(Reason::NotJson { .. } | Reason::NotUtf8 { .. }) => Message::garbled(message.raw, Reason::HalfLine),
+            _ => message,
+        }
+    }
 }
 
 impl Request {

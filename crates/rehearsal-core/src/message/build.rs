@@ -18,7 +18,7 @@ impl Message {
         let mut text = Text::new();
         text.field("id", &id)?;
         text.method(&method)?;
-        let params = params.map(|params| text.value("params", params)).transpose()?;
+        let params = params.map(|params| text.field("params", params)).transpose()?;
         let raw = text.finish();
         let params = params.map(|range| RawJson::written(raw.slice(range)));
         Ok(Message { raw, body: Body::Request(Request { id, method, params }) })
@@ -46,7 +46,7 @@ impl Message {
     pub fn notification(method: Method, params: Option<&impl Serialize>) -> Result<Message, serde_json::Error> {
         let mut text = Text::new();
         text.method(&method)?;
-        let params = params.map(|params| text.value("params", params)).transpose()?;
+        let params = params.map(|params| text.field("params", params)).transpose()?;
         let raw = text.finish();
         let params = params.map(|range| RawJson::written(raw.slice(range)));
         Ok(Message { raw, body: Body::Notification(Notification { method, params }) })
@@ -56,7 +56,7 @@ impl Message {
     pub fn result(id: RequestId, result: &impl Serialize) -> Result<Message, serde_json::Error> {
         let mut text = Text::new();
         text.field("id", &id)?;
-        let range = text.value("result", result)?;
+        let range = text.field("result", result)?;
         let raw = text.finish();
         let reply = Reply::Result(RawJson::written(raw.slice(range)));
         Ok(Message { raw, body: Body::Response(Response { id: Some(id), reply }) })
@@ -139,17 +139,6 @@ impl Text {
     }
 
     fn field(
-        &mut self,
-        key: &str,
-        value: &(impl Serialize + ?Sized),
-    ) -> Result<std::ops::Range<usize>, serde_json::Error> {
-        let start = self.key(key);
-        serde_json::to_writer(&mut self.0, value)?;
-        Ok(start..self.0.len())
-    }
-
-    /// A field in which numbers may be longer than a value can hold.
-    fn value(
         &mut self,
         key: &str,
         value: &(impl Serialize + ?Sized),

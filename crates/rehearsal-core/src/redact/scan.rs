@@ -67,23 +67,12 @@ impl<'r> Scan<'r> {
 
     /// Replaces what stands under the name of a secret; the scheme of an authorization stays.
     pub(super) fn hide_whole(&mut self, text: &str, kind: Kind) {
-        let start = match kind {
-            Kind::Authorization => after_scheme_word(text),
-            // `PWD` is a password to some and the working directory to every shell.
-            Kind::Password
-                if is_path(text) && self.last_key().is_some_and(|key| key.to_ascii_lowercase().ends_with("pwd")) =>
-            {
-                return;
-            }
-            Kind::Password
-            | Kind::Secret
-            | Kind::ApiKey
-            | Kind::Token
-            | Kind::Cookie
-            | Kind::PrivateKey
-            | Kind::Url
-            | Kind::Rule => 0,
-        };
+        let is_pwd = |key: &str| key.to_ascii_lowercase().ends_with("pwd");
+        // `PWD` is a password to some and the working directory to every shell.
+        if kind == Kind::Password && is_path(text) && self.last_key().is_some_and(is_pwd) {
+            return;
+        }
+        let start = if kind == Kind::Authorization { after_scheme_word(text) } else { 0 };
         self.hide(text, start..text.len(), kind);
     }
 

@@ -163,17 +163,8 @@ impl Scan<'_> {
         if key::secret(name).is_none() && !doubt.is_some_and(meant) {
             return;
         }
-        let range = match kind {
-            Kind::Authorization => value.start + after_scheme_word(&text[value.start..value.end])..value.end,
-            Kind::Password
-            | Kind::Secret
-            | Kind::ApiKey
-            | Kind::Token
-            | Kind::Cookie
-            | Kind::PrivateKey
-            | Kind::Url
-            | Kind::Rule => value.start..value.end,
-        };
+        let scheme = if kind == Kind::Authorization { after_scheme_word(&text[value.start..value.end]) } else { 0 };
+        let range = value.start + scheme..value.end;
         let pwd = name.to_ascii_lowercase().ends_with("pwd");
         if !(pwd && text[range.clone()].starts_with(['/', '~'])) {
             self.hide(text, range, kind);

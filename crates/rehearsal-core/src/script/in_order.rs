@@ -1,13 +1,14 @@
 //! Keys and the order in which they were written.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::de::{DeserializeSeed, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
+
+use super::schema_of::schema_of;
 
 /// Something with keys, and the order in which they were written: it is the order on the wire.
 #[derive(Clone, Debug)]
@@ -52,24 +53,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for InOrder<T> {
     }
 }
 
-/// The order is no part of what may be written.
-impl<T: JsonSchema> JsonSchema for InOrder<T> {
-    fn inline_schema() -> bool {
-        T::inline_schema()
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        T::schema_name()
-    }
-
-    fn schema_id() -> Cow<'static, str> {
-        T::schema_id()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        T::json_schema(generator)
-    }
-}
+schema_of!([T: JsonSchema] InOrder<T> = T);
 
 /// Remembers the keys of the struct that is read.
 struct Watched<'a, T> {

@@ -1,15 +1,15 @@
 //! Values, and names that the author of a file makes up, with the place where they are written.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::Span;
+use super::schema_of::schema_of;
 use super::strict::Strictly;
 
 /// A value and where in the file it was written.
@@ -43,24 +43,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Located<T> {
     }
 }
 
-/// Where something stands is no part of it.
-impl<T: JsonSchema> JsonSchema for Located<T> {
-    fn inline_schema() -> bool {
-        T::inline_schema()
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        T::schema_name()
-    }
-
-    fn schema_id() -> Cow<'static, str> {
-        T::schema_id()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        T::json_schema(generator)
-    }
-}
+schema_of!([T: JsonSchema] Located<T> = T);
 
 /// What stands under names that the user makes up, in the order of the file.
 #[derive(Clone, Debug)]
@@ -98,21 +81,4 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
     }
 }
 
-/// The order is no part of what may be written.
-impl<T: JsonSchema> JsonSchema for Named<T> {
-    fn inline_schema() -> bool {
-        <BTreeMap<String, T>>::inline_schema()
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        <BTreeMap<String, T>>::schema_name()
-    }
-
-    fn schema_id() -> Cow<'static, str> {
-        <BTreeMap<String, T>>::schema_id()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        <BTreeMap<String, T>>::json_schema(generator)
-    }
-}
+schema_of!([T: JsonSchema] Named<T> = BTreeMap<String, T>);

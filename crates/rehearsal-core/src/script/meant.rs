@@ -1,12 +1,11 @@
 //! Values that stand for something else.
 
-use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use schemars::{JsonSchema, Schema as EditorSchema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::schema_of::schema_of;
 use crate::matcher::{Matcher, MatcherError, Schema};
 
 /// A value as it was written, and what it means. That is worked out once: whoever checks the file and whoever uses it
@@ -77,24 +76,7 @@ impl<'de, T: Meaning> Deserialize<'de> for Meant<T> {
     }
 }
 
-/// To an editor it is any value.
-impl<T> JsonSchema for Meant<T> {
-    fn inline_schema() -> bool {
-        Value::inline_schema()
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        Value::schema_name()
-    }
-
-    fn schema_id() -> Cow<'static, str> {
-        Value::schema_id()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> EditorSchema {
-        Value::json_schema(generator)
-    }
-}
+schema_of!([T] Meant<T> = Value);
 
 #[cfg(test)]
 mod tests {

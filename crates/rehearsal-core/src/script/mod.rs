@@ -11,6 +11,7 @@ pub mod mock;
 mod page;
 mod problem;
 mod read;
+mod schema_of;
 mod strict;
 mod tree;
 

@@ -133,7 +133,7 @@ impl LineReader {
                     self.scanned = 0;
                     let rest = self.buffer.split().freeze();
                     if !rest.is_empty() && !skipping {
-                        return Poll::Ready(Line::Message(last(rest)));
+                        return Poll::Ready(Line::Message(Message::unterminated(rest)));
                     }
                 }
                 Poll::Ready(Ok(count)) => {
@@ -194,17 +194,6 @@ impl LineReader {
 
 fn too_long(line: &[u8], limit: usize) -> Message {
     Message::garbled(Bytes::copy_from_slice(&line[..KEPT.min(limit)]), Reason::TooLong { limit })
-}
-
-/// A last line without a line end: a whole message whose sender was in a hurry, or half a one.
-fn last(rest: Bytes) -> Message {
-    let message = Message::parse(rest);
-    match message.as_garbled().map(|garbled| &garbled.reason) {
-        Some(Reason::NotJson { .. } | Reason::NotUtf8 { .. }) => {
-            Message::garbled(message.raw().clone(), Reason::HalfLine)
-        }
-        _ => message,
-    }
 }
 
 impl fmt::Debug for LineReader {

@@ -13,14 +13,14 @@ use tempfile::NamedTempFile;
 use super::context::Context;
 use super::exit::{Exit, Failure};
 use super::output::to_stdout;
-use super::trace::{Reading, input, is_written_into, plain};
+use super::trace::{Reading, is_written_into, plain};
 
 /// Turn a recording into an editable mock, or into the code of a server
 #[derive(Args, Debug)]
 #[command(after_help = MORE)]
 pub(super) struct Generate {
     /// The recording; - is stdin
-    #[arg(value_name = "TRACE", value_parser = input, value_hint = clap::ValueHint::FilePath)]
+    #[arg(value_name = "TRACE", value_hint = clap::ValueHint::FilePath)]
     trace: Input,
 
     /// What to make of it

@@ -15,7 +15,7 @@ use super::flag_values::{matching, not_a_path, redaction};
 use super::output::to_stdout;
 use super::run::{Signals, runtime};
 use super::server::{ServerOptions, ShownAs};
-use super::trace::{CONVERT, Reading, Writing, input, is_written_into, no_file, not_trace, unreadable};
+use super::trace::{CONVERT, Reading, Writing, is_written_into, no_file, not_trace, unreadable};
 use crate::print::{print_report, print_report_json};
 
 /// Send recorded requests to a live server and compare its answers
@@ -23,7 +23,7 @@ use crate::print::{print_report, print_report_json};
 #[command(after_help = MORE)]
 pub(super) struct Verify {
     /// The recording; - is stdin
-    #[arg(value_name = "TRACE", value_parser = input, value_hint = clap::ValueHint::FilePath)]
+    #[arg(value_name = "TRACE", value_hint = clap::ValueHint::FilePath)]
     trace: Input,
 
     /// Pass over what is at this JSONPath of an answer, such as $.result..timestamp; may be repeated

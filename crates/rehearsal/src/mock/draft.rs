@@ -8,7 +8,7 @@ use rehearsal_core::protocol::tool::PromptArgument;
 use rehearsal_core::protocol::{Era, Prompt, Resource, ResourceTemplate, Revision, Tool};
 use rehearsal_core::schema::example;
 use rehearsal_core::script::ScriptError;
-use rehearsal_core::script::mock::write::{Draft, DraftAnswer, Offer, Says, literal, with_expressions};
+use rehearsal_core::script::mock::write::{Draft, DraftAnswer, Offer, Says, literal, literal_value, with_expressions};
 use serde_json::{Map, Value, json};
 
 use crate::Client;
@@ -84,7 +84,7 @@ fn tool(tool: Tool) -> Offer {
     let text = |text: String| json!({"content": [{"type": "text", "text": text}]});
     let (says, comment) = match made_up {
         Some(Some(value)) => {
-            let structured = literal_of(&value);
+            let structured = literal_value(&value);
             let mut result = text(structured.to_string());
             result["structuredContent"] = structured;
             (result, "Made up to fit the output schema")
@@ -98,10 +98,6 @@ fn tool(tool: Tool) -> Offer {
     };
     let answer = DraftAnswer { comment: comment.to_owned(), ..DraftAnswer::new(Says::Template(says)) };
     Offer::new(tool.raw, vec![answer])
-}
-
-fn literal_of(value: &Value) -> Value {
-    rehearsal_core::script::mock::write::literal_value(value)
 }
 
 fn resource_template(template: ResourceTemplate) -> Offer {

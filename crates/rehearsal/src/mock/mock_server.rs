@@ -1,15 +1,13 @@
 //! A mock for one test: expectations on a server that is gone when it is dropped.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Bound, Deref, RangeBounds};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rehearsal_core::answer::harness::{Harness, HarnessError, QueueView};
 use rehearsal_core::answer::{Chain, ExpectedCall, LoggedRequest};
 use rehearsal_core::message::Method;
-use rehearsal_wire::Connection;
 use rehearsal_wire::http::server::Options;
 use serde_json::Value;
 
@@ -35,6 +33,7 @@ use crate::serve::{Server, ServerFixture, StartError, now_ms};
 /// ```
 ///
 /// It runs on a thread of its own, so it serves tests without a runtime and blocking clients as well.
+#[derive(Debug)]
 pub struct MockServer {
     fixture: ServerFixture,
     files: Files,
@@ -65,16 +64,11 @@ pub struct Parameters {
     pub env: BTreeMap<String, String>,
 }
 
+#[derive(Debug)]
 struct Expected {
     tool: String,
     least: u64,
     most: Option<u64>,
-}
-
-impl fmt::Debug for MockServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MockServer").field("url", &self.url()).finish_non_exhaustive()
-    }
 }
 
 impl MockServer {
@@ -101,26 +95,6 @@ impl MockServer {
         let options = http_options(&server, files.harness.as_ref());
         let fixture = ServerFixture::start(server, options)?;
         Ok(MockServer { fixture, files, expected: Mutex::default() })
-    }
-
-    /// The URL at which it reports that it is healthy.
-    pub fn health_url(&self) -> String {
-        self.fixture.health_url()
-    }
-
-    /// The URL of Streamable HTTP, for both eras.
-    pub fn url(&self) -> String {
-        self.fixture.url()
-    }
-
-    /// The URL of HTTP+SSE.
-    pub fn sse_url(&self) -> String {
-        self.fixture.sse_url()
-    }
-
-    /// A new connection in memory to the same server.
-    pub fn connection(&self) -> Connection {
-        self.fixture.connection()
     }
 
     /// How to start a process that serves the same files over stdio. The process is another server with its own state, and its
@@ -179,11 +153,6 @@ impl MockServer {
     pub fn reset(&self) {
         self.server().reset();
     }
-
-    /// The server.
-    pub fn server(&self) -> &Server {
-        self.fixture.server()
-    }
 }
 
 fn other_tools(calls: &[LoggedRequest]) -> String {
@@ -191,6 +160,15 @@ fn other_tools(calls: &[LoggedRequest]) -> String {
         calls.iter().filter(|it| it.method == Method::TOOLS_CALL).filter_map(LoggedRequest::name).collect();
     others.dedup();
     if others.is_empty() { "; no tool was".to_owned() } else { format!("; {} was", others.join(", ")) }
+}
+
+/// Its URLs, its connections in memory, and the server itself.
+impl Deref for MockServer {
+    type Target = ServerFixture;
+
+    fn deref(&self) -> &ServerFixture {
+        &self.fixture
+    }
 }
 
 impl Drop for MockServer {

@@ -11,8 +11,6 @@ mod control;
 mod draft;
 mod load;
 mod mock_server;
-#[cfg(test)]
-mod transcripts;
 
 pub use draft::{Drafted, Surface, draft};
 pub use load::{Files, LoadError, Reload, Unanswered, chain_of, check, watch};

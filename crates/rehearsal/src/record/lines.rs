@@ -57,7 +57,7 @@ impl Lines {
     pub(super) fn end(&mut self, whats: &mut Vec<What>) {
         let rest = std::mem::take(&mut self.rest);
         if !rest.is_empty() {
-            whats.push(self.said(half(rest.into())));
+            whats.push(self.said(Message::unterminated(rest)));
         }
     }
 
@@ -105,17 +105,6 @@ impl Lines {
 
 fn too_long(line: &[u8], limit: usize) -> Message {
     Message::garbled(Bytes::copy_from_slice(&line[..line.len().min(KEPT)]), Reason::TooLong { limit })
-}
-
-/// A last line without a line end: a whole message whose sender was in a hurry, or half a one.
-pub(super) fn half(rest: Bytes) -> Message {
-    let message = Message::parse(rest);
-    match message.as_garbled().map(|garbled| &garbled.reason) {
-        Some(Reason::NotJson { .. } | Reason::NotUtf8 { .. }) => {
-            Message::garbled(message.raw().clone(), Reason::HalfLine)
-        }
-        _ => message,
-    }
 }
 
 #[cfg(test)]

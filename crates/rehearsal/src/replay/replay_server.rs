@@ -1,14 +1,12 @@
 //! A recording as a server for one test.
 
-use std::fmt;
+use std::ops::Deref;
 use std::path::Path;
-
-use rehearsal_wire::Connection;
 
 use super::ledger::Ledger;
 use super::options::Options;
 use super::replay::{Replay, ReplayError};
-use crate::serve::{Server, ServerFixture, StartError, http_options};
+use crate::serve::{ServerFixture, StartError, http_options};
 use crate::store::Input;
 
 /// A recording on a free port of this machine, for one test. It is gone when it is dropped.
@@ -27,6 +25,7 @@ use crate::store::Input;
 ///     Ok(())
 /// }
 /// ```
+#[derive(Debug)]
 pub struct ReplayServer {
     fixture: ServerFixture,
     replay: Replay,
@@ -45,12 +44,6 @@ pub enum ReplayServerError {
 
 debug_as_display!(ReplayServerError);
 
-impl fmt::Debug for ReplayServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReplayServer").field("url", &self.url()).finish_non_exhaustive()
-    }
-}
-
 impl ReplayServer {
     /// Serves a recording. When this returns, clients can connect.
     pub fn start(trace: impl AsRef<Path>) -> Result<ReplayServer, ReplayServerError> {
@@ -65,29 +58,18 @@ impl ReplayServer {
         Ok(ReplayServer { fixture: ServerFixture::start(server, options)?, replay })
     }
 
-    /// The URL of Streamable HTTP, for both eras.
-    pub fn url(&self) -> String {
-        self.fixture.url()
-    }
-
-    /// The URL of HTTP+SSE.
-    pub fn sse_url(&self) -> String {
-        self.fixture.sse_url()
-    }
-
-    /// A new connection in memory to the same server.
-    pub fn connection(&self) -> Connection {
-        self.fixture.connection()
-    }
-
     /// The requests so far that were recorded and those that were not, and the recordings that nothing requested.
     pub fn ledger(&self) -> std::io::Result<Ledger> {
         self.replay.ledger()
     }
+}
 
-    /// The server.
-    pub fn server(&self) -> &Server {
-        self.fixture.server()
+/// Its URLs, its connections in memory, and the server itself.
+impl Deref for ReplayServer {
+    type Target = ServerFixture;
+
+    fn deref(&self) -> &ServerFixture {
+        &self.fixture
     }
 }
 

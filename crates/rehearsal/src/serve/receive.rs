@@ -59,7 +59,8 @@ pub(super) async fn serve(server: Arc<ServerState>, connection: Connection) -> E
             };
             match event {
                 Event::Message { channel, message, head } => {
-                    receive(&connection, channel, &message, head.as_deref(), &mut tasks).await;
+                    let mut receiver = MessageReceiver { connection: &connection, channel, tasks: &mut tasks };
+                    receiver.receive(&message, head.as_deref()).await;
                 }
                 Event::ChannelEnded { channel, .. } => connection.channel_ended(channel),
                 Event::Ended(ending) => break ending,
@@ -87,139 +88,179 @@ async fn stopped(connection: &ServerConnection) -> Stopped {
     }
 }
 
-async fn receive(
-    connection: &Arc<ServerConnection>,
+/// Handles the messages of a channel.
+struct MessageReceiver<'a> {
+    connection: &'a Arc<ServerConnection>,
     channel: Channel,
-    message: &Message,
-    head: Option<&HttpHead>,
-    tasks: &mut JoinSet<()>,
-) {
-    match message.body() {
-        Body::Batch(messages) if has_batches(connection) => {
-            connection.begin_batch(channel, messages);
-            for (index, message) in messages.iter().enumerate() {
-                if index % BATCH_TURN == BATCH_TURN - 1 {
-                    tokio::task::yield_now().await;
+    /// The tasks that answer requests and send messages.
+    tasks: &'a mut JoinSet<()>,
+}
+
+impl MessageReceiver<'_> {
+    async fn receive(&mut self, message: &Message, head: Option<&HttpHead>) {
+        match message.body() {
+            Body::Batch(messages) if self.has_batches() => {
+                self.connection.begin_batch(self.channel, messages);
+                for (index, message) in messages.iter().enumerate() {
+                    if index % BATCH_TURN == BATCH_TURN - 1 {
+                        tokio::task::yield_now().await;
+                    }
+                    self.receive_one(message, head);
                 }
-                receive_one(connection, channel, message, head, tasks);
             }
-        }
-        Body::Batch(_) => refuse(connection, channel, None, &invalid("only 2025-03-26 has batches"), tasks),
-        Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Garbled(_) => {
-            receive_one(connection, channel, message, head, tasks);
+            Body::Batch(_) => self.refuse(None, &invalid("only 2025-03-26 has batches")),
+            Body::Request(_) | Body::Notification(_) | Body::Response(_) | Body::Garbled(_) => {
+                self.receive_one(message, head);
+            }
         }
     }
-}
 
-fn has_batches(connection: &ServerConnection) -> bool {
-    connection.state().legacy.client.as_ref().is_some_and(|client| client.revision.has_batches())
-}
+    fn has_batches(&self) -> bool {
+        self.connection.state().legacy.client.as_ref().is_some_and(|client| client.revision.has_batches())
+    }
 
-fn receive_one(
-    connection: &Arc<ServerConnection>,
-    channel: Channel,
-    message: &Message,
-    head: Option<&HttpHead>,
-    tasks: &mut JoinSet<()>,
-) {
-    let received = Instant::now();
-    match message.body() {
-        Body::Request(request) => match handle_request(connection, channel, request, head, received, tasks) {
-            Ok(None) => {}
-            Ok(Some(answer)) => {
-                let (method, params) = (request.method.clone(), request.params.clone());
-                connection.server.log(method, params, received, &answer, outcome(&answer.reply));
-                send(connection, channel, answer.message(request.id.clone()), tasks);
-            }
-            Err(error) => {
-                observe_refusal(connection, request.method.clone(), request, received, &error);
-                refuse(connection, channel, Some(request.id.clone()), &error, tasks);
-            }
-        },
-        Body::Notification(notification) => receive_notification(connection, channel, notification, tasks),
-        Body::Response(response) => {
-            if let Some(id) = &response.id {
-                connection.receive_input(id, response.reply.clone());
-            }
-        }
-        Body::Garbled(garbled) => {
-            if let Some(error) = garbled_error(garbled) {
-                if let Some(method) = garbled_method(message) {
+    fn receive_one(&mut self, message: &Message, head: Option<&HttpHead>) {
+        let received = Instant::now();
+        let server = &self.connection.server;
+        match message.body() {
+            Body::Request(request) => match self.handle_request(request, head, received) {
+                Ok(None) => {}
+                Ok(Some(answer)) => {
+                    let (method, params) = (request.method.clone(), request.params.clone());
+                    server.log(method, params, received, &answer, outcome(&answer.reply));
+                    self.send(answer.message(request.id.clone()));
+                }
+                Err(error) => {
                     let answer = Answer::protocol(Reply::Error(error.clone()));
-                    connection.server.observe_refusal(method, None, received, &answer);
+                    server.observe_refusal(request.method.clone(), request.params.clone(), received, &answer);
+                    self.refuse(Some(request.id.clone()), &error);
                 }
-                refuse(connection, channel, garbled.id.clone(), &error, tasks);
+            },
+            Body::Notification(notification) => self.receive_notification(notification),
+            Body::Response(response) => {
+                if let Some(id) = &response.id {
+                    self.connection.receive_input(id, response.reply.clone());
+                }
             }
+            Body::Garbled(garbled) => {
+                if let Some(error) = garbled_error(garbled) {
+                    if let Some(method) = garbled_method(message) {
+                        let answer = Answer::protocol(Reply::Error(error.clone()));
+                        server.observe_refusal(method, None, received, &answer);
+                    }
+                    self.refuse(garbled.id.clone(), &error);
+                }
+            }
+            Body::Batch(_) => self.refuse(None, &invalid("a batch inside a batch")),
         }
-        Body::Batch(_) => refuse(connection, channel, None, &invalid("a batch inside a batch"), tasks),
     }
-}
 
-/// Begins to answer a request. An answer that nothing has to happen before is returned.
-///
-/// What changes the state of the connection happens here, in the order of the messages. Whatever waits does so in a task of
-/// its own, so the next message is read at once.
-fn handle_request(
-    connection: &Arc<ServerConnection>,
-    channel: Channel,
-    request: &Request,
-    head: Option<&HttpHead>,
-    received: Instant,
-    tasks: &mut JoinSet<()>,
-) -> Result<Option<Answer>, ErrorReply> {
-    let server = &connection.server;
-    let chain = server.chain();
-    let mut state = connection.state();
-    let params = read_params(request)?;
-    let context = chain.request_context(&request.method, &params, &state.legacy)?;
-    let mut incoming = IncomingRequest::new(request.method.clone(), params, context);
-    if let Some(head) = head.filter(|_| chain.surface().http.reads_headers) {
-        incoming.headers = headers(head);
+    /// Begins to answer a request. An answer that nothing has to happen before is returned.
+    ///
+    /// What changes the state of the connection happens here, in the order of the messages. Whatever waits does so in a task of
+    /// its own, so the next message is read at once.
+    fn handle_request(
+        &mut self,
+        request: &Request,
+        head: Option<&HttpHead>,
+        received: Instant,
+    ) -> Result<Option<Answer>, ErrorReply> {
+        let connection = self.connection;
+        let server = &connection.server;
+        let chain = server.chain();
+        let mut state = connection.state();
+        let params = read_params(request)?;
+        let context = chain.request_context(&request.method, &params, &state.legacy)?;
+        let mut incoming = IncomingRequest::new(request.method.clone(), params, context);
+        if let Some(head) = head.filter(|_| chain.surface().http.reads_headers) {
+            incoming.headers = headers(head);
+        }
+        let incoming = Arc::new(incoming);
+        let handler = server.options.handlers.iter().find(|handler| handler.handles(&incoming));
+        let upstream = server.options.otherwise.upstream().filter(|upstream| {
+            upstream.is_merged() && state.surface.is_none() && Upstream::needs_surface(&incoming.method)
+        });
+        let next = match (handler, upstream) {
+            (Some(handler), _) => Next::Handle(Arc::clone(handler)),
+            (None, Some(upstream)) => Next::Merge(Arc::clone(upstream)),
+            (None, None) => {
+                let decision = chain.begin(&incoming, &mut state, server.environment());
+                let decision = match (decision, &server.options.otherwise) {
+                    (Decision::Unanswered(passed), Otherwise::Refuse) => {
+                        Decision::Answer(chain.refusal(&incoming, &passed, &mut state, server.environment()))
+                    }
+                    (decision, _) => decision,
+                };
+                match decision {
+                    Decision::Answer(answer) if answer.fault.is_none() && answer.delay.is_none() => {
+                        return Ok(Some(answer));
+                    }
+                    decision => Next::Decided(Box::new(decision)),
+                }
+            }
+        };
+        // After `initialize`, what is sent is in the version that was negotiated.
+        let negotiated = state.legacy.context().filter(|_| incoming.method == Method::INITIALIZE);
+        let incoming = match negotiated {
+            Some(context) => Arc::new(IncomingRequest { context, ..IncomingRequest::clone(&incoming) }),
+            None => incoming,
+        };
+        drop(state);
+        let cancelled = connection.activate(self.channel, &request.id, incoming.context.era())?;
+        let call = ActiveRequest {
+            connection: Arc::clone(connection),
+            chain,
+            channel: self.channel,
+            id: request.id.clone(),
+            request: incoming,
+            params: request.params.clone(),
+            cancelled,
+            received,
+        };
+        self.tasks.spawn(carry_out(call, next));
+        Ok(None)
     }
-    let incoming = Arc::new(incoming);
-    let handler = server.options.handlers.iter().find(|handler| handler.handles(&incoming));
-    let upstream = server.options.otherwise.upstream().filter(|upstream| {
-        upstream.is_merged() && state.surface.is_none() && Upstream::needs_surface(&incoming.method)
-    });
-    let next = match (handler, upstream) {
-        (Some(handler), _) => Next::Handle(Arc::clone(handler)),
-        (None, Some(upstream)) => Next::Merge(Arc::clone(upstream)),
-        (None, None) => {
-            let decision = chain.begin(&incoming, &mut state, server.environment());
-            let decision = match (decision, &server.options.otherwise) {
-                (Decision::Unanswered(passed), Otherwise::Refuse) => {
-                    Decision::Answer(chain.refusal(&incoming, &passed, &mut state, server.environment()))
-                }
-                (decision, _) => decision,
-            };
-            match decision {
-                Decision::Answer(answer) if answer.fault.is_none() && answer.delay.is_none() => {
-                    return Ok(Some(answer));
-                }
-                decision => Next::Decided(Box::new(decision)),
+
+    fn receive_notification(&mut self, notification: &Notification) {
+        if notification.method == Method::CANCELLED {
+            let id = notification.param(&["requestId"]).and_then(|id| id.value().ok()).and_then(|id| match id {
+                Value::Number(number) => number.as_i64().map(RequestId::Number),
+                Value::String(text) => Some(RequestId::Text(text)),
+                Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+            });
+            if let Some(id) = id {
+                self.connection.cancel(self.channel, &id);
+            }
+        } else if notification.method == Method::INITIALIZED && self.connection.mark_initialized() {
+            // Subscribed here and not in the task, so that no change is missed before the task runs.
+            let changes = self.connection.server.changes.subscribe();
+            self.tasks.spawn(subscriptions::notify_legacy(Arc::clone(self.connection), changes));
+            if let Some(deferred) = self.connection.take_deferred() {
+                let connection = Arc::clone(self.connection);
+                self.tasks.spawn(async move { execute_deferred(&connection, deferred).await });
             }
         }
-    };
-    // After `initialize`, what is sent is in the version that was negotiated.
-    let negotiated = state.legacy.context().filter(|_| incoming.method == Method::INITIALIZE);
-    let incoming = match negotiated {
-        Some(context) => Arc::new(IncomingRequest { context, ..IncomingRequest::clone(&incoming) }),
-        None => incoming,
-    };
-    drop(state);
-    let cancelled = connection.activate(channel, &request.id, incoming.context.era())?;
-    let call = ActiveRequest {
-        connection: Arc::clone(connection),
-        chain,
-        channel,
-        id: request.id.clone(),
-        request: incoming,
-        params: request.params.clone(),
-        cancelled,
-        received,
-    };
-    tasks.spawn(carry_out(call, next));
-    Ok(None)
+    }
+
+    fn refuse(&mut self, id: Option<RequestId>, error: &ErrorReply) {
+        self.send(Message::error(id, error));
+    }
+
+    /// Sends a message. What the transport does not take at once waits in the outbox, and a task sends it, so that the next
+    /// message is read: the client may be writing before it reads.
+    fn send(&mut self, message: Message) {
+        if !self.connection.post(self.channel, message) {
+            return;
+        }
+        let connection = Arc::clone(self.connection);
+        let mut sending: Pin<Box<dyn Future<Output = ()> + Send>> =
+            Box::pin(async move { connection.send_outbox().await });
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        // A task that is spawned is polled again, with a waker of its own.
+        if sending.as_mut().poll(&mut context).is_pending() {
+            self.tasks.spawn(sending);
+        }
+    }
 }
 
 /// What happens with a request that is not answered at once.
@@ -333,32 +374,6 @@ fn headers(head: &HttpHead) -> Value {
     Value::Object(headers)
 }
 
-fn receive_notification(
-    connection: &Arc<ServerConnection>,
-    channel: Channel,
-    notification: &Notification,
-    tasks: &mut JoinSet<()>,
-) {
-    if notification.method == Method::CANCELLED {
-        let id = notification.param(&["requestId"]).and_then(|id| id.value().ok()).and_then(|id| match id {
-            Value::Number(number) => number.as_i64().map(RequestId::Number),
-            Value::String(text) => Some(RequestId::Text(text)),
-            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-        });
-        if let Some(id) = id {
-            connection.cancel(channel, &id);
-        }
-    } else if notification.method == Method::INITIALIZED && connection.mark_initialized() {
-        // Subscribed here and not in the task, so that no change is missed before the task runs.
-        let changes = connection.server.changes.subscribe();
-        tasks.spawn(subscriptions::notify_legacy(Arc::clone(connection), changes));
-        if let Some(deferred) = connection.take_deferred() {
-            let connection = Arc::clone(connection);
-            tasks.spawn(async move { execute_deferred(&connection, deferred).await });
-        }
-    }
-}
-
 /// The error for a garbled message; `None` for a blank line.
 fn garbled_error(garbled: &Garbled) -> Option<ErrorReply> {
     if garbled.reason == Reason::Blank {
@@ -376,40 +391,4 @@ fn garbled_method(message: &Message) -> Option<Method> {
 
 fn invalid(message: &str) -> ErrorReply {
     ErrorReply::new(code::INVALID_REQUEST, message)
-}
-
-fn observe_refusal(
-    connection: &ServerConnection,
-    method: Method,
-    request: &Request,
-    received: Instant,
-    error: &ErrorReply,
-) {
-    let answer = Answer::protocol(Reply::Error(error.clone()));
-    connection.server.observe_refusal(method, request.params.clone(), received, &answer);
-}
-
-fn refuse(
-    connection: &Arc<ServerConnection>,
-    channel: Channel,
-    id: Option<RequestId>,
-    error: &ErrorReply,
-    tasks: &mut JoinSet<()>,
-) {
-    send(connection, channel, Message::error(id, error), tasks);
-}
-
-/// Sends a message. What the transport does not take at once waits in the outbox, and a task sends it, so that the next
-/// message is read: the client may be writing before it reads.
-fn send(connection: &Arc<ServerConnection>, channel: Channel, message: Message, tasks: &mut JoinSet<()>) {
-    if !connection.post(channel, message) {
-        return;
-    }
-    let connection = Arc::clone(connection);
-    let mut sending: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move { connection.send_outbox().await });
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    // A task that is spawned is polled again, with a waker of its own.
-    if sending.as_mut().poll(&mut context).is_pending() {
-        tasks.spawn(sending);
-    }
 }

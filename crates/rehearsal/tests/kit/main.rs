@@ -13,6 +13,7 @@ mod handlers;
 mod listening;
 mod login;
 mod mock_limits;
+mod mock_transcripts;
 mod mocks;
 mod recorder;
 mod replayed_clients;

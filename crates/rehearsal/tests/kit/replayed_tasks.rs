@@ -28,21 +28,19 @@ HANDSHAKE
 
 /// A task that requests something of its client, in 2026-07-28.
 const IN_2026: &str = r#"
-> {"id":1,"method":"tools/call","params":{"name":"dig",TASKS}}
+> {"id":1,"method":"tools/call","params":{"name":"dig",META}}
 < {"id":1,"result":{"resultType":"task","taskId":"t","status":"working","createdAt":"x","lastUpdatedAt":"x","ttlMs":null}}
-> {"id":2,"method":"tasks/get","params":{"taskId":"t",TASKS}}
+> {"id":2,"method":"tasks/get","params":{"taskId":"t",META}}
 < {"id":2,"result":{"resultType":"complete","taskId":"t","status":"input_required","createdAt":"x","lastUpdatedAt":"x","ttlMs":null,
     "inputRequests":{"where":{"method":"elicitation/create","params":{"message":"Where?","requestedSchema":{"type":"object","properties":{}}}}}}}
-> {"id":3,"method":"tasks/update","params":{"taskId":"t","inputResponses":{"where":{"action":"accept","content":{}}},TASKS}}
+> {"id":3,"method":"tasks/update","params":{"taskId":"t","inputResponses":{"where":{"action":"accept","content":{}}},META}}
 < {"id":3,"result":{"resultType":"complete"}}
-> {"id":4,"method":"tasks/get","params":{"taskId":"t",TASKS}}
+> {"id":4,"method":"tasks/get","params":{"taskId":"t",META}}
 < {"id":4,"result":{"resultType":"complete","taskId":"t","status":"completed","createdAt":"x","lastUpdatedAt":"x","ttlMs":null,"result":{"content":[{"type":"text","text":"gold"}]}}}
 "#;
 
-const TASKS: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}"#;
-
 fn whole(transcript: &str) -> String {
-    transcript.replace("HANDSHAKE", HANDSHAKE).replace("TASKS", TASKS)
+    transcript.replace("HANDSHAKE", HANDSHAKE)
 }
 
 fn recorded(transcript: &str) -> Replay {

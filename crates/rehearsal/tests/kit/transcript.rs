@@ -1,20 +1,35 @@
 //! Transcripts: `>` is what a client sends, `<` what its server sends. Lines without a mark continue the one before.
 //!
-//! All tests write messages like this; a transcript becomes a recording here, or is played against a server.
+//! All tests write messages like this; a transcript becomes a recording here, or is played against a server. These stand for
+//! what tests have in common, or cannot foresee:
+//!
+//! ```text
+//! META          `_meta` of a client of 2026-07-28 that can do everything, with logs from `info` on and the progress token 1
+//! BARE_META     `_meta` of a client of 2026-07-28 without capabilities
+//! SERVER_META   `_meta` of a result of a mock in 2026-07-28
+//! $STATE $TASK  the `requestState` and `taskId` of the newest message of the server that has one
+//! $TIME         any time
+//! < text        any message of the server that contains this text
+//! ```
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rehearsal::core::answer::Chain;
 use rehearsal::core::exchange::{Channel, Side};
 use rehearsal::core::message::Message;
+use rehearsal::mock::chain_of;
 use rehearsal::replay::{Options, Replay};
 use rehearsal::serve::Server;
 use rehearsal::store::Input;
-use rehearsal::wire::{Connection, Event, Outgoing, memory};
+use rehearsal::wire::{Connection, Ending, Event, Outgoing, memory};
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
-/// What every request of 2026-07-28 has; `META` in a transcript.
-pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{},"roots":{}},"progressToken":1}"#;
+pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"sampling":{},"roots":{},"extensions":{"io.modelcontextprotocol/tasks":{}}},"io.modelcontextprotocol/logLevel":"info","progressToken":1}"#;
+const BARE_META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+const SERVER_META: &str = r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"mock","version":"1"}}"#;
 
 /// How most of the recordings of the handshake era begin.
 pub(crate) const HANDSHAKE: &str = r#"
@@ -49,11 +64,12 @@ pub(crate) fn session(id: &str, transcript: &str) -> String {
 /// The messages of a transcript, with their senders.
 pub(crate) fn messages(transcript: &str) -> Vec<(Side, String)> {
     let mut messages: Vec<(Side, String)> = Vec::new();
-    let transcript = transcript.replace("META", META);
+    let transcript =
+        transcript.replace("BARE_META", BARE_META).replace("SERVER_META", SERVER_META).replace("META", META);
     for line in transcript.lines().map(str::trim).filter(|line| !line.is_empty()) {
-        match (line.strip_prefix("> "), line.strip_prefix("< ")) {
+        match (line.strip_prefix("> "), line.strip_prefix('<')) {
             (Some(text), _) => messages.push((Side::Client, text.to_owned())),
-            (_, Some(text)) => messages.push((Side::Server, text.to_owned())),
+            (_, Some(text)) => messages.push((Side::Server, text.trim_start().to_owned())),
             (None, None) => messages.last_mut().expect("a transcript begins with `> ` or `< `").1.push_str(line),
         }
     }
@@ -74,9 +90,30 @@ pub(crate) fn journal(sessions: &[String]) -> (tempfile::TempDir, PathBuf) {
     (directory, journal)
 }
 
-/// A client that says what it is told to, and hears everything.
+/// A mock of this file.
+pub(crate) fn mock(file: &str) -> Server {
+    Server::new(mock_chain(file))
+}
+
+/// The answers of a mock of this file.
+pub(crate) fn mock_chain(file: &str) -> Chain {
+    let text = format!("server: {{ name: mock, version: '1' }}\n{file}");
+    chain_of("mock.yaml", &text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Plays a whole conversation: the server sends nothing that is not in the transcript.
+pub(crate) async fn play(server: &Server, transcript: &str) {
+    let mut peer = Peer::with(server);
+    peer.play(transcript).await;
+    peer.finish().await;
+}
+
+/// The client of a server in memory.
 pub(crate) struct Peer {
     connection: Connection,
+    serving: JoinHandle<Ending>,
+    /// The values of `$STATE` and `$TASK`.
+    learned: HashMap<&'static str, String>,
 }
 
 impl Peer {
@@ -87,23 +124,29 @@ impl Peer {
     pub(crate) fn with(server: &Server) -> Peer {
         let (connection, theirs) = memory::pair();
         let server = server.clone();
-        tokio::spawn(async move { server.serve(theirs).await });
-        Peer { connection }
+        let serving = tokio::spawn(async move { server.serve(theirs).await });
+        Peer { connection, serving, learned: HashMap::new() }
     }
 
-    /// Says what is after `>`, and hears what is after `<`.
+    /// Sends what is after `>`, and expects what is after `<`.
     pub(crate) async fn play(&mut self, transcript: &str) {
         for (from, text) in messages(transcript) {
-            let mut message: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
-            message["jsonrpc"] = "2.0".into();
             if from == Side::Client {
-                self.say(message).await;
+                self.say(with_version(&self.with_learned(&text))).await;
                 continue;
             }
             let heard = tokio::time::timeout(Duration::from_secs(60), self.hear()).await;
-            let heard = heard.unwrap_or_else(|_| panic!("nothing is said instead of {text}"));
-            let heard: Value = serde_json::from_slice(heard.raw()).unwrap();
-            assert_eq!(heard, message);
+            let heard = heard.unwrap_or_else(|_| panic!("the server sent nothing instead of {text}"));
+            let raw = heard.text().into_owned();
+            let mut heard: Value = serde_json::from_str(&raw).unwrap();
+            self.learn(&heard["result"]);
+            let text = self.with_learned(&text);
+            if text.starts_with(['{', '[']) {
+                hide_times(&mut heard);
+                assert_eq!(heard, with_version(&text));
+            } else {
+                assert!(raw.contains(&text), "{text} is not in {raw}");
+            }
         }
     }
 
@@ -111,7 +154,7 @@ impl Peer {
         self.say_text(message.to_string()).await;
     }
 
-    /// Says what need not be a message.
+    /// Sends what need not be a message.
     pub(crate) async fn say_text(&self, text: String) {
         let message = Message::parse(text);
         self.connection.sender.send(Outgoing::new(Channel::MAIN, message)).await.unwrap();
@@ -122,5 +165,60 @@ impl Peer {
             Event::Message { message, .. } => message,
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Waits for an hour in which the server sends nothing. For tests whose time is paused.
+    pub(crate) async fn silence(&mut self) {
+        let heard = tokio::time::timeout(Duration::from_secs(3600), self.hear()).await;
+        assert!(heard.is_err(), "{heard:?}");
+    }
+
+    /// Closes the connection, on which the server sends nothing more.
+    pub(crate) async fn finish(mut self) {
+        self.connection.sender.close().await;
+        let event = self.connection.receiver.receive().await;
+        assert!(matches!(event, Event::Ended(_)), "{event:?}");
+        let ending = self.serving.await.unwrap();
+        assert!(matches!(ending, Ending::PeerClosed | Ending::Closed), "{ending:?}");
+    }
+
+    fn with_learned(&self, text: &str) -> String {
+        self.learned.iter().fold(text.to_owned(), |text, (name, value)| text.replace(name, value))
+    }
+
+    fn learn(&mut self, result: &Value) {
+        let task = result["taskId"].as_str().or_else(|| result["task"]["taskId"].as_str());
+        for (name, value) in [("$STATE", result["requestState"].as_str()), ("$TASK", task)] {
+            if let Some(value) = value {
+                self.learned.insert(name, value.to_owned());
+            }
+        }
+    }
+}
+
+/// A message of a transcript, which leaves out `jsonrpc`.
+fn with_version(text: &str) -> Value {
+    let mut message: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    match &mut message {
+        Value::Array(messages) => messages.iter_mut().for_each(|message| message["jsonrpc"] = "2.0".into()),
+        message => message["jsonrpc"] = "2.0".into(),
+    }
+    message
+}
+
+/// Writes `$TIME` where a task has a time.
+fn hide_times(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                let is_time = matches!(name.as_str(), "createdAt" | "lastUpdatedAt");
+                match member.as_str() {
+                    Some(text) if is_time && text.starts_with("20") && text.ends_with('Z') => *member = "$TIME".into(),
+                    Some(_) | None => hide_times(member),
+                }
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(hide_times),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

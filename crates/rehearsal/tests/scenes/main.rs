@@ -11,6 +11,7 @@ mod containers;
 mod convert;
 mod crash;
 mod crash_http;
+mod floods;
 mod full_disk;
 mod generate;
 mod generate_oracle;

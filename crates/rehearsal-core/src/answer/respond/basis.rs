@@ -22,7 +22,7 @@ pub(in crate::answer) enum Basis {
 pub(in crate::answer) struct ScriptBasis {
     pub(in crate::answer) mock: Arc<Mock>,
     pub(in crate::answer) state: Arc<Mutex<State>>,
-    pub(in crate::answer) target: Target,
+    pub(in crate::answer) target: Arc<Target>,
     /// The position of the answer among those of the target.
     pub(in crate::answer) rule: usize,
     pub(in crate::answer) arguments: Value,
@@ -51,7 +51,7 @@ impl ScriptBasis {
     }
 
     fn rule_name(&self, root: &CompiledAnswer, path: &[usize]) -> Arc<str> {
-        let Some(rule) = self.target.rules(&self.mock).get(self.rule) else { return "a removed rule".into() };
+        let Some(rule) = self.target.rules.get(self.rule) else { return "a removed rule".into() };
         if path.is_empty() {
             return Arc::clone(&rule.name);
         }
@@ -70,7 +70,7 @@ impl Basis {
     pub(super) fn provenance(&self, root: &CompiledAnswer, path: &[usize]) -> Provenance {
         match self {
             Basis::Script(script) => {
-                Provenance::Script { target: script.target.name(&script.mock), rule: script.rule_name(root, path) }
+                Provenance::Script { target: Arc::clone(&script.target.label), rule: script.rule_name(root, path) }
             }
             Basis::Recording(recording) => {
                 Provenance::Recording { place: Arc::clone(&recording.place), again: recording.again }
@@ -81,7 +81,7 @@ impl Basis {
     /// The name of the target or the place of the recording, for people.
     pub(super) fn label(&self) -> Arc<str> {
         match self {
-            Basis::Script(script) => script.target.name(&script.mock),
+            Basis::Script(script) => Arc::clone(&script.target.label),
             Basis::Recording(recording) => Arc::clone(&recording.place),
         }
     }
@@ -97,7 +97,7 @@ impl Basis {
     /// Whether input is taken without a check.
     pub(super) fn takes_any_input(&self) -> bool {
         match self {
-            Basis::Script(script) => script.target.validate(&script.mock) == Validate::Off,
+            Basis::Script(script) => script.target.validate == Validate::Off,
             Basis::Recording(_) => true,
         }
     }

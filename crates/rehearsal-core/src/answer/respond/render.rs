@@ -64,10 +64,9 @@ impl StepResponder {
     /// A result in the client's version, unless it breaks the tool's output schema and the mock is strict.
     fn rendered(&self, result: Value, form: WrittenFor) -> Result<RenderedResult, String> {
         let Basis::Script(script) = &self.basis else { return Err("a recording renders no results".to_owned()) };
-        let remark = match script.target.objection(&script.mock, &result) {
-            Some((Validate::Strict, why)) => return Err(why),
-            Some((Validate::Warn | Validate::Off, why)) => Some(self.about(&why).into()),
-            None => None,
+        let remark = match script.target.objection(&result) {
+            Some(why) if script.target.validate == Validate::Strict => return Err(why),
+            why => why.map(|why| self.about(&why).into()),
         };
         let (method, revision) = (&self.request.method, self.request.context.revision);
         let mut result = result;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::content::{Fields, Workshop};
 use super::given::{CompiledConditions, when};
+use super::target::TargetKind;
 use super::template::TemplateValue;
 use crate::answer::answer::WrittenFor;
 use crate::answer::respond::{
@@ -16,19 +17,10 @@ use crate::matcher::Matcher;
 use crate::script::mock::{AnswerRule, Step as WrittenStep};
 use crate::script::{Located, Span, mock};
 
-/// What the answers of something look like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::answer) enum Kind {
-    Tool,
-    Prompt,
-    Resource,
-    Request,
-}
-
 /// What is known about whatever a rule belongs to.
 #[derive(Debug)]
 pub(in crate::answer) struct Owner<'a> {
-    pub(in crate::answer) kind: Kind,
+    pub(super) kind: TargetKind,
     /// The URI of a resource that has one.
     pub(in crate::answer) uri: Option<&'a str>,
     /// The kind of contents of a resource.
@@ -37,6 +29,13 @@ pub(in crate::answer) struct Owner<'a> {
     pub(in crate::answer) description: Option<&'a str>,
     /// The result of a rule that says nothing about it.
     pub(in crate::answer) otherwise: Option<TemplateValue>,
+}
+
+impl Owner<'_> {
+    /// An owner of which nothing else is known.
+    pub(super) fn new(kind: TargetKind) -> Self {
+        Owner { kind, uri: None, mime_type: None, description: None, otherwise: None }
+    }
 }
 
 impl CompiledAnswer {
@@ -105,7 +104,7 @@ fn compile_body(rule: &AnswerRule, owner: &Owner<'_>, shop: &mut Workshop<'_>) -
     let mut fields = Fields::new();
     let mut said = false;
     match owner.kind {
-        Kind::Tool => {
+        TargetKind::Tool => {
             if let Some(content) = &rule.content {
                 said = true;
                 let blocks = shop.blocks(content);
@@ -125,7 +124,7 @@ fn compile_body(rule: &AnswerRule, owner: &Owner<'_>, shop: &mut Workshop<'_>) -
                 fields.fixed("isError", is_error);
             }
         }
-        Kind::Prompt => {
+        TargetKind::Prompt => {
             fields.optional("description", owner.description);
             if let Some(messages) = &rule.messages {
                 said = true;
@@ -137,7 +136,7 @@ fn compile_body(rule: &AnswerRule, owner: &Owner<'_>, shop: &mut Workshop<'_>) -
                 fields.draft("messages", TemplateValue::list(vec![user_message(text)]));
             }
         }
-        Kind::Resource => {
+        TargetKind::Resource | TargetKind::ResourceTemplate => {
             if let Some(contents) = &rule.contents {
                 said = true;
                 let at = contents.at;
@@ -157,7 +156,7 @@ fn compile_body(rule: &AnswerRule, owner: &Owner<'_>, shop: &mut Workshop<'_>) -
                 fields.draft("contents", TemplateValue::list(vec![contents]));
             }
         }
-        Kind::Request => {}
+        TargetKind::Method => {}
     }
     if let Some(meta) = &rule.meta {
         let at = rule.name.as_ref().map_or(Span::START, |name| name.at);
@@ -171,10 +170,10 @@ fn compile_body(rule: &AnswerRule, owner: &Owner<'_>, shop: &mut Workshop<'_>) -
         return None;
     }
     let empty = match owner.kind {
-        Kind::Tool => json!({"content": []}),
-        Kind::Prompt => json!({"messages": []}),
-        Kind::Resource => json!({"contents": []}),
-        Kind::Request => json!({}),
+        TargetKind::Tool => json!({"content": []}),
+        TargetKind::Prompt => json!({"messages": []}),
+        TargetKind::Resource | TargetKind::ResourceTemplate => json!({"contents": []}),
+        TargetKind::Method => json!({}),
     };
     Some(AnswerBody::result(owner.otherwise.clone().unwrap_or(TemplateValue::Fixed(empty)), WrittenFor::Newest))
 }

@@ -18,6 +18,15 @@ pub(in crate::answer) struct Workshop<'a> {
     pub(in crate::answer) templates: &'a mut Templates,
     pub(in crate::answer) read_file: ReadFile<'a>,
     pub(in crate::answer) problems: &'a mut Vec<Problem>,
+    pub(super) numbers: &'a mut Numbers,
+}
+
+/// How many targets, rules and rules for faults are compiled. They are numbered in this order.
+#[derive(Debug, Default)]
+pub(super) struct Numbers {
+    pub(super) targets: usize,
+    pub(super) rules: usize,
+    pub(super) faults: usize,
 }
 
 impl Workshop<'_> {

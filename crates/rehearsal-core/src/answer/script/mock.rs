@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::content::{Workshop, icons, ordered};
-use super::offer::{Numbers, Prompt, Request, Resource, ResourceTemplate, Tool, unique};
+use super::compile_target::{compile_targets, faults as compile_faults};
+use super::content::{Numbers, Workshop, icons, ordered};
 use super::rule::Rules;
 use super::state::State;
-use super::target::Target;
+use super::target::{Target, TargetKind};
 use super::template::Templates;
 use crate::answer::adapt::{strip_capabilities, strip_implementation};
 use crate::answer::fault::Faults;
-use crate::answer::protocol::{Introduction, ListItem, Lists};
+use crate::answer::protocol::{Introduction, Lists};
+use crate::answer::request_context::IncomingRequest;
 use crate::answer::respond::{CompiledAnswer, Step};
 use crate::answer::surface::{HttpNeeds, Surface};
 use crate::message::{ErrorReply, Method};
@@ -47,17 +48,11 @@ pub struct Mock {
     pub(in crate::answer) refuses: HashMap<String, ErrorReply>,
     pub(in crate::answer) revisions: Vec<Revision>,
     pub(in crate::answer) initial: Arc<Map<String, Value>>,
-    pub(in crate::answer) tools: Vec<Tool>,
-    pub(in crate::answer) tools_by_name: HashMap<String, usize>,
-    pub(in crate::answer) resources: Vec<Resource>,
-    pub(in crate::answer) resources_by_uri: HashMap<String, usize>,
-    pub(in crate::answer) resource_templates: Vec<ResourceTemplate>,
-    pub(in crate::answer) prompts: Vec<Prompt>,
-    pub(in crate::answer) prompts_by_name: HashMap<String, usize>,
-    pub(in crate::answer) requests: Vec<Request>,
-    pub(in crate::answer) requests_by_method: HashMap<String, usize>,
+    /// The tools, resources, resource templates, prompts and methods, in the order of the files.
+    targets: [Vec<Arc<Target>>; 5],
+    by_id: [HashMap<String, Arc<Target>>; 5],
     lists: Arc<Lists>,
-    pub(in crate::answer) targets: usize,
+    pub(super) target_count: usize,
     pub(in crate::answer) rules: usize,
     pub(in crate::answer) has_tasks: bool,
     /// Changes if request state that names a rule by its number would mean another rule.
@@ -74,42 +69,23 @@ impl Mock {
         let mut errors = Vec::new();
         let mut templates = Templates::new();
         let mut numbers = Numbers::default();
-        let (mut tools, mut resources, mut resource_templates, mut prompts) = (vec![], vec![], vec![], vec![]);
-        let mut known: [HashMap<String, String>; 4] = Default::default();
-        let (mut requests, mut faults) = (Vec::new(), Vec::new());
+        let (mut targets, mut faults): ([Vec<Arc<Target>>; 5], _) = (Default::default(), Vec::new());
+        let mut files: HashMap<(TargetKind, &str), &str> = HashMap::new();
         for MockSource { file, mock } in sources {
             let mut problems = Vec::new();
-            let [tool_names, uris, patterns, prompt_names] = &mut known;
-            let place = |located: &Located<String>| located.at;
-            unique(
-                mock.tools.iter().map(|it| (it.name.as_str(), place(&it.name))),
-                "tool",
-                tool_names,
-                file,
-                &mut problems,
-            );
-            unique(
-                mock.resources.iter().map(|it| (it.uri.as_str(), place(&it.uri))),
-                "resource",
-                uris,
-                file,
-                &mut problems,
-            );
-            let written = mock.resource_templates.iter().map(|it| (it.uri_template.as_str(), place(&it.uri_template)));
-            unique(written, "resource template", patterns, file, &mut problems);
-            let written = mock.prompts.iter().map(|it| (it.name.as_str(), place(&it.name)));
-            unique(written, "prompt", prompt_names, file, &mut problems);
-            let beside = |path: &str| read(file, path);
-            let mut shop = Workshop { templates: &mut templates, read_file: &beside, problems: &mut problems };
-            let validate = mock.validate.unwrap_or_default();
-            tools.extend(mock.tools.iter().map(|it| Tool::compile(it, validate, &mut numbers, &mut shop)));
-            resources.extend(mock.resources.iter().map(|it| Resource::compile(it, validate, &mut numbers, &mut shop)));
-            let patterns = mock.resource_templates.iter();
-            resource_templates
-                .extend(patterns.filter_map(|it| ResourceTemplate::compile(it, validate, &mut numbers, &mut shop)));
-            prompts.extend(mock.prompts.iter().map(|it| Prompt::compile(it, validate, &mut numbers, &mut shop)));
-            requests.extend(mock.requests.iter().map(|it| Request::compile(it, &mut numbers, &mut shop)));
-            faults.push(numbers.faults(&mock.faults, &mut shop));
+            for (kind, id) in unique_ids(mock) {
+                if let Some(other) = files.insert((kind, &id.value), file) {
+                    let place = if other == *file { String::new() } else { format!(" (the other one is in {other})") };
+                    problems.push(Problem::new(id.at, format!("a second {} `{}`{place}", kind.name(), id.value)));
+                }
+            }
+            let read_file = &|path: &str| read(file, path);
+            let (templates, numbers) = (&mut templates, &mut numbers);
+            let mut shop = Workshop { templates, read_file, problems: &mut problems, numbers };
+            for (kind, target) in compile_targets(mock, &mut shop) {
+                targets[kind as usize].push(Arc::new(target));
+            }
+            faults.push(compile_faults(&mock.faults, &mut shop));
             if !problems.is_empty() {
                 problems.sort_by_key(|problem| problem.at);
                 errors.push(ScriptError { file: (*file).to_owned(), problems });
@@ -126,14 +102,12 @@ impl Mock {
         for (key, value) in sources.iter().flat_map(|source| &source.mock.state) {
             initial.entry(key.as_str()).or_insert_with(|| value.clone());
         }
-        let has_tasks = tools.iter().any(Tool::has_tasks) || sources.iter().any(|source| declares_tasks(source.mock));
+        let has_tasks = targets.iter().flatten().any(|it| it.has_tasks());
+        let has_tasks = has_tasks || sources.iter().any(|source| declares_tasks(source.mock));
         let page_size = sources.iter().find_map(|source| source.mock.page_size.as_ref());
-        let items = [
-            tools.iter().map(Tool::item).collect::<Vec<ListItem>>(),
-            resources.iter().map(Resource::item).collect(),
-            resource_templates.iter().map(ResourceTemplate::item).collect(),
-            prompts.iter().map(Prompt::item).collect(),
-        ];
+        let items = |kind: TargetKind| targets[kind as usize].iter().map(|target| target.item()).collect();
+        let items =
+            [TargetKind::Tool, TargetKind::Resource, TargetKind::ResourceTemplate, TargetKind::Prompt].map(items);
         let lists = Arc::new(Lists::new(items, page_size.map(|size| size.value.max(1))));
         let mut mock = Mock {
             templates,
@@ -144,17 +118,10 @@ impl Mock {
             refuses: refuses(sources),
             revisions,
             initial: Arc::new(initial),
-            tools_by_name: positions(tools.iter().map(|tool| &tool.name)),
-            resources_by_uri: positions(resources.iter().map(|resource| &resource.uri)),
-            prompts_by_name: positions(prompts.iter().map(|prompt| &prompt.name)),
-            tools,
-            resources,
-            resource_templates,
-            requests_by_method: positions(requests.iter().map(|request| &request.method)),
-            prompts,
-            requests,
+            by_id: targets.each_ref().map(|targets| by_id(targets)),
+            targets,
             lists,
-            targets: numbers.targets,
+            target_count: numbers.targets,
             rules: numbers.rules,
             has_tasks,
             fingerprint: 0,
@@ -213,20 +180,29 @@ impl Mock {
                 Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
             }
         }
-        let all = self.tools.iter().filter_map(|tool| Some((&tool.name, tool.input.as_ref()?.as_value())));
+        let tools = self.of_kind(TargetKind::Tool);
+        let all = tools.filter_map(|target| Some((&target.id, target.as_tool()?.input.as_ref()?.as_value())));
         let repeated = all.filter(|(_, schema)| mentions(schema));
         repeated.map(|(name, schema)| (name.clone(), Arc::new(schema.clone()))).collect()
     }
 
-    /// A resource, or a resource template and the values of its variables.
-    pub(super) fn find_resource(&self, uri: &str) -> Option<(Target, Value)> {
-        if let Some(position) = self.resources_by_uri.get(uri) {
-            return Some((Target::Resource(*position), json!({})));
+    /// The target of a kind with this name, URI or method.
+    pub(super) fn find(&self, kind: TargetKind, id: &str) -> Option<&Arc<Target>> {
+        self.by_id[kind as usize].get(id)
+    }
+
+    /// The target that a request names, if its client can see it; of a resource template, with the values of its variables.
+    pub(super) fn target(
+        &self,
+        kind: TargetKind,
+        id: &str,
+        request: &IncomingRequest,
+    ) -> Option<(&Arc<Target>, Map<String, Value>)> {
+        if let Some(target) = self.find(kind, id) {
+            return target.is_offered(request).then_some((target, Map::new()));
         }
-        self.resource_templates.iter().enumerate().find_map(|(position, template)| {
-            let variables = template.pattern.matches(uri)?;
-            Some((Target::ResourceTemplate(position), Value::Object(variables)))
-        })
+        let templates = self.of_kind(TargetKind::ResourceTemplate).filter(|_| kind == TargetKind::Resource);
+        templates.filter_map(|target| Some((target, target.variables(id)?))).next()
     }
 
     /// What goes wrong with a request: what is said about the tool, resource or prompt first, then about the whole.
@@ -234,17 +210,9 @@ impl Mock {
         if self.fault_rules == 0 {
             return None;
         }
-        let text = |key: &str| params.get(key).and_then(Value::as_str);
-        let own = match method {
-            "tools/call" => text("name").and_then(|it| self.tools_by_name.get(it)).map(|at| &self.tools[*at].faults),
-            "prompts/get" => {
-                text("name").and_then(|it| self.prompts_by_name.get(it)).map(|at| &self.prompts[*at].faults)
-            }
-            "resources/read" => {
-                text("uri").and_then(|it| self.resources_by_uri.get(it)).map(|at| &self.resources[*at].faults)
-            }
-            _ => None,
-        };
+        let own = TargetKind::of_method(method)
+            .and_then(|(kind, key)| self.find(kind, params.get(key).and_then(Value::as_str)?))
+            .map(|target| &target.faults);
         let counts = state.fault_counts();
         let all: Vec<_> = own.into_iter().chain(&self.faults).map(|faults| faults.which(method, counts)).collect();
         all.into_iter().flatten().next().cloned()
@@ -253,8 +221,7 @@ impl Mock {
     /// Whether some request may be refused with an HTTP status.
     fn refuses_requests(&self) -> bool {
         let refuses = |fault: &FaultKind| matches!(fault, FaultKind::Http(_));
-        let of_target = self.tools.iter().map(|it| &it.faults).chain(self.resources.iter().map(|it| &it.faults));
-        let mut all = of_target.chain(self.prompts.iter().map(|it| &it.faults)).chain(&self.faults);
+        let mut all = self.targets.iter().flatten().map(|target| &target.faults).chain(&self.faults);
         let in_answer = |answer: &CompiledAnswer| answer.fault.as_ref().is_some_and(refuses);
         all.any(|faults| faults.kinds().any(refuses)) || self.any_answer(&in_answer)
     }
@@ -266,15 +233,16 @@ impl Mock {
 
     /// How many tools, resources, patterns of resources and prompts it has.
     pub fn counts(&self) -> [usize; 4] {
-        [self.tools.len(), self.resources.len(), self.resource_templates.len(), self.prompts.len()]
+        let [tools, resources, templates, prompts, _] = self.targets.each_ref().map(Vec::len);
+        [tools, resources, templates, prompts]
+    }
+
+    fn of_kind(&self, kind: TargetKind) -> impl Iterator<Item = &Arc<Target>> {
+        self.targets[kind as usize].iter()
     }
 
     fn all_rules(&self) -> impl Iterator<Item = &Rules> {
-        let tools = self.tools.iter().map(|it| &it.rules);
-        let resources = self.resources.iter().map(|it| &it.rules);
-        let templates = self.resource_templates.iter().map(|it| &it.rules);
-        let offered = tools.chain(resources).chain(templates).chain(self.prompts.iter().map(|it| &it.rules));
-        offered.chain(self.requests.iter().map(|it| &it.rules))
+        self.targets.iter().flatten().map(|target| &target.rules)
     }
 
     /// Whether state that names a rule by its number still means the same rule.
@@ -289,14 +257,18 @@ impl Mock {
     fn any_answer(&self, fulfils: &dyn Fn(&CompiledAnswer) -> bool) -> bool {
         self.all_rules().flat_map(Rules::turns).any(|turn| turn.answer.any(fulfils))
     }
-
-    fn any_step(&self, fulfils: impl Fn(&Step) -> bool) -> bool {
-        self.any_answer(&|answer| answer.steps.iter().any(&fulfils))
-    }
 }
 
-fn positions<'a>(names: impl Iterator<Item = &'a String>) -> HashMap<String, usize> {
-    names.enumerate().map(|(at, name)| (name.clone(), at)).collect()
+fn by_id(targets: &[Arc<Target>]) -> HashMap<String, Arc<Target>> {
+    targets.iter().map(|target| (target.id.clone(), Arc::clone(target))).collect()
+}
+
+/// The names, URIs and URI templates of a file, which must be unique.
+fn unique_ids(file: &MockFile) -> impl Iterator<Item = (TargetKind, &Located<String>)> {
+    let tools = file.tools.iter().map(|it| (TargetKind::Tool, &it.name));
+    let resources = file.resources.iter().map(|it| (TargetKind::Resource, &it.uri));
+    let templates = file.resource_templates.iter().map(|it| (TargetKind::ResourceTemplate, &it.uri_template));
+    tools.chain(resources).chain(templates).chain(file.prompts.iter().map(|it| (TargetKind::Prompt, &it.name)))
 }
 
 /// By method; the first file that refuses it counts.
@@ -361,24 +333,24 @@ fn capabilities(mock: &Mock, sources: &[MockSource<'_>]) -> Map<String, Value> {
     let mut declare = |key: &str, value: Value| {
         all.entry(key).or_insert(value);
     };
-    if !mock.tools.is_empty() {
+    let [tools, resources, templates, prompts] = mock.counts();
+    if tools > 0 {
         declare("tools", json!({"listChanged": true}));
     }
-    if !mock.resources.is_empty() || !mock.resource_templates.is_empty() {
+    if resources + templates > 0 {
         declare("resources", json!({"subscribe": true, "listChanged": true}));
     }
-    if !mock.prompts.is_empty() {
+    if prompts > 0 {
         declare("prompts", json!({"listChanged": true}));
     }
-    if mock.any_step(|step| matches!(step, Step::Log { .. })) {
+    if mock.any_answer(&|answer| answer.steps.iter().any(|step| matches!(step, Step::Log { .. }))) {
         declare("logging", json!({}));
     }
-    let prompts = mock.prompts.iter().any(|it| it.arguments.iter().any(|argument| !argument.complete.is_empty()));
-    let answered = mock.requests.iter().any(|it| Method::COMPLETE == it.method.as_str());
-    if prompts || answered || mock.resource_templates.iter().any(|it| !it.complete.is_empty()) {
+    let has_completions = mock.targets.iter().flatten().any(|target| target.has_completions());
+    if has_completions || mock.find(TargetKind::Method, Method::COMPLETE.as_str()).is_some() {
         declare("completions", json!({}));
     }
-    if mock.tools.iter().any(Tool::has_tasks) {
+    if mock.targets.iter().flatten().any(|target| target.has_tasks()) {
         declare("tasks", json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}));
         declare("extensions", json!({meta::TASKS_EXTENSION: {}}));
     }

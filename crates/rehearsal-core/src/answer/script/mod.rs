@@ -5,11 +5,11 @@
 //! ```
 
 mod compile;
+mod compile_target;
 mod content;
 mod faithful;
 mod given;
 mod mock;
-mod offer;
 mod rule;
 mod source;
 mod state;

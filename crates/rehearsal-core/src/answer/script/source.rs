@@ -8,7 +8,7 @@ use super::given::RuleInput;
 use super::mock::Mock;
 use super::rule::no_rule_fits;
 use super::state::State;
-use super::target::{self, Target};
+use super::target::{self, Details, Target, TargetKind};
 use crate::answer::answer::{Answer, Provenance, WrittenFor};
 use crate::answer::protocol::{invalid, no_resource, text_param};
 use crate::answer::request_context::IncomingRequest;
@@ -31,7 +31,7 @@ pub struct ScriptSource {
 
 /// A request for a tool, prompt or resource of the mock, or for a method with rules of its own.
 struct Found {
-    target: Target,
+    target: Arc<Target>,
     arguments: Value,
     /// Why the arguments are wrong, if the mock answers all the same.
     remarks: Vec<String>,
@@ -72,10 +72,10 @@ impl ScriptSource {
             let provenance = Provenance::Script { target: request.method.as_str().into(), rule: "refuses".into() };
             return Some(Offer::Answer(Answer::new(Reply::Error(error.clone()), provenance)));
         }
-        let position = *mock.requests_by_method.get(request.method.as_str())?;
+        let target = Arc::clone(mock.find(TargetKind::Method, request.method.as_str())?);
         let mut arguments = request.params.clone();
         arguments.as_object_mut().and_then(|params| params.shift_remove("_meta"));
-        let found = Found { target: Target::Request(position), arguments, remarks: Vec::new() };
+        let found = Found { target, arguments, remarks: Vec::new() };
         match self.by_rule(request, found, context) {
             Offer::Pass(_) => None,
             offer => Some(offer),
@@ -87,14 +87,14 @@ impl ScriptSource {
         let Found { target, arguments, remarks } = found;
         let (rule, call) = {
             let mut state = self.state();
-            let call = state.call(target.number(&self.mock));
+            let call = state.call(target.number);
             let values = state.snapshot();
             let input = RuleInput { request, call, state: &values };
-            let Some(rule) = target.rules(&self.mock).find(&arguments, &input, &state) else {
+            let Some(rule) = target.rules.find(&arguments, &input, &state) else {
                 return Offer::Pass(MatchDepth::Name);
             };
             drop(values);
-            if let Some(turn) = target.rules(&self.mock).get(rule) {
+            if let Some(turn) = target.rules.get(rule) {
                 state.count_use(turn.rule);
             }
             (rule, call)
@@ -111,13 +111,13 @@ impl ScriptSource {
     fn responder(
         &self,
         request: &Arc<IncomingRequest>,
-        target: Target,
+        target: Arc<Target>,
         arguments: Value,
         rule: usize,
         call: u64,
         remarks: Vec<String>,
     ) -> Option<StepResponder> {
-        let root = Arc::clone(&target.rules(&self.mock).get(rule)?.answer);
+        let root = Arc::clone(&target.rules.get(rule)?.answer);
         let (mock, state) = (Arc::clone(&self.mock), Arc::clone(&self.state));
         let basis = Basis::Script(ScriptBasis { mock, state, target, rule, arguments, call });
         Some(StepResponder::new(Arc::clone(request), root, basis, remarks))
@@ -150,60 +150,37 @@ impl ScriptSource {
     }
 
     fn find(&self, request: &IncomingRequest, surface: &Surface) -> Result<Found, NotFound> {
-        match &request.method {
-            method if *method == Method::TOOLS_CALL => self.find_tool(request, surface),
-            method if *method == Method::PROMPTS_GET => self.find_prompt(request),
-            method if *method == Method::RESOURCES_READ => {
-                let uri = text_param(request, "uri")?;
-                let found = self.mock.find_resource(uri);
-                let (target, arguments) = found.ok_or(NotFound::Passed(MatchDepth::Method))?;
-                Ok(Found { target, arguments, remarks: Vec::new() })
-            }
-            _ => Err(NotFound::Passed(MatchDepth::Nothing)),
-        }
-    }
-
-    fn find_tool(&self, request: &IncomingRequest, surface: &Surface) -> Result<Found, NotFound> {
-        let name = text_param(request, "name")?;
-        let position = self.mock.tools_by_name.get(name).copied();
-        let position = position.filter(|position| self.mock.tools[*position].is_offered(request));
-        let position = position.ok_or(NotFound::Passed(MatchDepth::Method))?;
-        let tool = &self.mock.tools[position];
-        let arguments = arguments(request)?;
-        task::check_task_support(request, tool.task_support, surface.has_tasks)?;
-        let mut remarks = Vec::new();
-        if tool.validate != Validate::Off {
-            let wrong = tool.input.as_ref().map(|schema| schema.objections(&arguments)).unwrap_or_default();
-            if !wrong.is_empty() {
-                let why = format!("invalid arguments for {}:\n{}", tool.name, wrong.join("\n"));
-                if tool.validate == Validate::Strict {
-                    let result = json!({"content": [{"type": "text", "text": why}], "isError": true});
+        let kind = TargetKind::of_method(request.method.as_str());
+        let (kind, param) = kind.ok_or(NotFound::Passed(MatchDepth::Nothing))?;
+        let found = self.mock.target(kind, text_param(request, param)?, request);
+        let (target, variables) = found.ok_or(NotFound::Passed(MatchDepth::Method))?;
+        let (arguments, why) = match &target.details {
+            Details::Tool(tool) => {
+                let arguments = arguments(request)?;
+                task::check_task_support(request, tool.task_support, surface.has_tasks)?;
+                let check = tool.input.as_ref().filter(|_| target.validate != Validate::Off);
+                let wrong = check.map(|schema| schema.objections(&arguments)).unwrap_or_default();
+                let why = || format!("invalid arguments for {}:\n{}", target.id, wrong.join("\n"));
+                if target.validate == Validate::Strict && !wrong.is_empty() {
+                    let result = json!({"content": [{"type": "text", "text": why()}], "isError": true});
                     let answer = Answer::protocol(Reply::Result(RawJson::from_value(&result)));
                     return Err(NotFound::Refused(Box::new(Answer { written_for: WrittenFor::Newest, ..answer })));
                 }
-                remarks.push(why);
+                (arguments, (!wrong.is_empty()).then(why))
             }
-        }
-        Ok(Found { target: Target::Tool(position), arguments, remarks })
-    }
-
-    fn find_prompt(&self, request: &IncomingRequest) -> Result<Found, NotFound> {
-        let name = text_param(request, "name")?;
-        let position = *self.mock.prompts_by_name.get(name).ok_or(NotFound::Passed(MatchDepth::Method))?;
-        let prompt = &self.mock.prompts[position];
-        let arguments = arguments(request)?;
-        let required = prompt.arguments.iter().filter(|argument| argument.required);
-        let missing: Vec<_> = required.map(|it| it.name.as_str()).filter(|it| arguments.get(it).is_none()).collect();
-        let mut remarks = Vec::new();
-        if !missing.is_empty() {
-            let why = format!("the prompt {} needs {}", prompt.name, missing.join(" and "));
-            match prompt.validate {
-                Validate::Strict => return Err(invalid(why).into()),
-                Validate::Warn => remarks.push(why),
-                Validate::Off => {}
+            Details::Prompt(known) => {
+                let arguments = arguments(request)?;
+                let required = known.iter().filter(|argument| argument.required).map(|it| it.name.as_str());
+                let missing: Vec<_> = required.filter(|name| arguments.get(name).is_none()).collect();
+                let why = || format!("the prompt {} needs {}", target.id, missing.join(" and "));
+                if target.validate == Validate::Strict && !missing.is_empty() {
+                    return Err(invalid(why()).into());
+                }
+                (arguments, (!missing.is_empty() && target.validate == Validate::Warn).then(why))
             }
-        }
-        Ok(Found { target: Target::Prompt(position), arguments, remarks })
+            Details::Resource | Details::ResourceTemplate(_) | Details::Method => (Value::Object(variables), None),
+        };
+        Ok(Found { target: Arc::clone(target), arguments, remarks: Vec::from_iter(why) })
     }
 }
 
@@ -241,11 +218,11 @@ impl AnswerSource for ScriptSource {
                     return miss(error);
                 }
                 let (state, target) = (self.state(), found.target);
-                let (call, values) = (state.calls(target.number(&self.mock)), state.snapshot());
+                let (call, values) = (state.calls(target.number), state.snapshot());
                 let input = RuleInput { request, call, state: &values };
-                let closest = target.rules(&self.mock).closest(&found.arguments, &input, &state);
+                let closest = target.rules.closest(&found.arguments, &input, &state);
                 let closest = closest.map(|(rule, why)| (Arc::clone(&rule.name), why));
-                Some(Miss { error: no_rule_fits(&target.name(&self.mock), closest), is_remark: true })
+                Some(Miss { error: no_rule_fits(&target.label, closest), is_remark: true })
             }
             Err(NotFound::Refused(_)) => None,
             Err(NotFound::Passed(_)) => match &request.method {

@@ -24,7 +24,7 @@ impl State {
     pub(in crate::answer) fn new(mock: &Mock) -> State {
         State {
             values: Arc::clone(&mock.initial),
-            calls: vec![0; mock.targets],
+            calls: vec![0; mock.target_count],
             given: vec![0; mock.rules],
             faults: vec![0; mock.fault_rules],
         }

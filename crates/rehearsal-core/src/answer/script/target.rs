@@ -1,89 +1,158 @@
-//! Tools, prompts and resources as a request names them, and what completes their names.
+//! Tools, resources, prompts and methods of a mock, and what completes their arguments.
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::mock::Mock;
 use super::rule::Rules;
-use crate::answer::protocol::{ListKind, invalid};
+use super::uri_template::UriTemplate;
+use crate::answer::fault::Faults;
+use crate::answer::protocol::{ListItem, ListKind, ListedForm, invalid};
 use crate::answer::request_context::IncomingRequest;
+use crate::matcher::{Matcher, Schema};
 use crate::message::ErrorReply;
-use crate::script::mock::Validate;
+use crate::script::mock::{TaskSupport, Validate};
 
-/// What a request asks for, by its position in the mock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::answer) enum Target {
-    Tool(usize),
-    Resource(usize),
-    ResourceTemplate(usize),
-    Prompt(usize),
-    Request(usize),
+/// What a request names: a tool, resource, resource template, prompt or method, and the rules that answer it.
+#[derive(Debug)]
+pub(in crate::answer) struct Target {
+    /// Its name, URI, URI template or method.
+    pub(in crate::answer) id: String,
+    /// `tool get_forecast`
+    pub(in crate::answer) label: Arc<str>,
+    /// Its number among the targets of the mock; its requests are counted by it.
+    pub(in crate::answer) number: usize,
+    pub(super) listed: ListedForm,
+    /// The capabilities of the clients that it is listed for.
+    pub(super) needs: Option<Matcher>,
+    /// What happens if its arguments, results or input responses are invalid.
+    pub(in crate::answer) validate: Validate,
+    pub(in crate::answer) rules: Rules,
+    pub(super) faults: Faults,
+    pub(super) details: Details,
+}
+
+/// What only targets of one kind have.
+#[derive(Debug)]
+pub(super) enum Details {
+    Tool(Tool),
+    Resource,
+    ResourceTemplate(ResourceTemplate),
+    /// The arguments of a prompt.
+    Prompt(Vec<Argument>),
+    Method,
+}
+
+/// What only a tool has.
+#[derive(Debug)]
+pub(super) struct Tool {
+    /// `None` accepts any object.
+    pub(super) input: Option<Schema>,
+    pub(super) output: Option<Schema>,
+    pub(super) task_support: Option<TaskSupport>,
+}
+
+/// What only a resource template has.
+#[derive(Debug)]
+pub(super) struct ResourceTemplate {
+    pub(super) pattern: UriTemplate,
+    /// The completions of each variable.
+    pub(super) complete: Vec<(String, Vec<String>)>,
+}
+
+/// An argument of a prompt.
+#[derive(Debug)]
+pub(super) struct Argument {
+    pub(super) name: String,
+    pub(super) required: bool,
+    pub(super) complete: Vec<String>,
+}
+
+/// The kinds of targets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum TargetKind {
+    Tool,
+    Resource,
+    ResourceTemplate,
+    Prompt,
+    Method,
+}
+
+impl TargetKind {
+    /// What the targets of a method are, and the param that names them.
+    pub(super) fn of_method(method: &str) -> Option<(TargetKind, &'static str)> {
+        match method {
+            "tools/call" => Some((TargetKind::Tool, "name")),
+            "prompts/get" => Some((TargetKind::Prompt, "name")),
+            "resources/read" => Some((TargetKind::Resource, "uri")),
+            _ => None,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            TargetKind::Tool => "tool",
+            TargetKind::Resource => "resource",
+            TargetKind::ResourceTemplate => "resource template",
+            TargetKind::Prompt => "prompt",
+            TargetKind::Method => "method",
+        }
+    }
 }
 
 impl Target {
-    pub(in crate::answer) fn rules(self, mock: &Mock) -> &Rules {
-        match self {
-            Target::Tool(at) => &mock.tools[at].rules,
-            Target::Resource(at) => &mock.resources[at].rules,
-            Target::ResourceTemplate(at) => &mock.resource_templates[at].rules,
-            Target::Prompt(at) => &mock.prompts[at].rules,
-            Target::Request(at) => &mock.requests[at].rules,
+    /// Its element in a list.
+    pub(super) fn item(&self) -> ListItem {
+        ListItem { id: self.id.clone(), form: self.listed.clone(), needs: self.needs.clone() }
+    }
+
+    /// Whether a client can see and call it.
+    pub(super) fn is_offered(&self, request: &IncomingRequest) -> bool {
+        self.needs.as_ref().is_none_or(|needs| needs.matches(&request.context.capabilities))
+    }
+
+    pub(super) fn as_tool(&self) -> Option<&Tool> {
+        if let Details::Tool(tool) = &self.details { Some(tool) } else { None }
+    }
+
+    /// The values of the variables for which a resource template is this URI.
+    pub(super) fn variables(&self, uri: &str) -> Option<Map<String, Value>> {
+        if let Details::ResourceTemplate(template) = &self.details { template.pattern.matches(uri) } else { None }
+    }
+
+    /// Whether a client can suggest values for its arguments.
+    pub(super) fn has_completions(&self) -> bool {
+        match &self.details {
+            Details::Prompt(arguments) => arguments.iter().any(|argument| !argument.complete.is_empty()),
+            Details::ResourceTemplate(template) => !template.complete.is_empty(),
+            Details::Tool(_) | Details::Resource | Details::Method => false,
         }
     }
 
-    /// Its number among everything that can be asked for.
-    pub(in crate::answer) fn number(self, mock: &Mock) -> usize {
-        match self {
-            Target::Tool(at) => mock.tools[at].number,
-            Target::Resource(at) => mock.resources[at].number,
-            Target::ResourceTemplate(at) => mock.resource_templates[at].number,
-            Target::Prompt(at) => mock.prompts[at].number,
-            Target::Request(at) => mock.requests[at].number,
-        }
-    }
-
-    /// What happens to what does not fit.
-    pub(in crate::answer) fn validate(self, mock: &Mock) -> Validate {
-        match self {
-            Target::Tool(at) => mock.tools[at].validate,
-            Target::Resource(at) => mock.resources[at].validate,
-            Target::ResourceTemplate(at) => mock.resource_templates[at].validate,
-            Target::Prompt(at) => mock.prompts[at].validate,
-            Target::Request(_) => Validate::Off,
-        }
-    }
-
-    /// `tool get_forecast`
-    pub(in crate::answer) fn name(self, mock: &Mock) -> Arc<str> {
-        Arc::clone(match self {
-            Target::Tool(at) => &mock.tools[at].label,
-            Target::Resource(at) => &mock.resources[at].label,
-            Target::ResourceTemplate(at) => &mock.resource_templates[at].label,
-            Target::Prompt(at) => &mock.prompts[at].label,
-            Target::Request(at) => &mock.requests[at].label,
+    /// Whether it is a tool that may answer with a task.
+    pub(super) fn has_tasks(&self) -> bool {
+        self.as_tool().is_some_and(|tool| {
+            let supports = matches!(tool.task_support, Some(TaskSupport::Optional | TaskSupport::Required));
+            supports || self.rules.turns().any(|turn| turn.answer.any(&|answer| answer.task.is_some()))
         })
     }
 
-    /// Why a result is not what was promised, if the mock looks at that, and what is to be done about it.
-    pub(in crate::answer) fn objection(self, mock: &Mock, result: &Value) -> Option<(Validate, String)> {
-        let Target::Tool(at) = self else { return None };
-        let tool = &mock.tools[at];
-        let output = tool.output.as_ref().filter(|_| tool.validate != Validate::Off)?;
+    /// Why a result of a tool breaks its output schema, unless the mock validates nothing.
+    pub(in crate::answer) fn objection(&self, result: &Value) -> Option<String> {
+        let output = self.as_tool()?.output.as_ref().filter(|_| self.validate != Validate::Off)?;
         if result.get("isError") == Some(&Value::Bool(true)) {
             return None;
         }
         let Some(structured) = result.get("structuredContent") else {
-            let why = "the answer has no structured_content, but the tool has an output_schema";
-            return Some((tool.validate, why.to_owned()));
+            return Some("the answer has no structured_content, but the tool has an output_schema".to_owned());
         };
         let wrong = output.objections(structured);
-        let why = || format!("structured_content does not fit the output_schema: {}", wrong.join("; "));
-        (!wrong.is_empty()).then(|| (tool.validate, why()))
+        (!wrong.is_empty()).then(|| format!("structured_content does not fit the output_schema: {}", wrong.join("; ")))
     }
 }
 
-/// How many values a client is told at most.
+/// The most values that a client gets.
 const LIMIT: usize = 100;
 
 /// The values that begin with what was typed.
@@ -95,18 +164,20 @@ pub(in crate::answer) fn complete(mock: &Mock, request: &IncomingRequest) -> Res
     let nothing = || invalid(format!("there is no {reference} whose `{name}` could be completed"));
     let values: &[String] = match reference["type"].as_str() {
         Some("ref/prompt") => {
-            let prompt = reference["name"].as_str().and_then(|name| mock.prompts_by_name.get(name));
-            let prompt = &mock.prompts[*prompt.ok_or_else(nothing)?];
-            match prompt.arguments.iter().find(|argument| argument.name == name) {
+            let prompt = reference["name"].as_str().and_then(|id| mock.find(TargetKind::Prompt, id));
+            let prompt = prompt.ok_or_else(nothing)?;
+            let Details::Prompt(arguments) = &prompt.details else { return Err(nothing()) };
+            match arguments.iter().find(|argument| argument.name == name) {
                 Some(argument) => &argument.complete,
-                None if lists_argument(mock, &prompt.name, name) => &[],
+                None if lists_argument(mock, &prompt.id, name) => &[],
                 None => return Err(nothing()),
             }
         }
         Some("ref/resource") => {
-            let uri = reference["uri"].as_str().ok_or_else(nothing)?;
-            let template =
-                mock.resource_templates.iter().find(|template| template.written == uri).ok_or_else(nothing)?;
+            let template = reference["uri"].as_str().and_then(|id| mock.find(TargetKind::ResourceTemplate, id));
+            let Some(Details::ResourceTemplate(template)) = template.map(|it| &it.details) else {
+                return Err(nothing());
+            };
             if !template.pattern.variables().iter().any(|variable| variable == name) {
                 return Err(nothing());
             }

@@ -7,7 +7,7 @@ use rehearsal::core::shape::Conversation;
 use rehearsal::core::trace::Moment;
 use rehearsal::store::Input;
 
-use super::reading::{Reading, input, stdin_once};
+use super::reading::{Reading, stdin_once};
 use super::verb::From;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
@@ -19,12 +19,7 @@ use crate::print::{Checked, Columns, FindingPrinter};
 #[command(after_help = MORE)]
 pub(super) struct Check {
     /// The recordings; - is stdin
-    #[arg(
-        default_value = "trace.jsonl",
-        value_parser = input,
-        value_name = "FILE",
-        value_hint = clap::ValueHint::FilePath
-    )]
+    #[arg(default_value = "trace.jsonl", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<Input>,
 
     /// Only what this side sent

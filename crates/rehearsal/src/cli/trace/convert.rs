@@ -8,7 +8,7 @@ use rehearsal::core::trace::Format;
 use rehearsal::store::{Input, Recording};
 
 use super::output::Writing;
-use super::reading::{Reading, input};
+use super::reading::Reading;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 
@@ -17,7 +17,7 @@ use crate::cli::exit::{Exit, Failure};
 #[command(after_help = MORE)]
 pub(super) struct Convert {
     /// The recording; - is stdin
-    #[arg(value_parser = input, value_hint = clap::ValueHint::FilePath)]
+    #[arg(value_hint = clap::ValueHint::FilePath)]
     from_file: Input,
 
     /// The file to write, replaced in one step when all is written; - is stdout

@@ -6,7 +6,7 @@ use clap::Args;
 use rehearsal::core::trace::{Call, Compare, Pairs, Part, Sketch};
 use rehearsal::store::{Input, Recording};
 
-use super::reading::{Reading, input, stdin_once};
+use super::reading::{Reading, stdin_once};
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::flag_values::not_a_path;
@@ -18,11 +18,11 @@ use crate::print::{Change, Columns, print_change};
 #[command(after_help = MORE)]
 pub(super) struct Diff {
     /// The recording as it was; - is stdin
-    #[arg(value_parser = input, value_hint = clap::ValueHint::FilePath)]
+    #[arg(value_hint = clap::ValueHint::FilePath)]
     before: Input,
 
     /// The recording as it is
-    #[arg(value_parser = input, value_hint = clap::ValueHint::FilePath)]
+    #[arg(value_hint = clap::ValueHint::FilePath)]
     after: Input,
 
     /// Pass over what is at this JSONPath of a call, such as $.result..timestamp; may be repeated

@@ -5,7 +5,7 @@ use regex::bytes::{Regex, RegexBuilder};
 use rehearsal::core::trace::{Call, Entry, Inside, Moment, Start, What};
 use rehearsal::store::Input;
 
-use super::reading::{Reading, input, stdin_once};
+use super::reading::{Reading, stdin_once};
 use super::verb::From;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
@@ -22,12 +22,7 @@ pub(super) struct Grep {
     pattern: String,
 
     /// The recordings; - is stdin
-    #[arg(
-        default_value = "trace.jsonl",
-        value_parser = input,
-        value_name = "FILE",
-        value_hint = clap::ValueHint::FilePath
-    )]
+    #[arg(default_value = "trace.jsonl", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<Input>,
 
     /// Only this method, such as tools/call; may be repeated

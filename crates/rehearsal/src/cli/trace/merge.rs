@@ -8,7 +8,7 @@ use rehearsal::core::trace::{Part, ReadError};
 use rehearsal::store::{Input, Parts};
 
 use super::output::Output;
-use super::reading::{Reading, input, stdin_once};
+use super::reading::{Reading, stdin_once};
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::print::plural;
@@ -18,7 +18,7 @@ use crate::print::plural;
 #[command(after_help = MORE)]
 pub(super) struct Merge {
     /// The recordings; - is stdin
-    #[arg(required = true, value_parser = input, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    #[arg(required = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<Input>,
 
     #[command(flatten)]

@@ -20,5 +20,5 @@ mod stats;
 mod verb;
 
 pub(super) use output::{Writing, is_written_into, plain};
-pub(super) use reading::{CONVERT, Reading, input, no_file, not_trace, on_lines, put_back, unreadable};
+pub(super) use reading::{CONVERT, Reading, no_file, not_trace, on_lines, put_back, unreadable};
 pub(super) use verb::Trace;

@@ -113,11 +113,6 @@ pub(super) fn recovered_line(recovered: &Recovered) -> String {
     }
 }
 
-/// Reads the name of a file, or `-`.
-pub(in crate::cli) fn input(word: &str) -> Result<Input, std::convert::Infallible> {
-    word.parse()
-}
-
 /// That stdin is wanted by no more than one.
 pub(super) fn stdin_once<'a>(inputs: impl IntoIterator<Item = &'a Input>) -> Result<(), Failure> {
     let count = inputs.into_iter().filter(|input| **input == Input::Stdin).count();

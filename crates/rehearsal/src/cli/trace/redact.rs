@@ -5,7 +5,7 @@ use rehearsal::core::redact::{Redaction, Rule, Summary};
 use rehearsal::store::Input;
 
 use super::output::Output;
-use super::reading::{Reading, input};
+use super::reading::Reading;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 
@@ -14,7 +14,7 @@ use crate::cli::exit::{Exit, Failure};
 #[command(after_help = MORE)]
 pub(super) struct Redact {
     /// The recording; - is stdin
-    #[arg(default_value = "trace.jsonl", value_parser = input, value_hint = clap::ValueHint::FilePath)]
+    #[arg(default_value = "trace.jsonl", value_hint = clap::ValueHint::FilePath)]
     file: Input,
 
     /// Take out what is at this place, or matches this pattern, too; may be repeated

@@ -4,7 +4,7 @@ use clap::Args;
 use rehearsal::core::trace::Moment;
 use rehearsal::store::Input;
 
-use super::reading::{Reading, input};
+use super::reading::Reading;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::stream_to_stdout;
@@ -15,7 +15,7 @@ use crate::print::{Columns, Detail, TimelinePrinter};
 #[command(after_help = MORE)]
 pub(super) struct Show {
     /// The recording; - is stdin
-    #[arg(default_value = "trace.jsonl", value_parser = input, value_hint = clap::ValueHint::FilePath)]
+    #[arg(default_value = "trace.jsonl", value_hint = clap::ValueHint::FilePath)]
     file: Input,
 
     /// Show only this session: its name, the beginning of its name, or its number from 1

@@ -7,7 +7,7 @@ use rehearsal::core::trace::Part;
 use rehearsal::store::Input;
 
 use super::output::Writing;
-use super::reading::{Reading, input};
+use super::reading::Reading;
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::print::one_line;
@@ -17,7 +17,7 @@ use crate::print::one_line;
 #[command(after_help = MORE)]
 pub(super) struct Split {
     /// The recording; - is stdin
-    #[arg(default_value = "trace.jsonl", value_parser = input, value_hint = clap::ValueHint::FilePath)]
+    #[arg(default_value = "trace.jsonl", value_hint = clap::ValueHint::FilePath)]
     file: Input,
 
     /// The directory for the files; it is made if need be

@@ -4,7 +4,7 @@ use clap::Args;
 use rehearsal::core::trace::Stats as Numbers;
 use rehearsal::store::Input;
 
-use super::reading::{Reading, input, stdin_once};
+use super::reading::{Reading, stdin_once};
 use crate::cli::context::Context;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::output::to_stdout;
@@ -15,12 +15,7 @@ use crate::print::{Columns, print_stats};
 #[command(after_help = MORE)]
 pub(super) struct Stats {
     /// The recordings, counted together; - is stdin
-    #[arg(
-        default_value = "trace.jsonl",
-        value_parser = input,
-        value_name = "FILE",
-        value_hint = clap::ValueHint::FilePath
-    )]
+    #[arg(default_value = "trace.jsonl", value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     files: Vec<Input>,
 
     /// Print one JSON object

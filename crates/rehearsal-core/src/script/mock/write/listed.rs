@@ -13,6 +13,9 @@ enum Takes {
     Flag,
     Object,
     Size,
+    Texts,
+    Audience,
+    Priority,
     ToolAnnotations,
     Annotations,
     Icons,
@@ -75,21 +78,46 @@ const ARGUMENT: [(&str, &str, Takes); 4] = [
     ("required", "required", Takes::Flag),
 ];
 
+/// The keys of the annotations of a tool.
+const TOOL_ANNOTATIONS: [(&str, &str, Takes); 5] = [
+    ("title", "title", Takes::Text),
+    ("readOnlyHint", "read_only_hint", Takes::Flag),
+    ("destructiveHint", "destructive_hint", Takes::Flag),
+    ("idempotentHint", "idempotent_hint", Takes::Flag),
+    ("openWorldHint", "open_world_hint", Takes::Flag),
+];
+
+/// The keys of the annotations of a resource or of content.
+const ANNOTATIONS: [(&str, &str, Takes); 3] = [
+    ("audience", "audience", Takes::Audience),
+    ("priority", "priority", Takes::Priority),
+    ("lastModified", "last_modified", Takes::Text),
+];
+
+/// The keys of an icon.
+const ICON: [(&str, &str, Takes); 4] = [
+    ("src", "src", Takes::Text),
+    ("mimeType", "mime_type", Takes::Text),
+    ("sizes", "sizes", Takes::Texts),
+    ("theme", "theme", Takes::Text),
+];
+
+/// The keys of the name and version of a server.
+const IMPLEMENTATION: [(&str, &str, Takes); 6] = [
+    ("name", "name", Takes::Text),
+    ("version", "version", Takes::Text),
+    ("title", "title", Takes::Text),
+    ("description", "description", Takes::Text),
+    ("websiteUrl", "website_url", Takes::Text),
+    ("icons", "icons", Takes::Icons),
+];
+
 /// Who a server is, in the words of a mock file, without what those have no word for.
 pub(super) fn implementation(info: &Value) -> Value {
-    let known = [("name", "name"), ("version", "version"), ("title", "title"), ("description", "description")];
-    let known = known.into_iter().chain([("websiteUrl", "website_url")]);
-    let known: Vec<_> = known.map(|(wire, written)| (wire, written, Takes::Text)).collect();
     let mut said = Map::new();
     for (key, value) in info.as_object().into_iter().flatten() {
-        if key == "icons"
-            && let Some(icons) = icons(value)
-        {
-            said.insert(key.clone(), icons);
-        } else if let Some((_, name, _)) = known.iter().find(|(wire, ..)| wire == key)
-            && value.is_string()
-        {
-            said.insert((*name).to_owned(), value.clone());
+        if let Some((name, value)) = renamed(key, value, &IMPLEMENTATION) {
+            said.insert(name.to_owned(), value);
         }
     }
     if !said.contains_key("name") {
@@ -148,32 +176,34 @@ fn fields(value: &Value, known: &[(&str, &str, Takes)]) -> Option<Map<String, Va
     (said.len() == object.len()).then_some(said)
 }
 
+/// A member in mock-file syntax, unless its key or its value is not known.
+fn renamed<'n>(key: &str, value: &Value, known: &[(&str, &'n str, Takes)]) -> Option<(&'n str, Value)> {
+    let (_, name, takes) = known.iter().find(|(wire, ..)| *wire == key)?;
+    Some((name, taken(value, *takes)?))
+}
+
+/// An object in mock-file syntax, in its own order; `None` if a member is not known.
+fn in_its_order(value: &Value, known: &[(&str, &str, Takes)]) -> Option<Value> {
+    let members = value.as_object()?.iter();
+    members.map(|(key, value)| renamed(key, value, known).map(|(name, value)| (name.to_owned(), value))).collect()
+}
+
 fn taken(value: &Value, takes: Takes) -> Option<Value> {
-    let flat = |names: &[(&str, &str)], fits: &dyn Fn(&str, &Value) -> bool| -> Option<Value> {
-        let mut said = Map::new();
-        for (key, value) in value.as_object()? {
-            let (_, name) = names.iter().find(|(wire, _)| wire == key)?;
-            fits(key, value).then(|| said.insert((*name).to_owned(), value.clone()))?;
-        }
-        Some(said.into())
-    };
+    let all = |fits: &dyn Fn(&Value) -> bool| value.as_array().is_some_and(|all| all.iter().all(fits));
     match takes {
         Takes::Text => value.is_string().then(|| value.clone()),
         Takes::Flag => value.is_boolean().then(|| value.clone()),
         Takes::Object => value.is_object().then(|| value.clone()),
         Takes::Size => value.is_u64().then(|| value.clone()),
-        Takes::ToolAnnotations => {
-            let names = [
-                ("title", "title"),
-                ("readOnlyHint", "read_only_hint"),
-                ("destructiveHint", "destructive_hint"),
-                ("idempotentHint", "idempotent_hint"),
-                ("openWorldHint", "open_world_hint"),
-            ];
-            flat(&names, &|key, value| if key == "title" { value.is_string() } else { value.is_boolean() })
-        }
+        Takes::Texts => all(&Value::is_string).then(|| value.clone()),
+        Takes::Audience => all(&|role| matches!(role.as_str(), Some("user" | "assistant"))).then(|| value.clone()),
+        Takes::Priority => value.as_f64().filter(|it| (0.0..=1.0).contains(it)).map(|_| value.clone()),
+        Takes::ToolAnnotations => in_its_order(value, &TOOL_ANNOTATIONS),
         Takes::Annotations => annotations(value),
-        Takes::Icons => icons(value),
+        Takes::Icons => {
+            let icon = |icon: &Value| in_its_order(icon, &ICON).filter(|icon| icon.get("src").is_some());
+            value.as_array().filter(|elements| !elements.is_empty())?.iter().map(icon).collect()
+        }
         Takes::TaskSupport => {
             let known = ["forbidden", "optional", "required"];
             let support = value.get("taskSupport").and_then(Value::as_str).filter(|it| known.contains(it))?;
@@ -190,40 +220,9 @@ fn taken(value: &Value, takes: Takes) -> Option<Value> {
     }
 }
 
-/// Who something is for, in the words of a mock file.
+/// Who something is for, in mock-file syntax.
 pub(super) fn annotations(value: &Value) -> Option<Value> {
-    let mut said = Map::new();
-    for (key, value) in value.as_object()? {
-        let (name, fits) = match key.as_str() {
-            "audience" => {
-                let role = |role: &Value| matches!(role.as_str(), Some("user" | "assistant"));
-                ("audience", value.as_array().is_some_and(|all| all.iter().all(role)))
-            }
-            "priority" => ("priority", value.as_f64().is_some_and(|it| (0.0..=1.0).contains(&it))),
-            "lastModified" => ("last_modified", value.is_string()),
-            _ => return None,
-        };
-        fits.then(|| said.insert(name.to_owned(), value.clone()))?;
-    }
-    Some(said.into())
-}
-
-fn icons(value: &Value) -> Option<Value> {
-    let icon = |icon: &Value| {
-        let mut said = Map::new();
-        for (key, value) in icon.as_object()? {
-            let (name, fits) = match key.as_str() {
-                "src" => ("src", value.is_string()),
-                "mimeType" => ("mime_type", value.is_string()),
-                "theme" => ("theme", value.is_string()),
-                "sizes" => ("sizes", value.as_array().is_some_and(|all| all.iter().all(Value::is_string))),
-                _ => return None,
-            };
-            fits.then(|| said.insert(name.to_owned(), value.clone()))?;
-        }
-        said.contains_key("src").then(|| Value::Object(said))
-    };
-    value.as_array().filter(|elements| !elements.is_empty())?.iter().map(icon).collect()
+    in_its_order(value, &ANNOTATIONS)
 }
 
 #[cfg(test)]

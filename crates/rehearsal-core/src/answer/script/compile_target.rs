@@ -1,0 +1,296 @@
+//! Compiles the tools, resources, prompts and methods of a mock file.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::compile::{Owner, rule_name};
+use super::content::{Fields, Workshop, annotations, icons, ordered, tool_annotations};
+use super::given::{CompiledConditions, meant, when};
+use super::rule::{InTurn, Rule, Rules};
+use super::target::{Argument, Details, ResourceTemplate, Target, TargetKind, Tool};
+use super::template::TemplateValue;
+use super::uri_template::UriTemplate;
+use crate::answer::fault::Faults;
+use crate::answer::protocol::ListedForm;
+use crate::answer::respond::CompiledAnswer;
+use crate::matcher::Schema;
+use crate::script::mock::{self, AnswerRule, Contents, FaultRule, MockFile, TaskSupport, Validate};
+use crate::script::{InOrder, Located, Problem};
+
+/// Compiles the targets of a file.
+pub(super) fn compile_targets(file: &MockFile, shop: &mut Workshop<'_>) -> Vec<(TargetKind, Target)> {
+    let validate = file.validate.unwrap_or_default();
+    let mut all = Vec::new();
+    all.extend(file.tools.iter().map(|it| (TargetKind::Tool, tool(it, validate, shop))));
+    all.extend(file.resources.iter().map(|it| (TargetKind::Resource, resource(it, validate, shop))));
+    let templates = file.resource_templates.iter();
+    all.extend(templates.filter_map(|it| Some((TargetKind::ResourceTemplate, template(it, validate, shop)?))));
+    all.extend(file.prompts.iter().map(|it| (TargetKind::Prompt, prompt(it, validate, shop))));
+    all.extend(file.requests.iter().map(|it| (TargetKind::Method, method(it, shop))));
+    all
+}
+
+pub(super) fn faults(written: &[FaultRule], shop: &mut Workshop<'_>) -> Faults {
+    Faults::compile(written, &mut shop.numbers.faults, shop.problems)
+}
+
+fn next(number: &mut usize) -> usize {
+    *number += 1;
+    *number - 1
+}
+
+fn listed_form<T>(
+    written: &InOrder<T>,
+    listed: Map<String, Value>,
+    verbatim: &Option<Located<Map<String, Value>>>,
+    hidden: bool,
+) -> ListedForm {
+    match verbatim {
+        _ if hidden => ListedForm::Hidden(ordered(written, listed)),
+        Some(verbatim) => ListedForm::Verbatim(verbatim.value.clone().into()),
+        None => ListedForm::Newest(ordered(written, listed)),
+    }
+}
+
+fn rules(written: &[AnswerRule], owner: &Owner<'_>, shop: &mut Workshop<'_>) -> Rules {
+    let (mut rules, mut turns) = (Vec::with_capacity(written.len() + 1), Vec::with_capacity(written.len() + 1));
+    for (at, rule) in written.iter().enumerate() {
+        let when = when(rule.when.as_ref(), shop.problems);
+        let given = CompiledConditions::compile(rule.given.as_ref(), shop.problems);
+        let name = rule_name(rule, when.as_ref(), &given, at);
+        let (number, start, several) = (next(&mut shop.numbers.rules), turns.len(), rule.in_turn.len());
+        let mut until = 0_u64;
+        for (at, answer) in rule.answers_in_turn().enumerate() {
+            let name = match &answer.name {
+                _ if several == 0 => Arc::clone(&name),
+                Some(own) => own.value.as_str().into(),
+                None => format!("{name} ({} of {several})", at + 1).into(),
+            };
+            until = until.saturating_add(answer.times.as_ref().map_or(1, |times| times.value));
+            let answer = CompiledAnswer::compile(answer, owner, shop).into();
+            turns.push(InTurn { rule: number, until, name, answer });
+        }
+        let times = rule.times();
+        rules.push(Rule { number, name, when, given, times, turns: start..turns.len() });
+    }
+    if let Some(fixed) = &owner.otherwise {
+        let (number, name): (_, Arc<str>) = (next(&mut shop.numbers.rules), "its contents".into());
+        let only = turns.len()..turns.len() + 1;
+        let answer = CompiledAnswer::only(fixed.clone()).into();
+        turns.push(InTurn { rule: number, until: u64::MAX, name: Arc::clone(&name), answer });
+        rules.push(Rule { number, name, when: None, given: CompiledConditions::default(), times: None, turns: only });
+    }
+    Rules::new(rules, turns)
+}
+
+fn insert(object: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        object.insert(key.to_owned(), value.into());
+    }
+}
+
+fn tool(written: &InOrder<mock::Tool>, validate: Validate, shop: &mut Workshop<'_>) -> Target {
+    let id = written.name.value.clone();
+    // What is listed exactly need not be usable: its schemas may be those of another server.
+    let exactly = |key: &str| Schema::compile(written.listed.as_ref()?.get(key)?).ok();
+    let input = written.input_schema.as_ref().and_then(|schema| meant(schema, shop.problems));
+    let input = input.or_else(|| exactly("inputSchema"));
+    let output = written.output_schema.as_ref().and_then(|schema| meant(schema, shop.problems));
+    let output = output.or_else(|| exactly("outputSchema"));
+    let mut listed = Map::new();
+    listed.insert("name".to_owned(), id.as_str().into());
+    insert(&mut listed, "title", written.title.as_deref());
+    insert(&mut listed, "description", written.description.as_deref());
+    let any_object = || json!({"type": "object"});
+    listed.insert("inputSchema".to_owned(), input.as_ref().map_or_else(any_object, |it| it.as_value().clone()));
+    insert(&mut listed, "outputSchema", output.as_ref().map(|schema| schema.as_value().clone()));
+    insert(&mut listed, "annotations", written.annotations.as_ref().map(tool_annotations));
+    insert(&mut listed, "icons", icons(&written.icons));
+    insert(&mut listed, "_meta", written.meta.clone());
+    let support = written.task_support.map(|support| match support {
+        TaskSupport::Forbidden => "forbidden",
+        TaskSupport::Optional => "optional",
+        TaskSupport::Required => "required",
+    });
+    insert(&mut listed, "execution", support.map(|support| json!({"taskSupport": support})));
+    Target {
+        label: format!("tool {id}").into(),
+        id,
+        number: next(&mut shop.numbers.targets),
+        listed: listed_form(written, listed, &written.listed, written.hidden),
+        needs: written.needs.as_ref().and_then(|needs| meant(needs, shop.problems)),
+        validate: written.validate.unwrap_or(validate),
+        rules: rules(&written.answers, &Owner::new(TargetKind::Tool), shop),
+        faults: faults(&written.faults, shop),
+        details: Details::Tool(Tool { input, output, task_support: written.task_support }),
+    }
+}
+
+fn resource(written: &InOrder<mock::Resource>, validate: Validate, shop: &mut Workshop<'_>) -> Target {
+    let id = written.uri.value.clone();
+    let mut listed = Map::new();
+    listed.insert("uri".to_owned(), id.as_str().into());
+    let last = id.trim_end_matches('/').rsplit('/').next().filter(|last| !last.is_empty()).unwrap_or(&id);
+    listed.insert("name".to_owned(), written.name.as_deref().unwrap_or(last).into());
+    insert(&mut listed, "title", written.title.as_deref());
+    insert(&mut listed, "description", written.description.as_deref());
+    insert(&mut listed, "mimeType", written.mime_type.as_deref());
+    insert(&mut listed, "annotations", written.annotations.as_ref().map(annotations));
+    insert(&mut listed, "size", written.size);
+    insert(&mut listed, "icons", icons(&written.icons));
+    insert(&mut listed, "_meta", written.meta.clone());
+    let owner = Owner {
+        uri: Some(&id),
+        mime_type: written.mime_type.as_deref(),
+        otherwise: fixed_contents(written, shop),
+        ..Owner::new(TargetKind::Resource)
+    };
+    Target {
+        label: format!("resource {id}").into(),
+        number: next(&mut shop.numbers.targets),
+        listed: listed_form(written, listed, &written.listed, written.hidden),
+        needs: None,
+        validate,
+        rules: rules(&written.answers, &owner, shop),
+        faults: faults(&written.faults, shop),
+        details: Details::Resource,
+        id,
+    }
+}
+
+/// The contents of a resource that has some of its own.
+fn fixed_contents(written: &InOrder<mock::Resource>, shop: &mut Workshop<'_>) -> Option<TemplateValue> {
+    let at = written.uri.at;
+    let mime_type = written.mime_type.clone();
+    let contents = match (&written.text, &written.blob, &written.file) {
+        (None, None, None) => return None,
+        (None, None, Some(file)) => {
+            let bytes = (shop.read_file)(&file.value).unwrap_or_else(|why| {
+                shop.problems.push(Problem::new(file.at, format!("cannot read {}: {why}", file.value)));
+                Vec::new()
+            });
+            let mut fields = Fields::new();
+            fields.fixed("uri", written.uri.value.as_str());
+            fields.optional("mimeType", mime_type);
+            // A file is what it is, and never a template.
+            match String::from_utf8(bytes) {
+                Ok(text) => fields.fixed("text", text),
+                Err(_) => fields.fixed("blob", shop.file(file)),
+            }
+            fields.finish()
+        }
+        (text, blob, _) => {
+            let contents = Contents { uri: None, mime_type, text: text.clone(), blob: blob.clone(), meta: None };
+            shop.contents(&contents, at, Some(&written.uri.value))
+        }
+    };
+    Some(contents_of(contents))
+}
+
+/// The result of `resources/read` with these contents.
+fn contents_of(contents: TemplateValue) -> TemplateValue {
+    TemplateValue::fields(vec![("contents".to_owned(), TemplateValue::list(vec![contents]))])
+}
+
+fn template(written: &InOrder<mock::ResourceTemplate>, validate: Validate, shop: &mut Workshop<'_>) -> Option<Target> {
+    let (id, at) = (written.uri_template.value.clone(), written.uri_template.at);
+    let pattern = match UriTemplate::read(&id) {
+        Ok(pattern) => pattern,
+        // What is listed exactly need not be usable.
+        Err(_) if written.listed.is_some() => UriTemplate::nothing(),
+        Err(why) => {
+            shop.problems.push(Problem::new(at, why));
+            return None;
+        }
+    };
+    let mut listed = Map::new();
+    listed.insert("uriTemplate".to_owned(), id.as_str().into());
+    listed.insert("name".to_owned(), written.name.as_deref().unwrap_or(&id).into());
+    insert(&mut listed, "title", written.title.as_deref());
+    insert(&mut listed, "description", written.description.as_deref());
+    insert(&mut listed, "mimeType", written.mime_type.as_deref());
+    insert(&mut listed, "annotations", written.annotations.as_ref().map(annotations));
+    insert(&mut listed, "icons", icons(&written.icons));
+    insert(&mut listed, "_meta", written.meta.clone());
+    let fixed = (written.text.is_some() || written.blob.is_some()).then(|| {
+        let (mime_type, text, blob) = (written.mime_type.clone(), written.text.clone(), written.blob.clone());
+        contents_of(shop.contents(&Contents { uri: None, mime_type, text, blob, meta: None }, at, None))
+    });
+    let mime_type = written.mime_type.as_deref();
+    let owner = Owner { mime_type, otherwise: fixed, ..Owner::new(TargetKind::ResourceTemplate) };
+    let complete = written.complete.iter().map(|(name, values)| (name.to_string(), values.clone())).collect();
+    Some(Target {
+        label: format!("resource template {id}").into(),
+        id,
+        number: next(&mut shop.numbers.targets),
+        listed: listed_form(written, listed, &written.listed, written.hidden),
+        needs: None,
+        validate,
+        rules: rules(&written.answers, &owner, shop),
+        faults: Faults::default(),
+        details: Details::ResourceTemplate(ResourceTemplate { pattern, complete }),
+    })
+}
+
+fn prompt(written: &InOrder<mock::Prompt>, validate: Validate, shop: &mut Workshop<'_>) -> Target {
+    let id = written.name.value.clone();
+    let mut listed = Map::new();
+    listed.insert("name".to_owned(), id.as_str().into());
+    insert(&mut listed, "title", written.title.as_deref());
+    insert(&mut listed, "description", written.description.as_deref());
+    if !written.arguments.is_empty() {
+        listed.insert("arguments".to_owned(), written.arguments.iter().map(listed_argument).collect());
+    }
+    insert(&mut listed, "icons", icons(&written.icons));
+    insert(&mut listed, "_meta", written.meta.clone());
+    let description = written.description.as_deref();
+    let fixed = written.messages.as_ref().map(|messages| {
+        let mut fields = Fields::new();
+        fields.optional("description", description);
+        let messages = shop.messages(messages);
+        fields.draft("messages", messages);
+        fields.finish()
+    });
+    let owner = Owner { description, otherwise: fixed, ..Owner::new(TargetKind::Prompt) };
+    let arguments = written.arguments.iter().map(|argument| Argument {
+        name: argument.name.value.clone(),
+        required: argument.required.unwrap_or(false),
+        complete: argument.complete.clone(),
+    });
+    Target {
+        label: format!("prompt {id}").into(),
+        id,
+        number: next(&mut shop.numbers.targets),
+        listed: listed_form(written, listed, &written.listed, written.hidden),
+        needs: None,
+        validate,
+        rules: rules(&written.answers, &owner, shop),
+        faults: faults(&written.faults, shop),
+        details: Details::Prompt(arguments.collect()),
+    }
+}
+
+fn listed_argument(argument: &InOrder<mock::Argument>) -> Value {
+    let mut object = Map::new();
+    object.insert("name".to_owned(), argument.name.value.as_str().into());
+    insert(&mut object, "title", argument.title.as_deref());
+    insert(&mut object, "description", argument.description.as_deref());
+    insert(&mut object, "required", argument.required);
+    ordered(argument, object)
+}
+
+fn method(written: &mock::Request, shop: &mut Workshop<'_>) -> Target {
+    let id = written.method.value.clone();
+    Target {
+        label: id.as_str().into(),
+        id,
+        number: next(&mut shop.numbers.targets),
+        listed: ListedForm::Hidden(Value::Null),
+        needs: None,
+        validate: Validate::Off,
+        rules: rules(&written.answers, &Owner::new(TargetKind::Method), shop),
+        faults: Faults::default(),
+        details: Details::Method,
+    }
+}

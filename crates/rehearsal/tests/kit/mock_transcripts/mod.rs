@@ -1,0 +1,4 @@
+//! Mocks played from transcripts, in paused time.
+
+mod legacy;
+mod modern;
