@@ -1,4 +1,4 @@
-//! One peer that we talk to, whatever the transport.
+//! The connection to one peer, the same for every transport.
 
 use std::fmt;
 use std::future::Future;
@@ -14,43 +14,45 @@ use rehearsal_core::answer::fault::{Aftermath, Misdeed};
 use rehearsal_core::exchange::Channel;
 use rehearsal_core::message::Message;
 
-/// A future behind a pointer, so that transports can be swapped at run time.
+/// A boxed future, so that the traits of the transports are object-safe.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// One peer that we talk to: a way in and a way out.
+/// A connection to one peer: a sender and a receiver.
 ///
-/// Dropping both halves ends the conversation at once and leaves no process behind; [`Sender::close`] ends it politely.
+/// Dropping both halves closes the connection at once and kills the process behind it; [`Sender::close`] ends it
+/// politely.
 #[derive(Debug)]
 pub struct Connection {
-    /// Towards the peer; shared by everybody who has something to say.
+    /// Sends to the peer; many tasks may share it.
     pub sender: Arc<dyn Sender>,
-    /// From the peer; one reader.
+    /// Receives from the peer; it has one reader.
     pub receiver: Box<dyn Receiver>,
 }
 
-/// The way to a peer.
+/// The sending half of a connection.
 pub trait Sender: fmt::Debug + Send + Sync {
-    /// The channel that the answer to a new request will come on. A pipe has one; over HTTP each POST is its own.
+    /// Returns the channel on which the response to a new request will arrive. A pipe has one channel; over HTTP each
+    /// POST is its own.
     fn open_channel(&self) -> Channel;
 
-    /// Hands a message to the transport, and waits while the peer takes nothing more.
+    /// Hands a message to the transport, and waits while the peer does not read.
     ///
-    /// Sending succeeds when the transport has the bytes. What the peer made of them arrives as an [`Event`].
+    /// Sending succeeds when the transport has the bytes. The peer's reaction arrives as an [`Event`].
     fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>>;
 
-    /// The same without waiting, for the exact bytes of a message that has no headers; `None` where nothing was done
-    /// because it would take waiting, and [`send`](Sender::send) must do it.
+    /// Sends the exact bytes of a message without headers, if that is possible without waiting. `None` means that
+    /// nothing was sent; then the caller uses [`send`](Sender::send).
     fn try_send(&self, channel: Channel, message: &[u8]) -> Option<Result<(), SendError>> {
         let _ = (channel, message);
         None
     }
 
-    /// Whether the peer is known to take nothing any more, though it may still say something.
+    /// True if the peer is known to read nothing more. It may still send.
     fn is_closed(&self) -> bool {
         false
     }
 
-    /// Whether the headers of a message go anywhere; where they do not, nobody needs to make them.
+    /// True if the transport sends the headers of a message. If not, the caller need not build them.
     fn takes_headers(&self) -> bool {
         true
     }
@@ -59,165 +61,165 @@ pub trait Sender: fmt::Debug + Send + Sync {
     /// over HTTP as the body of a POST.
     fn send_bytes(&self, channel: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>>;
 
-    /// Does something wrong on purpose in place of an answer, or just before it; where a transport has no such thing, the
-    /// nearest that it has.
+    /// Carries out a fault in place of a response, or just before it. A transport without this fault carries out the
+    /// nearest one that it has.
     ///
-    /// Only the server's side of a transport misbehaves; the others say that they [cannot](SendError::Impossible).
+    /// Only the server side of a transport has faults; the other side returns [`Impossible`](SendError::Impossible).
     fn misbehave(&self, channel: Channel, misdeed: Misdeed) -> BoxFuture<'_, Result<Aftermath, SendError>> {
         let _ = (channel, misdeed);
         Box::pin(async { Err(SendError::Impossible) })
     }
 
-    /// Stops caring about a channel: over HTTP its response stream is closed, which in 2026-07-28 cancels the request.
+    /// Closes a channel. Over HTTP that closes its response stream, which cancels the request in 2026-07-28.
     fn close_channel(&self, channel: Channel) {
         let _ = channel;
     }
 
-    /// The same, and the client is told how long it should wait before it comes back, where a transport has words for it.
+    /// Closes a channel, and sends the client the time to wait before it reconnects, if the transport can carry one.
     fn close_channel_for(&self, channel: Channel, retry: Duration) {
         let _ = retry;
         self.close_channel(channel);
     }
 
-    /// Ends the conversation politely first, firmly after that; returns when it is over. Safe to call again.
+    /// Closes the connection: politely first, then by force. Returns when it is closed, and may be called again.
     fn close(&self) -> BoxFuture<'_, Stopped>;
 
-    /// Ends the conversation at once, without a word and without waiting: a process is killed, sockets are closed.
+    /// Closes the connection at once, without waiting: a process is killed, sockets are closed.
     fn abort(&self);
 
-    /// The last lines that the peer wrote to its stderr, oldest first, where there is such a thing.
+    /// Returns the last lines that the peer wrote to stderr, oldest first; empty if the transport has no stderr.
     fn last_stderr(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// What stands in the way of an answer on a channel just now, in words, where there is such a thing: a stream that broke
-    /// and is being resumed, a line that has not ended.
+    /// Returns as text what currently delays a response on a channel: a broken stream that is being resumed, or a line
+    /// without its end. `None` if nothing is known.
     fn trouble(&self, channel: Channel) -> Option<String> {
         let _ = channel;
         None
     }
 
-    /// Whether something waits for a person, such as one who logs in; no time-out counts meanwhile.
+    /// True while an action waits for the user, such as a login. Timeouts are suspended for that time.
     fn is_held_up(&self) -> bool {
         false
     }
 
-    /// How the peer's process ended, where there is one and it has.
+    /// Returns the exit status of the peer's process; `None` if there is no process or it still runs.
     fn exit_status(&self) -> Option<ExitStatus> {
         None
     }
 }
 
-/// The way from a peer.
+/// The receiving half of a connection.
 pub trait Receiver: fmt::Debug + Send {
-    /// The next thing that happened. After [`Event::Ended`] it is [`Event::Ended`] for ever.
+    /// Returns the next event. After [`Event::Ended`] every call returns [`Event::Ended`].
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Event>;
 }
 
 impl dyn Receiver {
-    /// The next thing that happened.
+    /// Waits for the next event.
     pub async fn receive(&mut self) -> Event {
         std::future::poll_fn(|context| self.poll_receive(context)).await
     }
 }
 
-/// A message on its way out.
+/// A message to send.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
-    /// Where it belongs: for a request what [`Sender::open_channel`] gave, for an answer the channel of the question.
+    /// The channel to send on: from [`Sender::open_channel`] for a request, the channel of the request for a response.
     pub channel: Channel,
-    /// What to say.
+    /// The message.
     pub message: Message,
     /// Headers for this message alone; transports without headers ignore them.
     pub headers: HeaderMap,
 }
 
 impl Outgoing {
-    /// A message without headers of its own.
+    /// Builds an outgoing message without headers of its own.
     pub fn new(channel: Channel, message: Message) -> Outgoing {
         Outgoing { channel, message, headers: HeaderMap::new() }
     }
 }
 
-/// Something that happened on a connection.
+/// An event on a connection.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The peer said something.
+    /// The peer sent a message.
     Message {
-        /// Where it must be answered.
+        /// The channel that a response to it must be sent on.
         channel: Channel,
-        /// What it said.
+        /// The message that was received.
         message: Message,
-        /// The HTTP head that it came with, where there was one.
+        /// The HTTP head that came with the message; `None` on other transports.
         head: Option<Arc<HttpHead>>,
     },
-    /// Nothing more will come on a channel.
+    /// A channel ended; nothing more arrives on it.
     ChannelEnded {
-        /// Which.
+        /// The channel that ended.
         channel: Channel,
-        /// Why.
+        /// Why it ended.
         end: ChannelEnd,
     },
-    /// The conversation is over.
+    /// The connection ended.
     Ended(Ending),
 }
 
-/// The status and headers around a message.
+/// The HTTP status and headers of a message.
 #[derive(Clone, Debug)]
 pub struct HttpHead {
-    /// The status, on a response.
+    /// The HTTP status; only on a response.
     pub status: Option<StatusCode>,
     /// The headers of the response, or of the request on the server's side.
     pub headers: HeaderMap,
 }
 
-/// Why nothing more will come on a channel.
+/// Why a channel ended.
 #[derive(Clone, Debug)]
 pub enum ChannelEnd {
-    /// Everything was said.
+    /// Every response on the channel was sent.
     Done,
-    /// The peer answered with a status and a body that holds no message.
+    /// The peer responded with a status and a body that holds no message.
     Refused {
         /// The status and headers.
         head: Arc<HttpHead>,
         /// The first 64 KiB of the body.
         body: Bytes,
     },
-    /// We could not say who we are.
+    /// Authorization failed.
     Unauthorized {
-        /// Why not, in words.
+        /// The reason, as text.
         why: String,
     },
-    /// The stream broke off.
+    /// The stream broke.
     Broken {
-        /// What went wrong, in words.
+        /// The error, as text.
         why: String,
     },
 }
 
-/// How a conversation ended.
+/// How a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// We ended it.
+    /// We closed the connection.
     Closed,
-    /// The peer closed its side, and there is no process whose status could say more.
+    /// The peer closed its side, and there is no process with an exit status.
     PeerClosed,
-    /// The server's process ended.
+    /// The server's process exited.
     Exited {
-        /// How.
+        /// Its exit status.
         status: ExitStatus,
     },
     /// The server closed its stdout, but its process still runs.
     StdoutClosed,
     /// The transport failed.
     Failed {
-        /// What went wrong, in words.
+        /// The error, as text.
         why: String,
     },
 }
 
 impl fmt::Display for Ending {
-    /// A predicate for `the server …`: `exited with status 3`.
+    /// Writes a predicate for `the server …`: `exited with status 3`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Ending::Closed => f.write_str("was closed by us"),
@@ -236,43 +238,43 @@ impl fmt::Display for Ending {
 /// How a peer was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// There was no process to stop, or it had ended before.
+    /// There was no process to stop, or it had exited before.
     Gone,
-    /// It ended by itself when its stdin was closed.
+    /// The process exited after its stdin was closed.
     Politely,
-    /// It took SIGTERM.
+    /// The process exited after SIGTERM.
     Terminated,
-    /// It took SIGKILL.
+    /// The process was killed with SIGKILL.
     Killed,
 }
 
 /// Why a message could not be handed to the transport.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SendError {
-    /// The conversation is over.
+    /// The connection is closed.
     #[error("the connection is closed")]
     Closed,
     /// The message is longer than the limit.
     #[error("the message has {length} bytes, more than the limit of {limit}")]
     TooLong {
-        /// How long it is.
+        /// The length of the message in bytes.
         length: usize,
-        /// How long it may be.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// A pipe takes one message a line, and this one has a line end inside.
+    /// The message contains a line end, but over a pipe each line is one message.
     #[error("the message has a line end inside; over stdio one message is one line")]
     LineEnd,
-    /// Nobody can be asked to misbehave here.
+    /// This side of the transport cannot carry out faults.
     #[error("this end of the connection cannot misbehave")]
     Impossible,
-    /// There is no such channel, or it was closed.
+    /// The channel does not exist, or was closed.
     #[error("the channel to answer on is gone")]
     NoChannel,
     /// The transport failed.
     #[error("could not write: {why}")]
     Failed {
-        /// What went wrong, in words.
+        /// The error, as text.
         why: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Two ends in one process, for tests.
+//! A transport within one process, for tests.
 
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -11,10 +11,10 @@ use tokio::sync::mpsc;
 
 use crate::{BoxFuture, Connection, Ending, Event, Outgoing, Receiver, SendError, Sender, Stopped};
 
-/// How many messages wait before a sender does.
+/// Messages in the queue before a sender has to wait.
 const QUEUE: usize = 1024;
 
-/// Two connections, each the peer of the other.
+/// Builds two connections, each the peer of the other.
 pub fn pair() -> (Connection, Connection) {
     let (to_right, from_left) = mpsc::channel(QUEUE);
     let (to_left, from_right) = mpsc::channel(QUEUE);
@@ -27,7 +27,7 @@ pub fn pair() -> (Connection, Connection) {
 
 #[derive(Debug)]
 struct MemorySender {
-    /// `None` once closed.
+    /// `None` after the end was closed.
     to: Mutex<Option<mpsc::Sender<Message>>>,
 }
 
@@ -37,7 +37,7 @@ impl MemorySender {
         to.ok_or(SendError::Closed)?.send(message).await.map_err(|_| SendError::Closed)
     }
 
-    /// There is no line, no stderr and no status here; a message is whole or garbled.
+    /// Carries out a fault. This transport has no lines, no stderr and no HTTP status: a message is whole or garbled.
     async fn wrong(&self, misdeed: Misdeed) -> Result<Aftermath, SendError> {
         let ends = matches!(misdeed, Misdeed::Disconnect { .. } | Misdeed::Cut(_));
         let said = match misdeed {
@@ -71,7 +71,7 @@ impl Sender for MemorySender {
     }
 
     fn send(&self, outgoing: Outgoing) -> BoxFuture<'_, Result<(), SendError>> {
-        // Parsed again, because what arrives is what the bytes say and not what the sender thinks they do.
+        // Parsed again, because the receiver gets only the bytes, not the message that the sender built from them.
         Box::pin(self.deliver(Message::parse(outgoing.message.raw().clone())))
     }
 

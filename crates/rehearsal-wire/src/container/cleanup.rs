@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::engine::{Engine, LIMIT};
 use crate::stdio::watchdog;
 
-/// A container of ours; it is removed at the latest when this is dropped, or when we are killed.
+/// A container that we started. It is removed when this is dropped, or when our process is killed.
 #[derive(Debug)]
 pub(super) struct Removal {
     engine: Engine,
@@ -16,7 +16,7 @@ pub(super) struct Removal {
 }
 
 impl Removal {
-    /// Takes charge of a container, whether it is there already or not.
+    /// Registers a container for removal, even if it does not exist yet.
     pub(super) fn of(engine: Engine, name: String) -> Removal {
         let program = shell_word(&engine.program().to_string_lossy());
         watchdog::promise(&name, &format!("{program} rm --force {name}"));
@@ -31,8 +31,8 @@ impl Removal {
         &self.name
     }
 
-    /// Waits until the engine is done, but not for ever: an engine that hangs must not hang us, and a test that ends with
-    /// a drop must not leave the container behind.
+    /// Waits until the engine has removed the container, up to a time limit: an engine that hangs must not block us,
+    /// and a test that ends with a drop must not leave the container behind.
     pub(super) fn remove(&self) {
         if self.done.swap(true, Ordering::Relaxed) {
             return;
@@ -49,7 +49,7 @@ impl Removal {
         }
     }
 
-    /// There was never a container to remove.
+    /// Cancels the removal, because the container was never created.
     pub(super) fn forget(&self) {
         self.done.store(true, Ordering::Relaxed);
         watchdog::kept(&self.name);
@@ -62,20 +62,21 @@ impl Drop for Removal {
     }
 }
 
-/// One word for a shell, whatever is in it.
+/// Quotes a text as one word for the shell.
 pub(super) fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// On every container that we start; its value says whose it is.
+/// The label of every container that we start; its value names the owner.
 pub(super) const LABEL: &str = "rehearsal";
 
-/// `rehearsal=HOST/NAMESPACE/PID`: enough to know later whether we are still there.
+/// Builds the owner, `rehearsal=HOST/NAMESPACE/PID`: enough to find out later whether the owner still runs.
 pub(super) fn label() -> String {
     format!("{LABEL}={}/{}", home(), std::process::id())
 }
 
-/// Which host and which process namespace a process id is from: elsewhere the same id means somebody else.
+/// Returns the host and the process namespace that our process id belongs to. On another host the same id is another
+/// process.
 fn home() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let namespace = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
@@ -83,7 +84,7 @@ fn home() -> String {
     format!("{}/{inode}", host.trim())
 }
 
-/// Whether the owner of a label is a process of this very place that is no more.
+/// True if the owner of a label was a process of this host and namespace, and no longer runs.
 pub(super) fn is_orphan(owner: &str) -> bool {
     match owner.rsplit_once('/') {
         Some((there, process)) => there == home() && !std::path::Path::new("/proc").join(process).exists(),
@@ -91,7 +92,7 @@ pub(super) fn is_orphan(owner: &str) -> bool {
     }
 }
 
-/// A name that nothing else in the world has.
+/// Builds a name that is unique across hosts.
 pub(super) fn unique_name() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let nanoseconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();

@@ -1,4 +1,4 @@
-//! The engine's command line, and the images that it builds.
+//! The command line of a container engine, and the images that it builds.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 use super::cleanup::{LABEL, is_orphan};
 use crate::stdio::{ServerCommand, SpawnError};
 
-/// The engines that are looked for, in this order; they share one command line.
+/// The engines to look for in `PATH`, in this order; they share one command line.
 const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
-/// How long an engine may take for what should be done at once.
+/// The time limit of an engine command that should complete at once.
 pub(super) const LIMIT: Duration = Duration::from_secs(20);
-/// How long an engine may take to get an image and run it.
+/// The time limit of an engine command that pulls an image and runs it.
 pub(super) const RUN_LIMIT: Duration = Duration::from_secs(5 * 60);
-/// How long after its end we wait for the engine's last words, which somebody that it started may keep us from.
+/// How long to wait for the engine's output after its exit. A process that the engine started may keep the pipe open
+/// longer.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A container engine, by its command.
@@ -26,44 +27,44 @@ pub struct Engine {
     program: OsString,
 }
 
-/// Why an engine did not do what it was told.
+/// Why a command of the container engine failed.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// There is none.
+    /// No container engine was found.
     #[error("there is no container engine: looked for {} in PATH", looked_for.join(", "))]
     NoEngine {
-        /// What was looked for.
+        /// The names that were looked for.
         looked_for: Vec<String>,
     },
-    /// It could not be run.
+    /// The engine could not be started.
     #[error("{program} could not be run: {cause}")]
     NotRun {
-        /// The engine.
+        /// The command of the engine.
         program: String,
-        /// Why not.
+        /// The error of the operating system.
         #[source]
         cause: std::io::Error,
     },
-    /// It said no.
+    /// The engine exited with an error.
     #[error("`{command}` failed: {said}")]
     Failed {
-        /// What it was told.
+        /// The command line that was run.
         command: String,
-        /// What it said.
+        /// What the engine printed to stderr.
         said: String,
     },
-    /// It said nothing.
+    /// The engine did not exit in time.
     #[error("`{command}` was not done within {} s: does the engine hang?", within.as_secs_f64())]
     Hangs {
-        /// What it was told.
+        /// The command line that was run.
         command: String,
-        /// How long we waited.
+        /// The time limit.
         within: Duration,
     },
 }
 
 impl EngineError {
-    /// An engine that could not be started as a server is.
+    /// Converts the error of an engine that was started like a server.
     pub(super) fn of_spawn(error: SpawnError) -> EngineError {
         match error {
             SpawnError::NoProgram { program } => EngineError::NoEngine { looked_for: vec![program] },
@@ -80,7 +81,7 @@ impl EngineError {
 }
 
 impl Engine {
-    /// The one that is named, or the first of `docker`, `podman` and `nerdctl` that is in `PATH`.
+    /// Returns the named engine, or the first of `docker`, `podman` and `nerdctl` that is in `PATH`.
     pub fn find(named: Option<&OsStr>) -> Result<Engine, EngineError> {
         if let Some(program) = named {
             return Ok(Engine { program: program.to_owned() });
@@ -94,14 +95,14 @@ impl Engine {
         Ok(Engine { program: program.into() })
     }
 
-    /// Tells the engine something and waits until it is done; what it printed.
+    /// Runs an engine command, waits for its exit, and returns what it printed.
     ///
-    /// Blocks, at most 20 seconds: inside a runtime, give it to a blocking thread.
+    /// Blocks, at most 20 seconds: inside a runtime, call it on a blocking thread.
     pub fn tell<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Result<String, EngineError> {
         self.tell_within(LIMIT, arguments)
     }
 
-    /// Tells the engine something that may take longer.
+    /// Runs an engine command with a time limit of its own.
     pub fn tell_within<A: AsRef<OsStr>>(
         &self,
         limit: Duration,
@@ -120,7 +121,7 @@ impl Engine {
         let status = match ended(&mut child, limit) {
             Ok(Some(status)) => status,
             Ok(None) => {
-                // The kill cannot fail, and what cannot be waited for is nobody's concern any more.
+                // The kill cannot fail. If the wait fails, there is no process left to wait for.
                 let _ = child.kill().and_then(|()| child.wait());
                 return Err(EngineError::Hangs { command: words, within: limit });
             }
@@ -136,19 +137,20 @@ impl Engine {
         Err(EngineError::Failed { command: words, said: text(said) })
     }
 
-    /// Its command.
+    /// Returns the engine's command.
     pub fn program(&self) -> &OsStr {
         &self.program
     }
 
-    /// A command of the engine's that becomes a server.
+    /// Builds an engine command that runs as a server.
     pub(super) fn server(&self) -> ServerCommand {
         ServerCommand::new(self.program.clone())
     }
 
-    /// Removes a container, running or not, and waits until it is gone.
+    /// Removes a container, running or stopped, and waits until the engine no longer lists it.
     pub(super) fn remove(&self, name: &str) {
-        // An error means that it is gone, that the engine is, or that the engine is about to remove it by itself.
+        // An error means that the container does not exist, that the engine does not run, or that the engine is already
+        // removing the container.
         if let Err(EngineError::Failed { said, .. }) = self.tell(["rm", "--force", name])
             && said.contains("in progress")
         {
@@ -163,9 +165,10 @@ impl Engine {
         }
     }
 
-    /// Removes what test runs left that were killed with all that watched over them; once in the life of this process.
+    /// Removes containers left by test runs that were killed together with their watchdog. Runs once per process and
+    /// engine.
     ///
-    /// It is also the first that an engine is told, so one that hangs is found out here.
+    /// This is the first command that an engine gets, so an engine that hangs is detected here.
     pub(super) fn sweep(&self) -> Result<(), EngineError> {
         static SWEPT: Mutex<Vec<OsString>> = Mutex::new(Vec::new());
         let mut swept = SWEPT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -178,20 +181,20 @@ impl Engine {
                 orphans.for_each(|(name, _)| self.remove(name));
             }
             Err(error @ EngineError::Hangs { .. }) => return Err(error),
-            // Whatever is wrong, the command that matters will say it better.
+            // Not reported here: the command that follows fails with a better error.
             Err(EngineError::NoEngine { .. } | EngineError::NotRun { .. } | EngineError::Failed { .. }) => {}
         }
         swept.push(self.program.clone());
         Ok(())
     }
 
-    /// The containers with our label, and whose they are.
+    /// Returns the name and the owner of each container with our label.
     fn labelled(&self) -> Result<Vec<(String, String)>, EngineError> {
         let ids = self.tell(["ps", "--all", "--quiet", "--filter", &format!("label={LABEL}")])?;
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        // Of all the templates that lead to a label, this is the one that every engine understands.
+        // The only template for a label that every engine supports.
         let format = format!("{{{{.Name}}}} {{{{index .Config.Labels \"{LABEL}\"}}}}");
         let list = self.tell(["container", "inspect", "--format", &format].into_iter().chain(ids.lines()))?;
         let pairs = list.lines().filter_map(|line| line.trim_start_matches('/').split_once(' '));
@@ -199,7 +202,7 @@ impl Engine {
     }
 }
 
-/// Reads a stream to its end on a thread of its own, so that nobody waits for anybody.
+/// Reads a stream to its end on a separate thread, so that neither the child nor the caller blocks on it.
 fn drained(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
     let (done, text) = mpsc::channel();
     if let Some(mut stream) = stream {
@@ -208,13 +211,13 @@ fn drained(stream: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>
             let _ = stream.read_to_end(&mut bytes);
             let _ = done.send(bytes);
         };
-        // Without a thread there is no text, and the status has to do.
+        // If no thread can be started, there is no text, only the exit status.
         let _ = std::thread::Builder::new().spawn(read);
     }
     text
 }
 
-/// Waits for a child, but not longer than `limit`.
+/// Waits for a child up to `limit`.
 fn ended(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
     let begin = Instant::now();
     let mut pause = Duration::from_millis(1);
@@ -230,23 +233,23 @@ fn ended(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatu
     }
 }
 
-/// How long a build may take, which may have to fetch a lot.
+/// The time limit of a build, which may have to download base images.
 const PULL_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// What was built in the life of this process, by its Dockerfile and target.
+/// The tags of the images that this process built, by Dockerfile and target.
 static BUILT: Mutex<BTreeMap<Recipe, String>> = Mutex::new(BTreeMap::new());
 
 /// A Dockerfile and a stage of it.
 type Recipe = (PathBuf, Option<String>);
 
-/// Builds the image of a Dockerfile, once per test run, and gives its tag; `target` is a stage of it.
+/// Builds the image of a Dockerfile, once per test run, and returns its tag; `target` is a stage of it.
 ///
-/// The folder of the Dockerfile is the context. Tests that ask for the same image at the same time wait for one build.
-/// Blocks: inside a runtime, give it to a blocking thread.
+/// The folder of the Dockerfile is the context. Tests that request the same image concurrently wait for one build.
+/// Blocks: inside a runtime, call it on a blocking thread.
 pub fn build(engine: &Engine, dockerfile: &Path, target: Option<&str>) -> Result<String, EngineError> {
     let dockerfile = dockerfile.canonicalize().unwrap_or_else(|_| dockerfile.to_owned());
     let key = (dockerfile.clone(), target.map(str::to_owned));
-    // Held while building: that is the waiting.
+    // The lock is held while building, so that concurrent callers wait for the result.
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(tag) = built.get(&key) {
         return Ok(tag.clone());
@@ -264,7 +267,7 @@ pub fn build(engine: &Engine, dockerfile: &Path, target: Option<&str>) -> Result
     Ok(tag)
 }
 
-/// The same Dockerfile gives the same tag in every run, so that images do not pile up.
+/// Builds the tag. The same Dockerfile has the same tag in every run, so that images do not pile up.
 fn tag_of(dockerfile: &Path, target: Option<&str>) -> String {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();

@@ -1,7 +1,7 @@
-//! The end of a server in a container that stays.
+//! Stops a server in a container that keeps running.
 //!
-//! Ending the engine's `exec` does not end what it started. Every such server has a mark of its own among its variables, and
-//! so has whatever it starts; by that mark, and by nothing else, they are found and ended.
+//! Stopping the engine's `exec` does not stop the process that it started. Each such server has a unique mark in its
+//! environment, which its children inherit. Only that mark identifies the processes to kill.
 
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,27 +18,28 @@ use crate::stdio::watchdog;
 
 /// The variable that holds the mark.
 const MARK: &str = "REHEARSAL_EXEC";
-/// How long after SIGTERM comes SIGKILL.
+/// The time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
-/// An engine that was asked for a server a moment ago may start it after its client is gone.
+/// How long after a request an engine may still start the server, although the engine's client was killed.
 const LATE: Duration = Duration::from_secs(2);
-/// Between two looks.
+/// The time between two checks.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Sends a signal to every process with the mark, and prints which; for a container with a shell and `grep`.
+/// Sends a signal to every process with the mark, and prints their ids; needs a shell and `grep`.
 const SCRIPT: &str = "for file in $(grep -ls -- \"$1\" /proc/[0-9]*/environ); do \
     process=${file#/proc/}; process=${process%/environ}; kill -s \"$2\" \"$process\" && echo \"$process\"; done";
 
-/// A server in somebody else's container.
+/// A server in a container that was already running and stays.
 #[derive(Debug)]
 pub(super) struct Guest {
     engine: Engine,
     container: String,
-    /// The options that the server was started with: only who runs as the same user may look at its variables.
+    /// The engine options that the server was started with. Only a process of the same user can read the server's
+    /// environment.
     options: Vec<OsString>,
     mark: String,
     since: Instant,
-    /// Whether the server has said anything.
+    /// True once the server has sent a message.
     heard: AtomicBool,
     done: AtomicBool,
 }
@@ -58,37 +59,39 @@ impl Guest {
         guest
     }
 
-    /// What the watchdog does when we are killed: the same, from outside and from inside.
+    /// Builds the shell command that the watchdog runs if we are killed. It sends SIGKILL from the host and from inside
+    /// the container.
     fn duty(&self) -> String {
         let words = std::iter::once(self.engine.program().to_owned()).chain(self.inside("KILL"));
         let words: Vec<String> = words.map(|word| shell_word(&word.to_string_lossy())).collect();
         format!("{{ sh -c {} sh {} KILL; {}; }}", shell_word(SCRIPT), self.mark, words.join(" "))
     }
 
-    /// What the engine is told to have the container look itself.
+    /// Builds the arguments of the engine command that sends the signal inside the container.
     fn inside(&self, signal: &str) -> Vec<OsString> {
         let script = ["sh", "-c", SCRIPT, "sh", &self.mark, signal].map(OsString::from);
         let options = self.options.iter().cloned().chain([OsString::from(&self.container)]);
         std::iter::once("exec".into()).chain(options).chain(script).collect()
     }
 
-    /// For `--env`; not a secret, and on the command line so that the engine's client does not carry the mark itself.
+    /// Builds the value of `--env`. It is no secret. It is on the command line, so that the environment of the engine's
+    /// client does not contain the mark.
     pub(super) fn variable(&self) -> String {
         format!("{MARK}={}", self.mark)
     }
 
-    /// The server has said something, so it is there.
+    /// Notes that the server has sent a message and therefore runs.
     pub(super) fn hear(&self) {
         self.heard.store(true, Ordering::Relaxed);
     }
 
-    /// Ends what is left after the server was asked to end; `stopped` is what is known of that.
+    /// Kills what still runs after the server was stopped; `stopped` is how the engine's client ended.
     pub(super) fn end(&self, stopped: Stopped) -> Stopped {
         if self.done.swap(true, Ordering::Relaxed) {
             return stopped;
         }
         let ended = match stopped {
-            // The engine's client ends by itself only after the server, so that what is left are its children at most.
+            // The engine's client exits only after the server, so at most children of the server are left.
             Stopped::Gone | Stopped::Politely => {
                 self.signal_from_outside(Signal::SIGKILL);
                 stopped
@@ -99,7 +102,7 @@ impl Guest {
         ended
     }
 
-    /// Ends what is left without asking.
+    /// Kills what still runs, without SIGTERM.
     pub(super) fn kill(&self) {
         if self.done.swap(true, Ordering::Relaxed) {
             return;
@@ -111,7 +114,7 @@ impl Guest {
         watchdog::kept(&self.mark);
     }
 
-    /// There was never a server to end.
+    /// Cancels the cleanup, because the server was never started.
     pub(super) fn forget(&self) {
         self.done.store(true, Ordering::Relaxed);
         watchdog::kept(&self.mark);
@@ -132,13 +135,14 @@ impl Guest {
         Stopped::Killed
     }
 
-    /// Whether there was a process to send it to; no signal is a look.
+    /// Sends a signal to the marked processes, and returns whether there was one. Without a signal it only checks.
     fn signal(&self, signal: impl Into<Option<Signal>>) -> bool {
         let signal = signal.into();
         self.signal_from_outside(signal) || self.signal_from_inside(signal)
     }
 
-    /// On a machine of ours the processes of a container are processes like others, for those who may see them.
+    /// Sends the signal from the host: if the engine runs on this host, `/proc` lists the processes of the container
+    /// too. That needs permission to read them.
     fn signal_from_outside(&self, signal: impl Into<Option<Signal>>) -> bool {
         let signal = signal.into();
         let Ok(processes) = std::fs::read_dir("/proc") else { return false };
@@ -151,10 +155,10 @@ impl Guest {
         ids.filter(is_marked).filter(|id| kill(Pid::from_raw(*id), signal).is_ok()).count() > 0
     }
 
-    /// Everywhere else the container must look itself.
+    /// Sends the signal inside the container, for an engine on another host.
     fn signal_from_inside(&self, signal: Option<Signal>) -> bool {
         let signal = signal.map_or("0", |signal| signal.as_str().trim_start_matches("SIG"));
-        // An error means that the container is gone, or that it has no shell; then there is no way in.
+        // An error means that the container was removed, or has no shell; then the processes cannot be reached.
         self.engine.tell(self.inside(signal)).is_ok_and(|found| !found.is_empty())
     }
 }
@@ -177,7 +181,7 @@ mod tests {
         Guest::new(Engine::find(Some(OsStr::new("no-such-engine"))).unwrap(), "box", &["--user=me".into()])
     }
 
-    /// A process with this mark, and its child; it has said that both are there.
+    /// Starts a process with this mark, and its child, and waits until both run.
     fn marked(guest: &Guest) -> Child {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 1000 & echo; wait"]).env(MARK, &guest.mark).stdout(Stdio::piped());
@@ -186,7 +190,7 @@ mod tests {
         child
     }
 
-    /// The end of its stdout says that its child is gone, too.
+    /// Checks that the child was killed too: only then its stdout ends.
     fn is_killed_with_its_child(mut child: Child) -> bool {
         let mut stdout = child.stdout.take().unwrap();
         std::io::Read::read_to_end(&mut stdout, &mut Vec::new()).unwrap();

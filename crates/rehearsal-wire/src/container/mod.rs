@@ -1,13 +1,13 @@
-//! A server in a container, by the command line of whichever engine is there.
+//! A server in a container, started with the command line of the installed engine.
 //!
 //! ```text
 //! Dockerfile ──► image ──► run -i --rm ──► Connection            one container a server
 //!                     └──► Detached ──► exec -i ──► Connection   one container for many servers
 //! ```
 //!
-//! Ending the engine's client does not end what runs in the container. Every container of ours has a name of ours, is removed
-//! by that name, and carries a label by which those left by a crash are found; a server in a container that stays has a
-//! mark of ours, by which it is found and ended. Whatever an engine is told has a time limit.
+//! Stopping the engine's client does not stop the processes in the container. Each container that we start has a unique
+//! name, by which it is removed, and a label, by which containers left by a crash are found. A server in a container
+//! that stays has a unique mark, by which it is found and killed. Every engine command has a time limit.
 
 mod cleanup;
 mod engine;

@@ -19,9 +19,9 @@ use crate::{BoxFuture, Connection, Event, Outgoing, Receiver, SendError, Sender,
 /// How to start a server in a container.
 #[derive(Clone)]
 pub struct Container {
-    /// Where it runs.
+    /// The container it runs in.
     pub place: Place,
-    /// The engine's command; the first of `docker`, `podman` and `nerdctl` in `PATH` unless given.
+    /// The engine's command; by default the first of `docker`, `podman` and `nerdctl` in `PATH`.
     pub engine: Option<OsString>,
     /// Further options of `run` or `exec`, such as `--network none`.
     pub options: Vec<OsString>,
@@ -29,26 +29,26 @@ pub struct Container {
     pub arguments: Vec<OsString>,
     /// Variables for the server.
     pub environment: BTreeMap<OsString, OsString>,
-    /// Sees every line of the server's stderr as it comes.
+    /// Receives each line of the server's stderr as it arrives.
     pub stderr: Option<StderrSink>,
 }
 
-/// Where in the world of containers.
+/// The container that a server runs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A new container of this image, removed afterwards.
+    /// A new container of this image, removed when the server stops.
     Image(String),
-    /// A container that runs already; it stays, and so does all that runs in it but this server.
+    /// A container that already runs. Only this server is stopped in it.
     Running(String),
 }
 
 impl Container {
-    /// A new container of an image.
+    /// Builds a server in a new container of an image.
     pub fn image(image: impl Into<String>) -> Container {
         Container::new(Place::Image(image.into()))
     }
 
-    /// A container that runs already.
+    /// Builds a server in a container that already runs.
     pub fn running(name: impl Into<String>) -> Container {
         Container::new(Place::Running(name.into()))
     }
@@ -88,7 +88,7 @@ pub async fn spawn(container: &Container) -> Result<Connection, EngineError> {
         }
     };
     for variable in container.environment.keys() {
-        // By name only: a value on the command line could be read by everybody on the machine.
+        // By name only: other users of the host can read a value on the command line.
         command = command.arguments([OsStr::new("--env"), variable]);
     }
     let (Place::Image(place) | Place::Running(place)) = &container.place;
@@ -109,17 +109,17 @@ async fn connected(command: &ServerCommand, behind: Arc<Behind>) -> Result<Conne
     }
 }
 
-/// What does not end with the engine's client.
+/// What keeps running after the engine's client has exited.
 #[derive(Debug)]
 enum Behind {
-    /// A container of ours.
+    /// A container that we started.
     Container(Removal),
     /// A server in a container that stays.
     Guest(Guest),
 }
 
 impl Behind {
-    /// Ends it after the engine's client has; `stopped` is what is known of that.
+    /// Stops it after the engine's client has exited; `stopped` is how the client ended.
     fn end(&self, stopped: Stopped) -> Stopped {
         match self {
             Behind::Container(removal) => {
@@ -130,7 +130,7 @@ impl Behind {
         }
     }
 
-    /// Ends it now.
+    /// Kills it at once.
     fn kill(&self) {
         match self {
             Behind::Container(removal) => removal.remove(),
@@ -138,7 +138,7 @@ impl Behind {
         }
     }
 
-    /// It never came to be.
+    /// Cancels the cleanup, because it was never started.
     fn forget(&self) {
         match self {
             Behind::Container(removal) => removal.forget(),
@@ -147,14 +147,14 @@ impl Behind {
     }
 }
 
-/// The engine's client, and what is behind it: in this order, so that it is dropped in this order.
+/// The engine's client and the container or server behind it. Fields are dropped in this order.
 #[derive(Debug)]
 struct ContainerSender {
     client: Arc<dyn Sender>,
     behind: Arc<Behind>,
 }
 
-/// Notices that the server is there.
+/// Receives from the server, and notes for the cleanup that the server runs.
 #[derive(Debug)]
 struct ContainerReceiver {
     client: Box<dyn Receiver>,
@@ -210,19 +210,20 @@ impl Sender for ContainerSender {
     }
 }
 
-/// A container that runs in the background until it is dropped, or until we are gone; servers are started in it with
-/// `exec`.
+/// A container that runs in the background until it is dropped, or until our process ends; servers are started in it
+/// with `exec`.
 ///
-/// Its own command must wait, such as a server that reads its stdin, which stays open.
+/// Its own command must keep running, for example a server that reads its stdin, which stays open.
 #[derive(Debug)]
 pub struct Detached {
     removal: Removal,
 }
 
 impl Detached {
-    /// Starts a container of `image`; `options` are of `run`, `arguments` are the container's command.
+    /// Starts a container of `image`. `options` are options of the engine's `run`, `arguments` are the container's
+    /// command.
     ///
-    /// Blocks: inside a runtime, give it to a blocking thread.
+    /// Blocks: inside a runtime, call it on a blocking thread.
     pub fn start(
         engine: &Engine,
         image: &str,
@@ -230,7 +231,7 @@ impl Detached {
         arguments: &[OsString],
     ) -> Result<Detached, EngineError> {
         engine.sweep()?;
-        // From here on it is removed, whatever happens.
+        // Registered for removal before the start, so that every failure removes it.
         let removal = Removal::of(engine.clone(), unique_name());
         let name = removal.name();
         let words = ["run", "--detach", "--interactive", "--rm", "--name", name, "--label", &label()];
@@ -240,12 +241,12 @@ impl Detached {
         Ok(Detached { removal })
     }
 
-    /// What the engine calls it.
+    /// Returns the container's name.
     pub fn name(&self) -> &str {
         self.removal.name()
     }
 
-    /// A server in it, for the client; `arguments` is its command.
+    /// Builds a server in this container; `arguments` is its command.
     pub fn exec(&self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Container {
         let mut container = Container::running(self.name());
         container.engine = Some(self.removal.engine().program().to_owned());

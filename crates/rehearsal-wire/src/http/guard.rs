@@ -1,24 +1,24 @@
-//! Refuses requests of foreign web pages (DNS rebinding).
+//! Refuses requests from foreign web pages (DNS rebinding).
 //!
-//! A browser lets any page send requests to any address, and a page may point its own name at this machine. Such requests
-//! name a foreign `Origin` or `Host`. DNS rebinding needs a name, so a `Host` that is an IP address is no danger; the
-//! `Origin` of a page that was loaded from an IP address is.
+//! A browser lets any page send requests to any address, and a page may point its own host name at this machine. Such
+//! requests have a foreign `Origin` or `Host`. DNS rebinding needs a name, so a `Host` that is an IP address is safe.
+//! The `Origin` of a page that was loaded from an IP address is not.
 
 use std::net::IpAddr;
 
 use super::server::Hosts;
 
-/// What a request says about where it goes and where it comes from.
+/// The headers of a request that name its target and its origin.
 pub(super) struct Named<'a, H, O> {
-    /// Every `Host`.
+    /// Every `Host` header.
     pub(super) hosts: H,
-    /// The host and port of a request line with a whole address; then that one counts.
+    /// The host and port of a request line with an absolute URL; it takes precedence over `Host`.
     pub(super) authority: Option<&'a str>,
-    /// Every `Origin`.
+    /// Every `Origin` header.
     pub(super) origins: O,
 }
 
-/// Whether the `Host` and the `Origin` of a request are allowed; otherwise which one is refused, and how to allow it.
+/// Checks the `Host` and the `Origin` of a request. The error names the refused one, and how to allow it.
 ///
 /// ```text
 /// host "box.example": neither localhost, nor an IP address, nor allowed by --allow-host
@@ -54,7 +54,7 @@ impl Hosts {
         self.lists(authority) || is_localhost(authority) || address(authority).is_some()
     }
 
-    /// `host` is the host that the request names.
+    /// Checks one `Origin`; `host` is the host that the request names.
     fn allow_origin(&self, origin: &str, host: Option<&str>) -> bool {
         let Some((_, authority)) = origin.split_once("://") else { return *self == Hosts::Any };
         let is_own = |address: IpAddr| address.is_loopback() || host.and_then(self::address) == Some(address);
@@ -83,7 +83,7 @@ fn is_localhost(authority: &str) -> bool {
     without_port(authority).eq_ignore_ascii_case("localhost")
 }
 
-/// The IP address in `127.0.0.1:80` or `[::1]:80`.
+/// Parses the IP address in `127.0.0.1:80` or `[::1]:80`.
 fn address(authority: &str) -> Option<IpAddr> {
     let name = without_port(authority);
     match name.strip_prefix('[') {

@@ -1,4 +1,4 @@
-//! Where a browser brings the answer of an authorization server.
+//! The redirect endpoint to which an authorization server sends the browser back.
 //!
 //! ```text
 //! browser ── GET /callback?code=…&state=… ──► RedirectListener ──► the whole address
@@ -25,17 +25,17 @@ use tokio::task::JoinSet;
 use super::guard::{Named, check};
 use super::server::Hosts;
 
-/// Where the browser is sent to.
+/// The path of the redirect URI.
 const PATH: &str = "/callback";
-/// How many browsers, or whoever takes this port for something else, are listened to at a time.
+/// The most connections that are served concurrently: browsers, and clients that use this port by mistake.
 const VISITORS: usize = 16;
-/// How long a visitor may take to say what it wants.
+/// The time that a client has to send the head of its request.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 
 const WELCOME: &str = "<!doctype html><title>Rehearsal</title>\
 <p>The answer has arrived. This page can be closed; everything else is in the terminal.";
 
-/// Waits on this machine for a browser that an authorization server sends back.
+/// Listens on this machine for the browser that an authorization server redirects.
 #[derive(Debug)]
 pub struct RedirectListener {
     listener: TcpListener,
@@ -43,7 +43,7 @@ pub struct RedirectListener {
 }
 
 impl RedirectListener {
-    /// Listens on 127.0.0.1: on `port` if that is free, otherwise on any.
+    /// Listens on 127.0.0.1: on `port` if that is free, otherwise on any port.
     pub async fn bind(port: Option<u16>) -> io::Result<RedirectListener> {
         let bound = match port {
             Some(port) => TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.ok(),
@@ -56,12 +56,13 @@ impl RedirectListener {
         Ok(RedirectListener { address: listener.local_addr()?, listener })
     }
 
-    /// `http://127.0.0.1:41234/callback`
+    /// Returns the redirect URI, such as `http://127.0.0.1:41234/callback`.
     pub fn uri(&self) -> String {
         format!("http://{}{PATH}", self.address)
     }
 
-    /// The whole address that the browser came with, once it brings `state`; whoever does not know that is sent away.
+    /// Waits for a request with the right `state`, and returns its whole URL. Requests with another `state` are
+    /// rejected.
     pub async fn visited(&self, state: &str) -> io::Result<String> {
         let (found, mut visits) = mpsc::channel(1);
         let expected: Arc<str> = format!("state={state}").into();
@@ -70,7 +71,7 @@ impl RedirectListener {
             while visitors.try_join_next().is_some() {}
             tokio::select! {
                 Some(query) = visits.recv() => {
-                    // The browser gets its page before the listener goes.
+                    // The browser gets its page before the listener closes.
                     let _ = tokio::time::timeout(HEAD_LIMIT, visitors.join_all()).await;
                     return Ok(format!("{}?{query}", self.uri()));
                 }
@@ -80,7 +81,7 @@ impl RedirectListener {
                     let service = service_fn(move |request| {
                         let answer = answer(&request, &expected);
                         if let Ok(query) = &answer {
-                            // Full where it was brought before.
+                            // The queue is full if the query has arrived before.
                             let _ = found.try_send(query.clone());
                         }
                         async move { Ok::<_, Infallible>(page(answer.map(|_| ()))) }
@@ -88,7 +89,7 @@ impl RedirectListener {
                     visitors.spawn(async move {
                         let mut builder = http1::Builder::new();
                         builder.timer(TokioTimer::new()).header_read_timeout(HEAD_LIMIT).keep_alive(false);
-                        // A visitor that goes away has nothing to say.
+                        // A client that disconnects is ignored.
                         let _ = builder.serve_connection(TokioIo::new(stream), service).await;
                     });
                 }
@@ -98,7 +99,7 @@ impl RedirectListener {
     }
 }
 
-/// The query that was waited for, or the status that says what is wrong with the request.
+/// Returns the expected query, or the status that rejects the request.
 fn answer(request: &Request<Incoming>, expected: &str) -> Result<String, StatusCode> {
     let hosts = request.headers().get_all(HOST).iter().filter_map(|host| host.to_str().ok());
     let named = Named { hosts, authority: None, origins: std::iter::empty() };

@@ -1,4 +1,4 @@
-//! Server-sent events: bytes to events and back, by the rules of WHATWG.
+//! Encodes and decodes server-sent events, by the rules of WHATWG.
 //!
 //! ```text
 //! id: 7 ⏎ data: {"jsonrpc": ⏎ data: "2.0", …} ⏎ ⏎   ──►  Event { id: "7", data: "{\"jsonrpc\":\n\"2.0\", …}" }
@@ -11,61 +11,62 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// One event.
+/// A server-sent event.
 ///
-/// A browser drops an event without data. Here it stays visible, because 2025-11-25 begins a stream with an empty event
-/// whose only purpose is its id, and a server may send nothing but `retry`.
+/// A browser drops an event without data. Here it stays visible, because 2025-11-25 starts a stream with an empty event
+/// that only carries an id, and a server may send nothing but `retry`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
-    /// The name; without one it is a `message`.
+    /// The name; an event without one is a `message`.
     pub event: Option<String>,
-    /// The lines of data, joined by line feeds, as bytes: whether they are UTF-8 is for the reader of the message to say.
+    /// The lines of data, joined by line feeds. They are bytes, because the parser of the message checks that they are
+    /// UTF-8.
     pub data: Bytes,
-    /// What a client names to go on after this event. Empty takes back the one before.
+    /// The id that a client sends to resume after this event. An empty id resets the previous one.
     pub id: Option<String>,
-    /// How long to wait before connecting again.
+    /// The time to wait before reconnecting.
     pub retry: Option<Duration>,
 }
 
 impl Event {
-    /// An event that carries a message.
+    /// Builds an event that carries a message.
     pub fn message(data: impl Into<Bytes>) -> Event {
         Event { event: Some("message".to_owned()), data: data.into(), ..Event::default() }
     }
 
-    /// Whether the data is meant to be a message: it has no name, or the name is `message`.
+    /// True if the data should be a message: the event has no name, or the name is `message`.
     pub fn is_message(&self) -> bool {
         self.event.as_deref().is_none_or(|event| event == "message")
     }
 }
 
-/// An event that is longer than the limit.
+/// The error for an event that is longer than the limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the stream is longer than the limit of {limit} bytes")]
 pub struct EventTooLong {
     /// The limit in bytes.
     pub limit: usize,
-    /// What was read of the data, never more than the limit.
+    /// The data that was read, at most up to the limit.
     pub data: Bytes,
 }
 
-/// Bytes in, events out, in whatever pieces the bytes come.
+/// Decodes events from bytes, which may arrive in pieces of any size.
 #[derive(Clone, Debug)]
 pub struct Decoder {
     limit: usize,
-    /// The line that is not complete yet.
+    /// The incomplete line.
     line: BytesMut,
-    /// The bytes of a comment are counted by nobody and kept nowhere.
+    /// True within a comment. Its bytes are neither counted nor kept.
     in_comment: bool,
-    /// A line feed now belongs to the carriage return before it.
+    /// True if a line feed would belong to the carriage return before it.
     after_return: bool,
-    /// Only the first line of a stream may begin with a byte order mark.
+    /// True for the first line of a stream, which alone may begin with a byte order mark.
     first_line: bool,
     fields: Fields,
     ready: VecDeque<Event>,
 }
 
-/// The fields of the event that is not complete yet.
+/// The fields of the incomplete event.
 #[derive(Clone, Debug, Default)]
 struct Fields {
     event: Option<String>,
@@ -75,7 +76,7 @@ struct Fields {
 }
 
 impl Decoder {
-    /// A decoder for one stream, with the most bytes that one event may have.
+    /// Builds a decoder for one stream; `limit` is the longest event in bytes.
     pub fn new(limit: usize) -> Decoder {
         Decoder {
             limit,
@@ -88,7 +89,7 @@ impl Decoder {
         }
     }
 
-    /// Takes the next bytes of the stream; what they complete is then there for [`next_event`](Decoder::next_event).
+    /// Decodes the next bytes of the stream. [`next_event`](Decoder::next_event) returns the events that they complete.
     ///
     /// After an error nothing more can be read from this stream.
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), EventTooLong> {
@@ -99,7 +100,8 @@ impl Decoder {
             }
             let end = memchr::memchr2(b'\r', b'\n', bytes);
             let piece = &bytes[..end.unwrap_or(bytes.len())];
-            // The byte order mark makes the first line an exception: there a comment is known only when it is complete.
+            // The byte order mark makes the first line an exception: whether it is a comment is known only when it is
+            // complete.
             if self.line.is_empty() && !self.first_line && piece.first() == Some(&b':') {
                 self.in_comment = true;
             }
@@ -129,18 +131,18 @@ impl Decoder {
         Ok(())
     }
 
-    /// The next complete event.
+    /// Returns the next complete event.
     pub fn next_event(&mut self) -> Option<Event> {
         self.ready.pop_front()
     }
 
-    /// How much data the event that is not complete yet has so far.
+    /// Returns the length of the data of the incomplete event so far.
     pub fn unfinished(&self) -> usize {
         let (data, value) = self.parts();
         data.map_or(0, <[u8]>::len) + value.map_or(0, <[u8]>::len) + usize::from(data.is_some() && value.is_some())
     }
 
-    /// That data, from a byte on, and no more of it than so many bytes.
+    /// Returns the data of the incomplete event, starting at byte `from`, at most `limit` bytes.
     pub fn unfinished_data(&self, from: usize, limit: usize) -> Bytes {
         let (data, value) = self.parts();
         let between: &[u8] = if data.is_some() && value.is_some() { b"\n" } else { b"" };
@@ -155,7 +157,7 @@ impl Decoder {
         some.freeze()
     }
 
-    /// The lines of data that are complete, and the one that is not.
+    /// Returns the complete lines of data, and the incomplete one.
     fn parts(&self) -> (Option<&[u8]>, Option<&[u8]>) {
         let value = match split(&self.line) {
             Some((b"data", value)) if self.line.contains(&b':') => Some(value),
@@ -164,8 +166,8 @@ impl Decoder {
         (self.fields.data.as_deref(), value)
     }
 
-    /// The stream is over. What was read of an event that never became complete must not be used, by the rules;
-    /// it is returned so that somebody can say so.
+    /// Ends the stream, and returns the event that never became complete. The rules forbid its use; the caller can
+    /// report it.
     pub fn finish(mut self) -> Option<Event> {
         let line = self.line.split();
         if !line.is_empty() {
@@ -174,14 +176,14 @@ impl Decoder {
         self.fields.take()
     }
 
-    /// How much of the current event is kept already.
+    /// Returns the length of what is kept of the current event.
     fn kept(&self) -> usize {
         let Fields { event, data, id, retry: _ } = &self.fields;
         let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         self.line.len() + data.as_ref().map_or(0, BytesMut::len) + text(event) + text(id)
     }
 
-    /// The event as far as it may be kept.
+    /// Builds the error, with the event's data up to the limit.
     fn too_long(&mut self, piece: &[u8]) -> EventTooLong {
         self.line.extend_from_slice(&piece[..piece.len().min(self.limit)]);
         let line = self.line.split();
@@ -204,7 +206,7 @@ impl Decoder {
     }
 }
 
-/// The name and value of a line; `None` for a blank one. A comment has the empty name.
+/// Splits a line into name and value; `None` for a blank line. A comment has the empty name.
 fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
     if line.is_empty() {
         return None;
@@ -234,11 +236,11 @@ impl Fields {
             b"retry" if value.iter().all(u8::is_ascii_digit) => {
                 self.retry = text().parse().ok().map(Duration::from_millis).or(self.retry);
             }
-            _ => {} // a comment, or a field that nobody has defined yet
+            _ => {} // a comment or an undefined field
         }
     }
 
-    /// The event that these fields make, if there was any.
+    /// Builds the event of these fields, if there are any.
     fn take(&mut self) -> Option<Event> {
         let Fields { event, data, id, retry } = std::mem::take(self);
         if event.is_none() && data.is_none() && id.is_none() && retry.is_none() {
@@ -248,7 +250,7 @@ impl Fields {
     }
 }
 
-/// An event as it stands on the wire.
+/// Encodes an event for the wire:
 ///
 /// ```text
 /// event: message
@@ -257,8 +259,8 @@ impl Fields {
 ///
 /// ```
 ///
-/// A line end inside the data begins a new `data:` line, so a carriage return between the tokens of a JSON text arrives
-/// as a line feed. Line ends in the name or the id, and a NUL in the id, have no way to travel and are left out.
+/// A line end inside the data starts a new `data:` line, so a carriage return between the tokens of a JSON text arrives
+/// as a line feed. Line ends in the name or the id, and a NUL in the id, cannot be encoded and are omitted.
 pub fn encode(event: &Event) -> Bytes {
     let mut out = BytesMut::with_capacity(event.data.len() + 64);
     let mut field = |name: &[u8], value: &[u8]| {
@@ -276,7 +278,7 @@ pub fn encode(event: &Event) -> Bytes {
     if let Some(retry) = event.retry {
         field(b"retry", retry.as_millis().to_string().as_bytes());
     }
-    // Only an event that has nothing but `retry` goes without data: a browser then sees none, which is what is meant.
+    // Only an event that has nothing but `retry` is sent without data. A browser does not dispatch it, as intended.
     if !event.data.is_empty() || event.id.is_some() || event.retry.is_none() {
         let mut rest = &event.data[..];
         while let Some(end) = memchr::memchr2(b'\r', b'\n', rest) {
@@ -295,7 +297,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Every event, what was left unfinished, and the error, if any.
+    /// Every event, the incomplete rest, and the error, if any.
     type Decoded = (Vec<Event>, Option<Event>, Option<EventTooLong>);
 
     fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> Decoded {

@@ -1,4 +1,4 @@
-//! A server that we start, and the last lines of its stderr.
+//! A server that runs as a child process, and the last lines of its stderr.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -21,47 +21,47 @@ use super::read::{HalfLine, Line, LineReader};
 use super::write::LineWriter;
 use crate::{BoxFuture, Connection, Ending, Event, MESSAGE_LIMIT, Outgoing, Receiver, SendError, Sender, Stopped};
 
-/// How long a server has to end by itself, and again after SIGTERM.
+/// The time a server has to exit by itself, and again after SIGTERM.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long after its stdout closed we wait for a server's exit status and its last words.
+/// How long to wait for a server's exit status and the rest of its stderr after its stdout closed.
 const LAST_WORDS: Duration = Duration::from_millis(1000);
 
-/// Sees every line of a server's stderr as it comes.
+/// Receives each line of a server's stderr as it arrives.
 pub type StderrSink = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What tells a server to end.
+/// How a server is asked to exit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Farewell {
-    /// The end of its stdin; SIGTERM comes only where that does not help.
+    /// By closing its stdin; SIGTERM follows only if the server still runs after that.
     #[default]
     Stdin,
-    /// SIGTERM at once: a server that listens on a port does not care for its stdin.
+    /// By SIGTERM at once: a server that listens on a port ignores its stdin.
     Signal,
 }
 
 /// How to start a server.
 #[derive(Clone)]
 pub struct ServerCommand {
-    /// What to run; looked up in `PATH` where it has no slash.
+    /// The program to run. A name without a slash is looked up in `PATH`.
     pub program: OsString,
-    /// With what.
+    /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Variables set beside those that we have ourselves.
+    /// Environment variables to add to our own.
     pub environment: BTreeMap<OsString, OsString>,
-    /// Where to run it; here unless given.
+    /// Its working directory; ours by default.
     pub working_dir: Option<PathBuf>,
-    /// What tells it to end.
+    /// How it is asked to exit.
     pub farewell: Farewell,
-    /// How long it has to end by itself when its stdin is closed, and again after SIGTERM.
+    /// The time it has to exit by itself after its stdin was closed, and again after SIGTERM.
     pub grace: Duration,
-    /// The longest message that is read or written.
+    /// The longest message that is read or written, in bytes.
     pub message_limit: usize,
-    /// Sees every line of its stderr as it comes.
+    /// Receives each line of its stderr as it arrives.
     pub stderr: Option<StderrSink>,
 }
 
 impl ServerCommand {
-    /// A program without arguments.
+    /// Builds the command of a program without arguments.
     pub fn new(program: impl Into<OsString>) -> ServerCommand {
         ServerCommand {
             program: program.into(),
@@ -83,7 +83,7 @@ impl ServerCommand {
 }
 
 impl fmt::Display for ServerCommand {
-    /// As one would type it: `npx -y server "two words"`.
+    /// Writes the command as the user would type it: `npx -y server "two words"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, word) in std::iter::once(&self.program).chain(&self.arguments).enumerate() {
             let word = word.to_string_lossy();
@@ -104,36 +104,36 @@ impl fmt::Debug for ServerCommand {
 /// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// There is no such program.
+    /// The program does not exist.
     #[error("there is no program {program:?}{}", if program.contains('/') { "" } else { " in PATH" })]
     NoProgram {
-        /// What was looked for.
+        /// The program that was looked for.
         program: String,
     },
-    /// It is there, but what should run it is not.
+    /// The program exists, but the interpreter in its first line does not.
     #[error("{program:?} is there, but what its first line names to run it is not")]
     NoInterpreter {
-        /// What was found.
+        /// The program that was found.
         program: String,
     },
-    /// There is no such directory to run it in.
+    /// The working directory does not exist.
     #[error("there is no directory {} to run it in", path.display())]
     NoWorkingDir {
-        /// What was looked for.
+        /// The directory that was looked for.
         path: PathBuf,
     },
-    /// It is there, but not executable.
+    /// The program exists, but is not executable.
     #[error("{program:?} may not be executed")]
     NotExecutable {
-        /// What was found.
+        /// The program that was found.
         program: String,
     },
-    /// The operating system refused.
+    /// The operating system refused to start it.
     #[error("{program:?} could not be started")]
     Refused {
-        /// What should have run.
+        /// The program.
         program: String,
-        /// Why not.
+        /// The error of the operating system.
         #[source]
         cause: io::Error,
     },
@@ -141,7 +141,8 @@ pub enum SpawnError {
 
 /// Starts a server and connects to its stdin and stdout.
 ///
-/// It leads a process group of its own and gets SIGKILL when we die, so that neither it nor what it starts stays behind.
+/// The server leads its own process group and gets SIGKILL when our process ends, so that neither it nor its children
+/// keep running.
 pub async fn spawn(server: &ServerCommand) -> Result<Connection, SpawnError> {
     let (process, stdin, stdout, stderr) = pipes(server).await?;
     let tail = Tail::default();
@@ -165,7 +166,7 @@ pub async fn spawn(server: &ServerCommand) -> Result<Connection, SpawnError> {
     Ok(Connection { sender: shared, receiver: Box::new(receiver) })
 }
 
-/// Starts a server.
+/// Starts a server, and returns its process and its pipes.
 pub(super) async fn pipes(
     server: &ServerCommand,
 ) -> Result<(Process, ChildStdin, ChildStdout, ChildStderr), SpawnError> {
@@ -205,7 +206,7 @@ fn command(server: &ServerCommand) -> Command {
     command
 }
 
-/// A relative path with a slash means relative to us, whatever the working directory of the server will be.
+/// Resolves the program: a relative path with a slash is relative to our working directory, not to the server's.
 fn resolved(server: &ServerCommand) -> PathBuf {
     let program = Path::new(&server.program);
     let relative = program.is_relative() && program.components().count() > 1;
@@ -221,7 +222,7 @@ fn die_with_parent(command: &mut Command) {
     let parent = nix::unistd::getpid();
     let set = move || {
         nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
-        // The parent may have died before the signal was set.
+        // The parent may have exited before the signal was set.
         if nix::unistd::getppid() != parent {
             return Err(io::ErrorKind::NotConnected.into());
         }
@@ -287,7 +288,7 @@ impl Sender for Shared {
                 self.process.stop(Duration::ZERO, Duration::ZERO).await;
                 return Stopped::Gone;
             }
-            // A server that reads nothing may keep a writer busy, and with it the pipe open; it gets SIGTERM then.
+            // A server that does not read may keep a writer blocked, and with it the pipe open; then SIGTERM follows.
             let _ = tokio::time::timeout(self.grace, self.writer.close()).await;
             let patience = match self.farewell {
                 Farewell::Stdin => self.grace,
@@ -341,11 +342,11 @@ impl Receiver for ChildReceiver {
     }
 }
 
-/// The exit status and the last words of a server whose stdout has closed, if they come in time.
+/// Waits for the exit status and the rest of the stderr of a server whose stdout has closed, up to a time limit.
 async fn ending(shared: Arc<Shared>, drained: Option<JoinHandle<()>>) -> Ending {
     let status = shared.process.wait(LAST_WORDS).await;
     if let (Some(_), Some(drained)) = (status, drained) {
-        // What the server started may hold its stderr open for ever.
+        // A child of the server may keep its stderr open for ever.
         let _ = tokio::time::timeout(LAST_WORDS / 4, drained).await;
     }
     status.map_or(Ending::StdoutClosed, |status| Ending::Exited { status })
@@ -361,9 +362,9 @@ impl fmt::Debug for State {
     }
 }
 
-/// How many lines are kept.
+/// The number of lines to keep.
 const LINES: usize = 100;
-/// How much of each.
+/// The length to keep of each line, in bytes.
 const WIDTH: usize = 4096;
 
 /// The last lines of a child's stderr.
@@ -373,12 +374,12 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// The lines, oldest first.
+    /// Returns the lines, oldest first.
     pub(super) fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    /// Reads to the end, so that the writer never waits for us. `also` sees every line.
+    /// Reads to the end, so that the writer never blocks. Calls `also` with every line.
     pub(super) async fn drain(self, mut from: impl AsyncRead + Unpin, also: impl Fn(&str)) {
         let mut chunk = vec![0; 16 * 1024];
         let mut line = Vec::new();
@@ -411,7 +412,7 @@ impl Tail {
             }
             lines.push_back(line);
         }
-        // If whoever looks on panics, the server must not be left with a pipe that nobody reads.
+        // If the callback panics, reading must continue: otherwise the server blocks on a full stderr pipe.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| also(&shown)));
     }
 }

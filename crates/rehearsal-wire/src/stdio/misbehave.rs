@@ -1,4 +1,4 @@
-//! What a server gets wrong on purpose on its own stdout and stderr.
+//! Faults of a server on its own stdout and stderr.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use rehearsal_core::answer::fault::{Aftermath, Misdeed, Moment, half};
 use super::write::LineWriter;
 use crate::SendError;
 
-/// Does it. After the end of the connection nothing more reaches the client.
+/// Carries out a fault. After a fault that ends the connection, nothing more reaches the client.
 pub(super) async fn misbehave(writer: &LineWriter, misdeed: Misdeed) -> Result<Aftermath, SendError> {
     match misdeed {
         Misdeed::Answer(answers) => {
@@ -32,9 +32,10 @@ pub(super) async fn misbehave(writer: &LineWriter, misdeed: Misdeed) -> Result<A
             }
         }
         Misdeed::Flood(bytes) => {
-            // Writing blocks while nobody reads stderr, and that is the point; the runtime must not block with it.
+            // If the client does not read stderr, this write blocks. That is the fault; the runtime must not block with
+            // it.
             let flooded = tokio::task::spawn_blocking(move || flood(&mut io::stderr().lock(), bytes)).await;
-            // A client that closed stderr is spared the rest.
+            // If the client closed stderr, the rest is not written.
             let _ = flooded;
         }
         Misdeed::Drip { answer, piece, pause } => writer.drip(&line(&answer), piece, pause).await?,
@@ -48,7 +49,7 @@ pub(super) async fn misbehave(writer: &LineWriter, misdeed: Misdeed) -> Result<A
     Ok(Aftermath::GoesOn)
 }
 
-/// Something and the end of its line.
+/// Returns the bytes with a line end.
 fn line(bytes: &[u8]) -> Bytes {
     let mut line = BytesMut::with_capacity(bytes.len() + 1);
     line.put_slice(bytes);
@@ -56,7 +57,7 @@ fn line(bytes: &[u8]) -> Bytes {
     line.freeze()
 }
 
-/// Closes stdout for good: a process that goes on keeps it open otherwise.
+/// Closes stdout for good: otherwise it stays open as long as the process runs.
 async fn hang_up(writer: &LineWriter) -> Result<Aftermath, SendError> {
     writer.close().await;
     let closed = File::options().write(true).open("/dev/null").and_then(|null| Ok(nix::unistd::dup2_stdout(null)?));
@@ -64,7 +65,7 @@ async fn hang_up(writer: &LineWriter) -> Result<Aftermath, SendError> {
     Ok(Aftermath::Over)
 }
 
-/// So many bytes of lines.
+/// Writes this number of bytes as lines.
 fn flood(to: &mut impl Write, mut bytes: u64) -> io::Result<()> {
     let noise = b"nobody needs to know this, and there is more of it\n".repeat(80);
     while bytes > 0 {
@@ -93,7 +94,7 @@ mod tests {
         }
     }
 
-    /// What a client reads; misdeeds that close our own stdout are not for a test in this process.
+    /// Returns what a client reads. Faults that close our own stdout cannot be tested in this process.
     async fn written(misdeed: Misdeed) -> String {
         let (near, mut far) = tokio::io::duplex(1024);
         let writer = LineWriter::new(near, Arc::new(AtomicBool::new(true)));

@@ -19,10 +19,10 @@ use super::read::{Line, LineReader};
 use super::write::LineWriter;
 use crate::{BoxFuture, Connection, Ending, Event, Outgoing, Receiver, SendError, Sender, Stopped};
 
-/// Speaks MCP on our own stdin and stdout; nothing else may write to stdout from now on.
+/// A connection over our own stdin and stdout, for a server. From now on no other code may write to stdout.
 ///
-/// Pipes and sockets are used directly, since tokio's own stdin and stdout pass every byte through another thread;
-/// files and terminals still go that way.
+/// Pipes and sockets are used directly, because tokio's stdin and stdout pass every byte through another thread. Files
+/// and terminals still use those.
 pub fn own(message_limit: usize) -> io::Result<Connection> {
     let lines = LineReader::new(input()?, message_limit);
     let sender = OwnSender { writer: LineWriter::new(output()?, lines.alone()) };
@@ -32,7 +32,8 @@ pub fn own(message_limit: usize) -> io::Result<Connection> {
 fn input() -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
     let stdin = io::stdin();
     match kind(stdin.as_fd())? {
-        // Opened anew: to make a shared descriptor non-blocking would surprise whoever shares it.
+        // A pipe is opened again: making a shared descriptor non-blocking would affect the other processes that share
+        // it.
         Kind::Pipe => match pipe::OpenOptions::new().open_receiver("/dev/stdin") {
             Ok(pipe) => Ok(Box::new(pipe)),
             Err(_) => Ok(Box::new(tokio::io::stdin())),
@@ -49,7 +50,8 @@ fn output() -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
             Ok(pipe) => Ok(Box::new(pipe)),
             Err(_) => Ok(Box::new(tokio::io::stdout())),
         },
-        // A socket cannot be opened anew. If stderr is the same one, `eprintln!` must not meet a full non-blocking one.
+        // A socket cannot be opened again. If stderr is the same socket, `eprintln!` must not write to a full
+        // non-blocking one.
         Kind::Socket if same(stdout.as_fd(), io::stderr().as_fd())? => Ok(Box::new(tokio::io::stdout())),
         Kind::Socket => Ok(Box::new(socket(stdout.as_fd())?)),
         Kind::Other => Ok(Box::new(tokio::io::stdout())),
@@ -58,7 +60,7 @@ fn output() -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
 
 enum Kind {
     Pipe,
-    /// What Node gives to the processes that it starts.
+    /// What Node passes to its child processes.
     Socket,
     Other,
 }
@@ -117,7 +119,7 @@ impl Sender for OwnSender {
         Box::pin(misbehave(&self.writer, misdeed))
     }
 
-    /// Our own stdout stays open: it is closed when the process ends.
+    /// Does nothing: our own stdout is closed when the process exits.
     fn abort(&self) {}
 
     fn close(&self) -> BoxFuture<'_, Stopped> {

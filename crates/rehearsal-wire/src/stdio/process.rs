@@ -1,4 +1,4 @@
-//! A child process and everything that it started, and the thread that starts all of them.
+//! A child process with its process group, and the thread that starts all children.
 
 use std::io;
 use std::process::ExitStatus;
@@ -14,7 +14,7 @@ use tokio::sync::{oneshot, watch};
 use super::watchdog;
 use crate::Stopped;
 
-/// A child that leads a process group of its own; dropping it kills the whole group.
+/// A child that leads its own process group; dropping it kills the whole group.
 #[derive(Debug)]
 pub(super) struct Process {
     group: Pid,
@@ -22,37 +22,37 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Takes charge of a child that was started with `process_group(0)`.
+    /// Takes over a child that was started with `process_group(0)`.
     pub(super) fn keep(mut child: Child) -> Option<Process> {
         let group = Pid::from_raw(i32::try_from(child.id()?).ok()?);
         watchdog::watch(group);
         let (ended, status) = watch::channel(None);
         tokio::spawn(async move {
-            // An error means that somebody else reaped it: it is gone, and nobody will ever know how.
+            // An error means that other code waited for the child first: it has exited, and its status is lost.
             let status = child.wait().await.unwrap_or_default();
             ended.send_replace(Some(status));
         });
         Some(Process { group, status })
     }
 
-    /// How it ended, if it has.
+    /// Returns the exit status, if the child has exited.
     pub(super) fn status(&self) -> Option<ExitStatus> {
         *self.status.borrow()
     }
 
-    /// Waits until it ends, but not longer than `limit`.
+    /// Waits for the child to exit, up to `limit`.
     pub(super) async fn wait(&self, limit: Duration) -> Option<ExitStatus> {
         let mut status = self.status.clone();
         let ended = tokio::time::timeout(limit, status.wait_for(Option::is_some)).await;
         ended.ok()?.ok().and_then(|status| *status)
     }
 
-    /// Waits until it ends, however long that takes; `None` where nobody will ever know how.
+    /// Waits without a limit for the child to exit; `None` if the status is lost.
     pub(super) async fn ended(&self) -> Option<ExitStatus> {
         self.status.clone().wait_for(Option::is_some).await.ok().and_then(|status| *status)
     }
 
-    /// Sends a signal, waits, then SIGKILL, for the whole group.
+    /// Sends a signal to the whole group, waits up to `grace`, then sends SIGKILL.
     pub(super) async fn end(&self, signal: Signal, grace: Duration) {
         self.signal(signal);
         self.wait(grace).await;
@@ -60,12 +60,12 @@ impl Process {
         self.wait(grace).await;
     }
 
-    /// Kills what is left of the group; whether there was anything.
+    /// Kills the rest of the group, and returns whether a process was left in it.
     pub(super) fn kill_rest(&self) -> bool {
         killpg(self.group, Signal::SIGKILL).is_ok()
     }
 
-    /// Waits for as long as `patience`, then SIGTERM, waits for as long as `grace`, then SIGKILL, for the whole group.
+    /// Waits up to `patience`, sends SIGTERM, waits up to `grace`, then sends SIGKILL, each to the whole group.
     pub(super) async fn stop(&self, patience: Duration, grace: Duration) -> Stopped {
         let stopped = if self.wait(patience).await.is_some() {
             Stopped::Politely
@@ -73,7 +73,7 @@ impl Process {
             self.signal(Signal::SIGTERM);
             if self.wait(grace).await.is_some() { Stopped::Terminated } else { Stopped::Killed }
         };
-        // Whoever is left in the group, the child itself or what it started, had its time.
+        // Any process left in the group, the child or one that it started, has had its time.
         self.signal(Signal::SIGKILL);
         self.wait(grace).await;
         stopped
@@ -85,7 +85,7 @@ impl Process {
     }
 
     fn signal(&self, signal: Signal) {
-        // The only error is that nobody is left.
+        // The only possible error is that the group is empty.
         let _ = killpg(self.group, signal);
     }
 }
@@ -97,10 +97,10 @@ impl Drop for Process {
     }
 }
 
-/// A process to start, for the one thread that starts them.
+/// A process to start on the spawner thread.
 ///
-/// On Linux a child's parent-death signal comes when the *thread* that started it ends, and threads of a runtime come
-/// and go. This one stays until the process ends.
+/// On Linux a child gets its parent-death signal when the *thread* that started it ends, and the threads of a runtime
+/// end at any time. The spawner thread runs until the process exits.
 struct Job {
     command: Command,
     runtime: Handle,
@@ -109,7 +109,7 @@ struct Job {
 
 static JOBS: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
 
-/// Starts a process from the thread that lives as long as we do.
+/// Starts a process from the spawner thread, which runs as long as our process.
 pub(super) async fn spawn(command: Command) -> io::Result<Child> {
     let (done, child) = oneshot::channel();
     let job = Job { command, runtime: Handle::current(), done };
@@ -124,11 +124,11 @@ fn start() -> mpsc::Sender<Job> {
         for mut job in queue {
             let _entered = job.runtime.enter();
             let child = job.command.spawn();
-            // If nobody waits any more, the child is dropped and killed with it.
+            // If the caller no longer waits, the child is dropped and thereby killed.
             let _ = job.done.send(child);
         }
     };
-    // Without the thread the queue is dropped, and everybody who asks is told so.
+    // If the thread cannot be started, the queue is dropped, and every caller gets an error.
     let _ = std::thread::Builder::new().name("rehearsal-spawner".into()).spawn(run);
     jobs
 }

@@ -1,4 +1,4 @@
-//! Bytes from a pipe cut into messages.
+//! Splits the bytes from a pipe into messages.
 
 use std::fmt;
 use std::pin::pin;
@@ -10,41 +10,44 @@ use bytes::{Buf, Bytes, BytesMut};
 use rehearsal_core::message::{Message, Reason};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-/// How much is asked of the pipe at once while much comes; also what a pipe holds on Linux.
+/// The size of one read while much data arrives; also the capacity of a pipe on Linux.
 const CHUNK: usize = 64 * 1024;
-/// How much while little comes: what is read then stays near, and whoever keeps a message keeps no more memory than this.
+/// The size of one read while little data arrives. It fits the CPU cache, and a message that is kept holds no more
+/// memory than this.
 const LITTLE: usize = 4 * 1024;
-/// How much room there must be to begin to read.
+/// The free space in the buffer that a read needs.
 const ROOM: usize = 512;
-/// How much of a message that is too long is kept, to recognise it by.
+/// How much of an overlong message is kept to identify it, in bytes.
 const KEPT: usize = 1024;
-/// How much of a line that has not ended is shown.
+/// How much of a partial line is shown.
 const EXCERPT: usize = 200;
 
-/// Cuts a stream into lines; the line end belongs to the transport, everything else to the message.
+/// Splits a stream into lines. The line end belongs to the transport, everything else to the message.
 pub(super) struct LineReader {
     from: Box<dyn AsyncRead + Send + Unpin>,
     buffer: BytesMut,
-    /// How much of the buffer is known to hold no line end.
+    /// The number of bytes in the buffer that are known to contain no line end.
     scanned: usize,
     limit: usize,
     state: State,
-    /// Whether the last message came alone: then whoever answers it, or asks again, is probably alone too.
+    /// True if the last message arrived alone. Then its response, or the next request, is probably written alone too.
     alone: Arc<AtomicBool>,
-    /// Whether a message was already taken of what was read last.
+    /// True if a message of the last read was already returned.
     taken: bool,
-    /// Whether the last read filled the buffer.
+    /// True if the last read filled the buffer.
     much: bool,
     half: Arc<HalfLine>,
-    /// Whether that says anything.
+    /// True if `half` holds a partial line.
     is_half: bool,
 }
 
-/// What came of a line that has not ended, for whoever wonders why no answer comes.
+/// The beginning of a line whose end has not arrived. It explains why a response is missing.
 #[derive(Debug, Default)]
 pub(super) struct HalfLine(Mutex<Option<(usize, String)>>);
 
 impl HalfLine {
+    /// Describes the partial line:
+    ///
     /// ```text
     /// 20 bytes of a line had come on its stdout, and not its end: {"jsonrpc": "2.0", "
     /// ```
@@ -61,12 +64,12 @@ impl HalfLine {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Lines,
-    /// The rest of a line that was too long.
+    /// Skipping the rest of a line that was too long.
     Skipping,
     End,
 }
 
-/// What the stream gave.
+/// What one poll of the stream returned.
 pub(super) enum Line {
     Message(Message),
     End,
@@ -91,18 +94,18 @@ impl LineReader {
         }
     }
 
-    /// Always tells what came of a line that has not ended.
+    /// Returns a shared view of the partial line.
     pub(super) fn half(&self) -> Arc<HalfLine> {
         self.half.clone()
     }
 
-    /// Always tells whether the last message came alone.
+    /// Returns a shared flag: whether the last message arrived alone.
     pub(super) fn alone(&self) -> Arc<AtomicBool> {
         self.alone.clone()
     }
 
     pub(super) fn poll_line(&mut self, context: &mut Context<'_>) -> Poll<Line> {
-        // Lines that are already here cost no system call, so a flood of them would never let anybody else run.
+        // Lines in the buffer need no system call. Without a budget a flood of them would block every other task.
         let budget = std::task::ready!(tokio::task::coop::poll_proceed(context));
         loop {
             if let Some(message) = self.take_line() {
@@ -116,11 +119,11 @@ impl LineReader {
             }
             let room = self.buffer.capacity() - self.buffer.len();
             if room < ROOM {
-                // Half a message that fills a small buffer is part of a large one.
+                // If half of a small buffer holds a partial message, the message is probably large.
                 self.buffer.reserve(if self.much || self.buffer.len() >= LITTLE / 2 { CHUNK } else { LITTLE });
             }
             let room = self.buffer.capacity() - self.buffer.len();
-            // `read_buf` keeps nothing between polls, so a future that is made anew each time loses nothing.
+            // `read_buf` keeps no state between polls, so nothing is lost when each poll builds a new future.
             match pin!(self.from.read_buf(&mut self.buffer)).poll(context) {
                 Poll::Pending => {
                     if self.is_half || !self.buffer.is_empty() {
@@ -179,7 +182,7 @@ impl LineReader {
                 }
                 (State::Lines | State::End, None) if self.buffer.len() > self.limit => {
                     self.state = State::Skipping;
-                    // A new buffer, so that the memory of the long line is given back.
+                    // A new buffer frees the memory of the long line.
                     let long = std::mem::replace(&mut self.buffer, BytesMut::with_capacity(LITTLE));
                     return Some(too_long(&long, self.limit));
                 }

@@ -1,4 +1,4 @@
-//! A server that somebody else talks to through us.
+//! A relay between a client and a server process.
 //!
 //! ```text
 //! client ──► input  ──► tap ──► stdin ──► server
@@ -6,8 +6,8 @@
 //!        ◄── error  ◄── tap ◄── stderr ◄──
 //! ```
 //!
-//! Each direction has a thread of its own that reads what is there, shows it to the tap, and passes on the same bytes. So
-//! each waits for its own reader only, and nothing is held back until a line ends.
+//! Each direction has its own thread. It reads the available bytes, shows them to the tap, and writes the same bytes.
+//! Each direction waits only for its own reader, and never for the end of a line.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -24,19 +24,19 @@ use tokio::sync::watch;
 use super::child::{ServerCommand, SpawnError, pipes};
 use super::process::Process;
 
-/// How much is read at once; also what a pipe holds on Linux.
+/// The size of one read; also the capacity of a pipe on Linux.
 const CHUNK: usize = 64 * 1024;
-/// How long what is left in the pipes of a server that has ended may take to come.
+/// How long to wait for the rest of the output after the server has exited.
 const LAST_WORDS: Duration = Duration::from_millis(1000);
-/// How often somebody looks whether the client is still there, once it has closed our input.
+/// After the client has closed our input: the interval of the checks whether it still reads our output.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Sees everything that passes, before it is passed on.
+/// Sees all bytes before they are forwarded.
 pub trait Tap: Send + Sync {
     /// These bytes were read and are about to be written.
     fn passing(&self, stream: Stream, bytes: &[u8]);
 
-    /// Nothing more comes.
+    /// The stream ended.
     fn ended(&self, stream: Stream);
 }
 
@@ -47,24 +47,24 @@ pub enum Stream {
     Stdin,
     /// From the server to the client.
     Stdout,
-    /// What the server says to people.
+    /// The log output of the server.
     Stderr,
 }
 
-/// Where the client is.
+/// The descriptors that lead to the client.
 #[derive(Debug)]
 pub struct ClientStreams {
-    /// What the client says.
+    /// The client writes to it.
     pub input: OwnedFd,
-    /// Where it listens.
+    /// The client reads from it.
     pub output: OwnedFd,
-    /// Where the server's stderr goes.
+    /// Receives the server's stderr.
     pub error: OwnedFd,
 }
 
 impl ClientStreams {
-    /// Our own stdin, stdout and stderr. Nobody else finds the first two from now on, so nothing but what the server says
-    /// gets to stdout, and the client sees at once when either is closed.
+    /// Takes our own stdin, stdout and stderr. The first two are replaced by `/dev/null`, so that only the server's
+    /// output reaches stdout, and the client notices at once when either is closed.
     pub fn own() -> io::Result<ClientStreams> {
         let input = io::stdin().as_fd().try_clone_to_owned()?;
         let output = io::stdout().as_fd().try_clone_to_owned()?;
@@ -76,16 +76,16 @@ impl ClientStreams {
     }
 }
 
-/// How it ended.
+/// How a relay ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelayEnd {
-    /// How the server ended; `None` where nobody can say.
+    /// The exit status of the server; `None` if it is lost.
     pub status: Option<ExitStatus>,
-    /// Whether the client had closed its side before.
+    /// True if the client had closed its side before.
     pub client_closed: bool,
 }
 
-/// A server that somebody else talks to through us; dropping it kills the server.
+/// A server process whose streams are forwarded to a client; dropping it kills the server.
 #[derive(Debug)]
 pub struct Relay {
     process: Process,
@@ -93,14 +93,14 @@ pub struct Relay {
     input: Flow,
     output: Flow,
     error: Flow,
-    /// Where the client listens, while it can.
+    /// The client's output, as long as it is open.
     listens: Weak<File>,
 }
 
 impl Relay {
-    /// Starts a server and passes everything on.
+    /// Starts a server and forwards all three streams.
     ///
-    /// The thread of the client's input stays until that ends, whatever becomes of the server.
+    /// The thread of the client's input runs until that input ends, even if the server exits before.
     pub async fn start(server: &ServerCommand, client: ClientStreams, tap: Arc<dyn Tap>) -> Result<Relay, SpawnError> {
         let refused = |cause| SpawnError::Refused { program: server.program.to_string_lossy().into_owned(), cause };
         let (process, stdin, stdout, stderr) = pipes(server).await?;
@@ -116,10 +116,10 @@ impl Relay {
         Ok(Relay { process, grace: server.grace, input, output, error, listens })
     }
 
-    /// Waits until the server has ended and everything that it said was passed on.
+    /// Waits until the server has exited and all its output was forwarded.
     ///
-    /// A client that closed its side may still want to hear the rest, so a server has all the time it needs, unless the
-    /// client is gone altogether. What the server has started does not outlive it.
+    /// A client that closed our input may still read the output, so the server has no time limit. If the client no
+    /// longer reads either, the server is stopped. The processes that the server started are killed with it.
     pub async fn ended(&self) -> RelayEnd {
         let status = tokio::select! {
             status = self.process.ended() => status,
@@ -134,22 +134,22 @@ impl Relay {
         RelayEnd { status, client_closed }
     }
 
-    /// Sends a signal to the server and what it started, waits, and kills what is left.
+    /// Sends a signal to the server and its children, waits, and kills what still runs.
     pub async fn stop(&self, signal: Signal) -> RelayEnd {
         self.process.end(signal, self.grace).await;
         self.ended().await
     }
 
-    /// Kills the server and what it started, now.
+    /// Kills the server and its children at once.
     pub fn kill(&self) {
         self.process.kill();
     }
 
-    /// Waits until nothing can pass any more: the client says nothing and hears nothing.
+    /// Waits until the client has disconnected: it neither writes nor reads.
     async fn client_gone(&self) {
         self.input.done().await;
         loop {
-            // Where the server closed its stdout there is nothing left to hear either.
+            // If the server closed its stdout, there is no more output to read either.
             let listens = self.listens.upgrade().is_some_and(|output| !is_broken(&output));
             if !listens {
                 return;
@@ -159,30 +159,30 @@ impl Relay {
     }
 }
 
-/// One direction.
+/// One direction of the relay.
 #[derive(Debug)]
 struct Flow {
-    /// A [`Place`], as a number.
+    /// A [`Place`] as a number.
     place: Arc<AtomicU8>,
     done: watch::Receiver<()>,
 }
 
-/// Where a flow is.
+/// What a flow is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// It waits for something to pass on.
+    /// It waits for bytes to forward.
     Reading,
-    /// It waits for somebody to take it.
+    /// It waits for the reader to take the bytes.
     Writing,
     Done(Done),
 }
 
-/// Why a flow is over.
+/// Why a flow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Done {
-    /// Nothing more comes.
+    /// The input ended.
     Ended,
-    /// Nobody takes it any more.
+    /// The reader closed the output.
     Refused,
 }
 
@@ -204,8 +204,8 @@ impl Flow {
         let seen = place.clone();
         let run = move || {
             let end = flow(stream, from, &to, &*tap, &place);
-            // A server that ends because its stdin is closed must find that said already, and whoever waits for the end
-            // must find the file closed.
+            // The state is stored before the pipe is closed. A server that exits because its stdin was closed must find
+            // it stored, and a caller that waits for the end must find the file closed.
             place.store(Place::Done(end).number(), Ordering::Release);
             drop(to);
             drop(finished);
@@ -221,29 +221,29 @@ impl Flow {
     }
 
     async fn done(&self) {
-        // The other end is dropped when the flow is over, and nothing else ever happens to it.
+        // The sender is only dropped, when the flow ends; no value is ever sent.
         let _ = self.done.clone().changed().await;
     }
 
-    /// Waits until everything that a server said before it ended was passed on.
+    /// Waits until all output from before the server's exit was forwarded.
     async fn drained(&self, server: &Process) {
         loop {
             if tokio::time::timeout(LAST_WORDS, self.done()).await.is_ok() {
                 return;
             }
             match self.place() {
-                // The client takes its time; it is not ours to take.
+                // The client reads slowly; there is no time limit for that.
                 Place::Writing => {}
-                // What the server started holds the pipe open.
+                // A child of the server holds the pipe open.
                 Place::Reading if server.kill_rest() => {}
-                // Whoever it is has left the process group, and stays.
+                // The process that holds the pipe has left the process group, and keeps running.
                 Place::Reading | Place::Done(_) => return,
             }
         }
     }
 }
 
-/// Passes on what comes, as it comes.
+/// Forwards bytes as they arrive.
 fn flow(stream: Stream, mut from: File, to: &File, tap: &dyn Tap, place: &AtomicU8) -> Done {
     let mut chunk = vec![0; CHUNK];
     let done = loop {
@@ -276,7 +276,8 @@ fn write_all(mut to: &File, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether it is worth another try. Whoever shares a descriptor with us may have made it non-blocking.
+/// Waits if the descriptor was not ready, and returns whether to try again. Another process that shares the descriptor
+/// may have made it non-blocking.
 fn waited(error: &io::Error, file: &File, flags: PollFlags) -> bool {
     match error.kind() {
         io::ErrorKind::Interrupted => true,
@@ -288,7 +289,7 @@ fn waited(error: &io::Error, file: &File, flags: PollFlags) -> bool {
     }
 }
 
-/// Whether nobody reads the other end of a pipe any more.
+/// True if the reading end of a pipe is closed.
 fn is_broken(file: &File) -> bool {
     let mut polled = [PollFd::new(file.as_fd(), PollFlags::empty())];
     let flags = poll(&mut polled, PollTimeout::ZERO).ok().and_then(|_| polled[0].revents());

@@ -1,8 +1,8 @@
-//! Clears up after us when we are killed ourselves.
+//! A watchdog that cleans up when our own process is killed.
 //!
-//! The parent-death signal reaches the process that we started, but not what that has started, such as the server behind a
-//! launcher, or in a container. The watchdog is a few lines of shell at the other end of a pipe: when the pipe closes,
-//! because we are gone, it does every duty that was not taken off its list.
+//! The parent-death signal reaches the process that we started, but not its children, such as the server behind a
+//! launcher or in a container. The watchdog is a short shell script at the other end of a pipe. When the pipe closes
+//! because our process ended, the script runs every command that is still on its list.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -11,7 +11,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use nix::unistd::Pid;
 
-/// The list has one `KEY COMMAND` a line, and a line end before the first one.
+/// The script reads lines; the list holds one `KEY COMMAND` per line, and begins with a line end.
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP
 duties='
@@ -36,35 +36,35 @@ printf '%s' "${duties#?}" | while read -r key command; do eval "$command"; done
 
 static WATCHDOG: OnceLock<Option<Mutex<ChildStdin>>> = OnceLock::new();
 
-/// Puts the killing of a process group on the list.
+/// Adds the killing of a process group to the list.
 pub(super) fn watch(group: Pid) {
     tell(format_args!("+ {group} kill -s KILL -- -{group}"));
 }
 
-/// Takes a process group off the list.
+/// Removes a process group from the list.
 pub(super) fn forget(group: Pid) {
     tell(format_args!("- {group}"));
 }
 
-/// Puts a line of shell on the list; `key` is one word that nobody else uses.
+/// Adds a line of shell to the list; `key` is a unique word.
 pub(crate) fn promise(key: &str, command: &str) {
     debug_assert!(
         !key.contains(char::is_whitespace) && !command.contains('\n'),
         "one line, whose first word is the key"
     );
-    // Beside the others, because it may take its time.
+    // Runs in the background, because it may take long.
     tell(format_args!("+ {key} {command} &"));
 }
 
-/// Takes a line of shell off the list: we did it ourselves.
+/// Removes a line of shell from the list, because we have done it ourselves.
 pub(crate) fn kept(key: &str) {
     tell(format_args!("- {key}"));
 }
 
 fn tell(line: std::fmt::Arguments<'_>) {
-    // Without a shell there is no watchdog, and the parent-death signal has to do.
+    // Without a shell there is no watchdog, only the parent-death signal.
     if let Some(pipe) = WATCHDOG.get_or_init(start) {
-        // One write, so that a line is never torn.
+        // One write, so that a line is never split.
         let _ = pipe.lock().unwrap_or_else(PoisonError::into_inner).write_all(format!("{line}\n").as_bytes());
     }
 }
@@ -76,7 +76,8 @@ fn start() -> Option<Mutex<ChildStdin>> {
 fn started() -> Option<Child> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    // A group of its own, so that Ctrl-C at a terminal does not end it; nothing of ours is kept busy by where it runs.
+    // Its own process group, so that Ctrl-C at a terminal does not end it. Its working directory is `/`, so that it
+    // keeps no folder of ours in use.
     command.process_group(0).current_dir("/");
     command.spawn().ok()
 }

@@ -1,4 +1,4 @@
-//! Messages written to a pipe, whole or not at all.
+//! Writes messages to a pipe, each whole or not at all.
 //!
 //! ```text
 //! alone:    line ──► write
@@ -23,48 +23,48 @@ use tokio::sync::{Mutex as AsyncMutex, Notify, oneshot};
 
 use crate::SendError;
 
-/// How much waits to be written before a sender has to wait until there is room for more.
+/// The number of queued bytes from which a sender has to wait.
 const ROOM: usize = 1024 * 1024;
-/// What is longer is not written without waiting.
+/// A message of this length or more is not written without waiting.
 const AT_ONCE: usize = 4096;
 
 /// A pipe that many tasks write to.
 ///
-/// A message that is in the queue is written even if its sender gives up, so that the peer never sees two messages in one
-/// line. The queue is emptied by a task that ends when it is empty: when it gets its turn, all those have put their
-/// messages there who had theirs in the same moment.
+/// A message in the queue is written even if its sender was dropped, so that the peer never receives two messages in
+/// one line. A task empties the queue and ends when it is empty. By the time it runs, all concurrent senders have
+/// queued their messages, and one write takes them all.
 pub(super) struct LineWriter {
     shared: Arc<Shared>,
-    /// Held by the sender that puts something into the queue. The others wait for it in the order in which they came, so
-    /// that progress wakes one sender and not all of them.
+    /// Held by the sender that adds to the queue. The others wait for it in order of arrival, so that progress wakes
+    /// one sender and not all of them.
     turn: AsyncMutex<()>,
 }
 
 struct Shared {
-    /// Whether somebody who has something to say is probably the only one.
+    /// True if the next sender is probably the only one.
     alone: Arc<AtomicBool>,
     queue: Mutex<Queue>,
-    /// Something was written, or the pipe is closed.
+    /// Notified when bytes were written or the pipe was closed.
     progress: Notify,
 }
 
 struct Queue {
-    /// `None` once closed.
+    /// `None` after the pipe was closed.
     pipe: Option<Box<dyn AsyncWrite + Send + Unpin>>,
-    /// Why it was closed, if we did not do it ourselves.
+    /// The error that closed the pipe; `None` if we closed it.
     broken: Option<SendError>,
-    /// What is not written yet.
+    /// The bytes that are not written yet.
     rest: BytesMut,
-    /// How many bytes were ever put into the queue; what is written is this less the rest.
+    /// The number of bytes that were ever queued. Subtracting the rest gives the number written.
     taken: u64,
-    /// Senders that wait until everything up to a count of bytes is written, in the order of the queue.
+    /// Senders that wait until a number of bytes is written, in queue order.
     unwritten: VecDeque<(u64, oneshot::Sender<()>)>,
-    /// Whether the task that empties the queue is there, and how to wake it.
+    /// The waker of the task that empties the queue; `None` if there is no such task.
     emptying: Option<Waker>,
 }
 
 impl LineWriter {
-    /// `alone` is what the reader of the same conversation knows: whether the last thing that the peer said came alone.
+    /// `alone` comes from the reader of the same connection: whether the last message of the peer arrived alone.
     pub(super) fn new(to: impl AsyncWrite + Send + Unpin + 'static, alone: Arc<AtomicBool>) -> LineWriter {
         let (broken, taken, unwritten, emptying) = Default::default();
         let (pipe, rest) = (Some(Box::new(to) as Box<_>), BytesMut::with_capacity(4096));
@@ -73,8 +73,8 @@ impl LineWriter {
         LineWriter { shared, turn: AsyncMutex::new(()) }
     }
 
-    /// Writes one message and its line end, or has it written with those of the same moment; `None` where nothing was
-    /// done, because it would take waiting.
+    /// Writes one message with its line end, at once or in one write with concurrent messages. `None` means that it
+    /// would have to wait and nothing was done.
     pub(super) fn try_line(&self, message: &[u8]) -> Option<Result<(), SendError>> {
         if message.len() >= AT_ONCE {
             return None;
@@ -92,7 +92,7 @@ impl LineWriter {
         }
         let alone = self.shared.alone.load(Ordering::Relaxed) && queue.emptying.is_none() && queue.rest.is_empty();
         queue.put(&[message, b"\n"]);
-        // Whoever must wait is woken through the task that empties the queue.
+        // The waker is a no-op: senders that wait are woken by the task that empties the queue.
         if alone && queue.poll_empty(&mut Context::from_waker(Waker::noop())).is_ready() {
             return Some(queue.broken.clone().map_or(Ok(()), Err));
         }
@@ -100,12 +100,12 @@ impl LineWriter {
         Some(Ok(()))
     }
 
-    /// Whether the peer takes nothing any more.
+    /// True if the peer no longer reads.
     pub(super) fn is_closed(&self) -> bool {
         self.shared.queue().pipe.is_none()
     }
 
-    /// Writes one message and its line end.
+    /// Writes one message with its line end.
     pub(super) async fn line(&self, message: &Bytes) -> Result<(), SendError> {
         if memchr::memchr(b'\n', message).is_some() {
             return Err(SendError::LineEnd);
@@ -113,12 +113,12 @@ impl LineWriter {
         self.write(&[message, b"\n"]).await
     }
 
-    /// Writes bytes as they are.
+    /// Writes bytes unchanged.
     pub(super) async fn bytes(&self, bytes: &Bytes) -> Result<(), SendError> {
         self.write(&[bytes]).await
     }
 
-    /// Writes bytes piece by piece; nobody else gets a word in between.
+    /// Writes bytes in pieces with pauses; other senders wait until all of them are written.
     pub(super) async fn drip(&self, bytes: &Bytes, piece: usize, pause: Duration) -> Result<(), SendError> {
         let _turn = self.turn.lock().await;
         for (at, piece) in bytes.chunks(piece.max(1)).enumerate() {
@@ -138,7 +138,7 @@ impl LineWriter {
         self.wait_for(written).await
     }
 
-    /// Puts bytes into the queue as soon as it has room; what is returned resolves when they are written. The caller holds
+    /// Queues bytes as soon as there is room. The returned receiver resolves when they are written. The caller holds
     /// the turn.
     async fn put(&self, parts: &[&[u8]]) -> Result<oneshot::Receiver<()>, SendError> {
         loop {
@@ -165,9 +165,9 @@ impl LineWriter {
         written.await.map_err(|_| self.shared.queue().why_closed())
     }
 
-    /// Closes the pipe; a peer that reads sees the end.
+    /// Closes the pipe; a peer that reads sees the end of the stream.
     ///
-    /// Waits while there is something to write: whoever calls this puts a limit on it.
+    /// Waits until the queue is empty, so the caller needs a time limit.
     pub(super) async fn close(&self) {
         loop {
             let progress = self.shared.progress.notified();
@@ -205,7 +205,7 @@ impl Shared {
         self.progress.notify_waiters();
     }
 
-    /// Sees to it that somebody empties the queue.
+    /// Makes sure that a task empties the queue.
     fn empty(self: &Arc<Self>, queue: &mut Queue) {
         if queue.emptying.is_none() {
             queue.emptying = Some(Waker::noop().clone());
@@ -238,12 +238,12 @@ impl Queue {
         self.broken.clone().unwrap_or(SendError::Closed)
     }
 
-    /// Writes until nothing is left, or the pipe is broken.
+    /// Writes until the queue is empty or the pipe is broken.
     fn poll_empty(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let done = self.poll_write(context);
         let written = self.written();
         while self.unwritten.front().is_some_and(|(end, _)| *end <= written) {
-            // A sender that was dropped does not wait.
+            // Fails if the sender was dropped; then it does not wait.
             self.unwritten.pop_front().map(|(_, sender)| sender.send(()));
         }
         match ready!(done) {
@@ -271,7 +271,7 @@ impl Queue {
                 return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
             }
             if written == self.rest.len() {
-                // Unlike `advance`, this leaves all the room to what comes next.
+                // Unlike `advance`, this frees the whole buffer for the next messages.
                 self.rest.clear();
             } else {
                 self.rest.advance(written);
@@ -345,7 +345,7 @@ mod tests {
         assert!(matches!(writer.try_line(b"{\n}"), Some(Err(SendError::LineEnd))));
     }
 
-    /// Keeps every write apart.
+    /// Records every write separately.
     #[derive(Clone, Default)]
     struct Writes(Arc<Mutex<Vec<String>>>);
 
@@ -431,7 +431,8 @@ mod tests {
         while let Some(sent) = senders.join_next().await {
             sent.unwrap().unwrap();
         }
-        // Each begins, gets its turn, and is woken when its line is written; the one in turn also waits for room.
+        // Each sender is polled when it starts, when it gets the turn, and when its line is written; the one with the
+        // turn also waits for room.
         let polls = polls.load(Ordering::Relaxed);
         assert!(polls < 10 * SENDERS, "{polls} polls");
     }

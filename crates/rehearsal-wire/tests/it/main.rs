@@ -1,4 +1,4 @@
-//! The wire with real peers at the other end.
+//! Tests of the transports with real sockets and processes.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 

@@ -1,4 +1,4 @@
-//! Real processes at the other end of a pipe.
+//! Tests with real processes at the other end of a pipe.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

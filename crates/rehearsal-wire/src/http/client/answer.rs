@@ -1,4 +1,4 @@
-//! What the server answered to one HTTP request.
+//! An HTTP response of the server.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use hyper::body::Incoming;
 use super::http_client::in_words;
 use crate::HttpHead;
 
-/// How much of a refusal's body is kept.
+/// The limit for the body of a refusal that is kept, in bytes.
 pub(super) const REFUSAL_LIMIT: usize = 64 * 1024;
 
-/// How much of a refusal's body is shown.
+/// The limit for the body of a refusal that is shown.
 const EXCERPT: usize = 200;
 
-/// What the server answered to one HTTP request, up to its body.
+/// An HTTP response of the server, with its body still unread.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: StatusCode,
@@ -25,14 +25,14 @@ pub(super) struct Answer {
     pub(super) body: Incoming,
 }
 
-/// What kind of body the server says it is.
+/// The kind of a body, by its `Content-Type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// `application/json`
     Json,
     /// `text/event-stream`
     Events,
-    /// Anything else, or nothing.
+    /// Any other type, or none.
     Other,
 }
 
@@ -45,36 +45,36 @@ impl Answer {
         }
     }
 
-    /// Whether this is the stream of events that a GET asks for.
+    /// True if this is the stream of events that a GET requests.
     pub(super) fn is_event_stream(&self) -> bool {
         self.status.is_success() && self.kind() == Kind::Events
     }
 
-    /// What a refusal says beside its head.
+    /// Reads the body of a refusal, and returns it with the head.
     pub(super) async fn into_refusal(self) -> (Arc<HttpHead>, Bytes) {
         (self.head, read(self.body, REFUSAL_LIMIT).await.bytes)
     }
 }
 
-/// The content type without its parameters.
+/// Returns the content type without its parameters.
 fn content_type(head: &HttpHead) -> Option<&str> {
     let value = head.headers.get(CONTENT_TYPE)?.to_str().ok()?;
     value.split(';').next().map(str::trim)
 }
 
-/// A body, or as much of it as there was.
+/// A body, or the part of it that was read.
 #[derive(Debug)]
 pub(super) struct Read {
-    /// Never more than the limit.
+    /// The bytes, at most up to the limit.
     pub(super) bytes: Bytes,
     pub(super) end: ReadEnd,
 }
 
-/// Why nothing more of a body was read.
+/// Why reading a body stopped.
 #[derive(Debug)]
 pub(super) enum ReadEnd {
     Whole,
-    /// There is more than the limit.
+    /// The body is longer than the limit.
     TooLong,
     Broken {
         why: String,
@@ -102,7 +102,7 @@ pub(super) async fn read(mut body: Incoming, limit: usize) -> Read {
     }
 }
 
-/// A [refusal](crate::ChannelEnd::Refused) in words:
+/// Writes a [refusal](crate::ChannelEnd::Refused) as text:
 ///
 /// ```text
 /// the server answered 404 Not Found: session not found

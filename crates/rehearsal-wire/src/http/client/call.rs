@@ -1,4 +1,4 @@
-//! One POST and everything that comes back on it.
+//! One POST and the messages of its response.
 
 use std::sync::Arc;
 
@@ -16,27 +16,28 @@ use super::http_client::{Posted, Unanswered};
 use super::memory::{asked, claim, handshake};
 use crate::{ChannelEnd, Event, HttpHead};
 
-/// One POST and everything that comes back on it.
+/// One POST and the messages of its response.
 #[derive(Debug)]
 pub(super) struct Call {
     context: Arc<Context>,
     events: mpsc::Sender<Event>,
     channel: Channel,
     era: Era,
-    /// The requests that have no answer yet.
+    /// The pending requests of the POST.
     waiting: Vec<RequestId>,
-    /// The request among them that begins a session.
+    /// The `initialize` request among them.
     handshake: Option<RequestId>,
-    /// Given back as soon as nothing is waiting: a server that leaves its stream open then must not stop the next request.
+    /// Released when no request is pending: a server that leaves the stream open after that must not block the next
+    /// request.
     slot: Option<OwnedSemaphorePermit>,
 }
 
-/// Nobody listens any more.
+/// The receiver of the events was dropped.
 #[derive(Debug)]
 pub(super) struct Gone;
 
 impl Call {
-    /// A call that will say `message`.
+    /// Builds a call that will send `message`.
     pub(super) fn new(
         context: &Arc<Context>,
         events: mpsc::Sender<Event>,
@@ -54,12 +55,12 @@ impl Call {
         }
     }
 
-    /// The same call, counted among those that wait.
+    /// Adds the slot that counts this call among the concurrent requests.
     pub(super) fn holding(self, slot: OwnedSemaphorePermit) -> Call {
         Call { slot: Some(slot), ..self }
     }
 
-    /// Posts the message, delivers what comes back, and says when that is all.
+    /// Posts the message, delivers the response, and reports its end.
     pub(super) async fn run(mut self, headers: HeaderMap, theirs: HeaderMap, body: Posted) {
         let end = match post(&self.context, headers, &theirs, body).await {
             Ok(answer) => self.read(answer).await,
@@ -67,12 +68,12 @@ impl Call {
             Err(Unanswered::Unauthorized { why }) => Ok(ChannelEnd::Unauthorized { why }),
         };
         if let Ok(end) = end {
-            // Where nobody listens any more there is nobody to tell.
+            // An error means that the connection was dropped.
             let _ = self.events.send(Event::ChannelEnded { channel: self.channel, end }).await;
         }
     }
 
-    /// Delivers every message of an answer, and says how it ended.
+    /// Delivers every message of a response, and returns how it ended.
     pub(super) async fn read(&mut self, answer: Answer) -> Result<ChannelEnd, Gone> {
         if !answer.status.is_success() {
             return self.read_refusal(answer).await;
@@ -90,7 +91,7 @@ impl Call {
         }
     }
 
-    /// A status beyond 2xx, with or without a message that explains it.
+    /// Reads a response with a status other than 2xx, with or without a message that explains it.
     async fn read_refusal(&mut self, answer: Answer) -> Result<ChannelEnd, Gone> {
         let read = read(answer.body, self.context.options.message_limit).await;
         let message = Message::parse(read.bytes.clone());
@@ -123,7 +124,7 @@ impl Call {
         }
     }
 
-    /// A stream of events, and those that continue it.
+    /// Reads a stream of events, and the streams that resume it.
     async fn read_events(&mut self, mut answer: Answer) -> Result<ChannelEnd, Gone> {
         let mut resumption = self.context.resumption();
         loop {
@@ -153,7 +154,7 @@ impl Call {
                     }
                 });
             }
-            // An event that was cut off comes again after the last complete one.
+            // After a resumption the server repeats the partial event, because it follows the last complete one.
             match self.resume(&mut resumption, why).await {
                 Ok(next) => answer = next,
                 Err(end) => return Ok(end),
@@ -177,7 +178,7 @@ impl Call {
         }
     }
 
-    /// Waits as long as the server wants, and asks for the rest of a stream.
+    /// Waits for the server's `retry`, and requests the rest of a stream.
     async fn resume(&self, resumption: &mut Resumption, mut why: Option<String>) -> Result<Answer, ChannelEnd> {
         let last_event = resumption.last_event().unwrap_or_default().to_owned();
         let lost = |what: &str| {
@@ -210,7 +211,7 @@ impl Call {
         Err(lost(&format!("{why} ({} tries)", resumption.tried())))
     }
 
-    /// Tells of a message, having learned from it.
+    /// Delivers a message, and updates the pending requests and the session from it.
     async fn deliver(&mut self, message: Message, head: &Arc<HttpHead>) -> Result<(), Gone> {
         self.settle(&message);
         if self.waiting.is_empty() {
@@ -229,13 +230,13 @@ impl Call {
                 self.waiting.retain(|id| Some(id) != response.id.as_ref());
             }
             Body::Batch(messages) => messages.iter().for_each(|message| self.settle(message)),
-            // An answer that cannot be understood is the one that will not come again.
+            // A garbled response counts as the response: the server does not repeat it.
             Body::Garbled(garbled) => self.waiting.retain(|id| Some(id) != garbled.id.as_ref()),
             Body::Request(_) | Body::Notification(_) => {}
         }
     }
 
-    /// A body without a message is all right where nothing was asked.
+    /// Returns how a response without a message ends the channel. That is correct if no request was sent.
     fn nothing_said(&self, head: Arc<HttpHead>, body: Bytes) -> ChannelEnd {
         if self.waiting.is_empty() && body.trim_ascii().is_empty() {
             ChannelEnd::Done
@@ -244,14 +245,14 @@ impl Call {
         }
     }
 
-    /// `the answer to 7`
+    /// Names the pending request: `the answer to 7`.
     fn unanswered(&self) -> Option<String> {
         let ids: Vec<String> = self.waiting.iter().map(ToString::to_string).collect();
         if ids.is_empty() { None } else { Some(format!("the answer to {}", ids.join(", "))) }
     }
 }
 
-/// Posts a body as MCP wants it.
+/// Posts a body with the headers that MCP requires.
 pub(super) async fn post(
     context: &Context,
     mut headers: HeaderMap,

@@ -1,4 +1,4 @@
-//! The tasks of a connection, one or more for each channel, and the events that they produce, in order.
+//! The tasks of a connection, one or more per channel, and the queue of their events.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -11,7 +11,7 @@ use tokio::task::AbortHandle;
 
 use crate::{Ending, Event, Receiver};
 
-/// The tasks of a connection; none outlives it.
+/// The tasks of a connection; they end with it.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     running: Mutex<Running>,
@@ -25,7 +25,8 @@ struct Running {
 }
 
 impl Tasks {
-    /// Runs `work` until it is done, its channel is stopped or the connection is over. `false` if that is over already.
+    /// Runs `work` until it is done, its channel is stopped, or the connection is closed. Returns `false` if the
+    /// connection is closed already.
     pub(super) fn spawn(
         self: &Arc<Self>,
         channel: Option<Channel>,
@@ -37,7 +38,7 @@ impl Tasks {
         }
         let number = running.next;
         running.next += 1;
-        // Weak, so that a task does not keep its own connection alive.
+        // A weak reference, so that a task does not keep its own connection alive.
         let tasks = Arc::downgrade(self);
         let task = tokio::spawn(async move {
             work.await;
@@ -49,12 +50,12 @@ impl Tasks {
         true
     }
 
-    /// Whether something reads from a channel.
+    /// True if a task reads from the channel.
     pub(super) fn is_live(&self, channel: Channel) -> bool {
         self.lock().tasks.values().any(|(other, _)| *other == Some(channel))
     }
 
-    /// Stops what reads from a channel.
+    /// Stops the tasks of a channel.
     pub(super) fn stop(&self, channel: Channel) {
         self.lock().tasks.retain(|_, (other, task)| {
             let stop = *other == Some(channel);
@@ -65,7 +66,7 @@ impl Tasks {
         });
     }
 
-    /// Stops everything, for ever.
+    /// Stops all tasks, and accepts no new ones.
     pub(super) fn close(&self) {
         let mut running = self.lock();
         running.closed = true;
@@ -85,15 +86,15 @@ impl Drop for Tasks {
     }
 }
 
-/// How many events wait before the tasks that make them do.
+/// The number of events in the queue before the tasks have to wait.
 pub(super) const QUEUE: usize = 64;
 
-/// What the tasks of a connection found out, in order.
+/// Receives the events of a connection's tasks, in order.
 #[derive(Debug)]
 pub(super) struct HttpReceiver {
     events: mpsc::Receiver<Event>,
     ended: Option<Ending>,
-    /// The tasks run while anybody holds an end of the connection.
+    /// Keeps the tasks running as long as either half of the connection exists.
     _tasks: Arc<Tasks>,
 }
 
@@ -109,7 +110,7 @@ impl Receiver for HttpReceiver {
             return Poll::Ready(Event::Ended(ending.clone()));
         }
         self.events.poll_recv(context).map(|event| {
-            // The queue closes when we do; a peer that ends the conversation is an event of its own.
+            // The queue closes when we close the connection. If the peer closes it, that is an event in the queue.
             let event = event.unwrap_or(Event::Ended(Ending::Closed));
             if let Event::Ended(ending) = &event {
                 self.ended = Some(ending.clone());

@@ -1,4 +1,4 @@
-//! What every task of a connection knows.
+//! The state shared by all tasks of a connection.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
@@ -14,24 +14,24 @@ use super::http_client::{Peer, Posted};
 use super::memory::Memory;
 use super::{ConnectError, Options};
 
-/// What every task of a connection knows.
+/// The state shared by all tasks of a connection.
 #[derive(Debug)]
 pub(super) struct Context {
     pub(super) peer: Peer,
     pub(super) options: Options,
     memory: Mutex<Memory>,
-    /// The streams that broke and are being resumed, and why.
+    /// The broken streams that are being resumed, with the error.
     troubles: Mutex<HashMap<Channel, String>>,
 }
 
-/// A stream that is being resumed; it no longer is when this is dropped.
+/// Marks a stream as being resumed, until this is dropped.
 pub(super) struct Trouble<'a> {
     context: &'a Context,
     channel: Channel,
 }
 
 impl Trouble<'_> {
-    /// What went wrong last.
+    /// Sets the last error.
     pub(super) fn is(&self, what: String) {
         self.context.troubles().insert(self.channel, what);
     }
@@ -43,16 +43,17 @@ impl Drop for Trouble<'_> {
     }
 }
 
-/// What became of the request for a stream.
+/// The result of a GET for a stream.
 #[derive(Debug)]
 pub(super) enum Listening {
-    /// Here it is.
+    /// The server opened a stream.
     Stream(Answer),
-    /// There is none.
+    /// The server refused to open a stream.
     Refused(Answer),
-    /// Not now: the server has too much to do, or has not noticed yet that the stream before is gone.
+    /// The server is overloaded, or has not noticed yet that the previous stream is closed. A later attempt may
+    /// succeed.
     Busy { why: String },
-    /// The server could not be asked.
+    /// The server could not be reached.
     Failed { why: String },
 }
 
@@ -69,12 +70,12 @@ impl Context {
         self.troubles.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// What stands in the way of an answer on a channel.
+    /// Returns the error that currently delays a response on a channel.
     pub(super) fn trouble(&self, channel: Channel) -> Option<String> {
         self.troubles().get(&channel).cloned()
     }
 
-    /// The stream of a channel is about to be resumed.
+    /// Marks the stream of a channel as being resumed.
     pub(super) fn in_trouble(&self, channel: Channel) -> Trouble<'_> {
         Trouble { context: self, channel }
     }
@@ -83,7 +84,7 @@ impl Context {
         Resumption::new(self.options.retry, self.options.tries)
     }
 
-    /// Asks for a stream, to go on after `last_event` where there is one.
+    /// Requests a stream; with `last_event` it resumes after that event.
     pub(super) async fn listen(&self, last_event: Option<&str>) -> Listening {
         let mut headers = self.memory().headers();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));

@@ -1,4 +1,4 @@
-//! One response that is a stream of events, and when a broken stream is resumed.
+//! Reads a response that is a stream of events, and decides when a broken stream is resumed.
 
 use std::time::Duration;
 
@@ -11,32 +11,32 @@ use super::http_client::in_words;
 use crate::http::sse;
 use crate::http::sse::{Decoder, EventTooLong};
 
-/// One response that is a stream of events.
+/// Reads a response that is a stream of events.
 #[derive(Debug)]
 pub(super) struct Reader {
     body: Incoming,
     decoder: Decoder,
     limit: usize,
-    /// How the stream ended, to be told after the events that came before.
+    /// How the stream ended. It is returned after the events before it.
     end: Option<StreamEnd>,
 }
 
-/// What a stream gave.
+/// An item of a stream.
 #[derive(Debug)]
 pub(super) enum Next {
     Event(sse::Event),
-    /// The stream is over.
+    /// The stream ended.
     End(StreamEnd),
 }
 
-/// Why a stream is over.
+/// Why a stream ended.
 #[derive(Debug)]
 pub(super) enum StreamEnd {
-    /// The server ended it, or it broke.
+    /// The server closed the stream, or the connection broke.
     Over {
-        /// What went wrong, if anything did.
+        /// The error, if the stream broke.
         why: Option<String>,
-        /// What was read of an event that never became complete.
+        /// The incomplete event at the end of the stream.
         unfinished: Option<sse::Event>,
     },
     /// The server sent an event beyond the limit.
@@ -48,7 +48,7 @@ impl Reader {
         Reader { body, decoder: Decoder::new(limit), limit, end: None }
     }
 
-    /// The next event, or how the stream ended.
+    /// Returns the next event, or how the stream ended.
     pub(super) async fn next(&mut self) -> Next {
         loop {
             if let Some(event) = self.decoder.next_event() {
@@ -72,9 +72,10 @@ impl Reader {
     }
 }
 
-/// The message in an event; none where it has no data, as in a priming event.
+/// Returns the message in an event; `None` if the event has no data, such as a priming event.
 ///
-/// Clients ignore an event with a name that they do not know. What is in it is therefore no answer, but it is kept.
+/// Clients ignore events with an unknown name. The data of such an event is therefore no response, but it is kept as a
+/// garbled message.
 pub(super) fn message(event: &sse::Event) -> Option<Message> {
     if event.data.is_empty() {
         return None;
@@ -87,40 +88,40 @@ pub(super) fn message(event: &sse::Event) -> Option<Message> {
     Some(Message::garbled(sse::encode(event), Reason::NotJson { detail }))
 }
 
-/// What is left of a message whose stream ended too early.
+/// Returns the partial message of a stream that ended too early.
 pub(super) fn half_message(unfinished: Option<sse::Event>) -> Option<Message> {
     let data = unfinished.map(|event| event.data).filter(|data| !data.is_empty())?;
     Some(Message::garbled(data, Reason::HalfLine))
 }
 
-/// What is kept of a message beyond the limit.
+/// Returns the kept part of a message beyond the limit.
 pub(super) fn long_message(data: Bytes, limit: usize) -> Message {
     Message::garbled(data, Reason::TooLong { limit })
 }
 
-/// However often a stream breaks, the next try is not further away than this, unless the server says so.
+/// The longest pause between two attempts to resume a stream, unless the server's `retry` is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// A server that says `retry: 0` and ends every stream at once is not asked more often than this.
+/// The shortest pause between two attempts, for a server that sends `retry: 0` and closes every stream at once.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// When and where a broken stream goes on: after the last event that was seen, and not before the server's `retry`.
+/// When and where a broken stream is resumed: after the last received event, and no earlier than the server's `retry`.
 #[derive(Clone, Debug)]
 pub(super) struct Resumption {
     last_event: Option<String>,
     retry: Duration,
     tries: u32,
-    /// Tries since the last event.
+    /// Attempts since the last event.
     tried: u32,
 }
 
 impl Resumption {
-    /// Nothing was seen yet.
+    /// Starts without a last event.
     pub(super) fn new(retry: Duration, tries: u32) -> Resumption {
         Resumption { last_event: None, retry, tries, tried: 0 }
     }
 
-    /// An event came.
+    /// Notes an event that arrived.
     pub(super) fn note(&mut self, event: &sse::Event) {
         self.tried = 0;
         self.retry = event.retry.unwrap_or(self.retry);
@@ -129,24 +130,25 @@ impl Resumption {
         }
     }
 
-    /// The server let us in again. It may have nothing to say yet and let us poll; how long is for the caller to decide.
+    /// Notes that the server opened the stream again. It may have no event yet and let the client poll; the caller
+    /// decides for how long.
     pub(super) fn reached(&mut self) {
         self.tried = 0;
     }
 
-    /// The last event that has an id.
+    /// Returns the id of the last event that has one.
     pub(super) fn last_event(&self) -> Option<&str> {
         self.last_event.as_deref()
     }
 
-    /// How often the stream was opened again since the last event.
+    /// Returns the number of attempts since the last event.
     pub(super) fn tried(&self) -> u32 {
         self.tried
     }
 
-    /// How long to wait before the next try; `None` after too many of them in vain.
+    /// Returns how long to wait before the next attempt; `None` after too many attempts without an event.
     ///
-    /// The server's `retry` is the least; every try in vain doubles it.
+    /// The pause starts at the server's `retry`. Each attempt without an event doubles it.
     pub(super) fn pause(&mut self) -> Option<Duration> {
         if self.tried == self.tries {
             return None;

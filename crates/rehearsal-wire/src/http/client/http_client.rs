@@ -1,4 +1,4 @@
-//! The HTTP server at the other end: its connections, one request and its response, and plain requests beside MCP.
+//! The HTTP client: its connections, one request with its response, and plain requests outside MCP.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -32,33 +32,34 @@ use super::options::{Again, Authorize, CHALLENGES};
 use super::{ConnectError, Options};
 use crate::{BoxFuture, HttpHead};
 
-/// Node and uvicorn drop a connection that was idle for five seconds, and a request that crosses with that is lost.
+/// How long an idle connection is kept. Node and uvicorn close one after five idle seconds, and a request that is sent
+/// at that moment is lost.
 const IDLE_CONNECTION: Duration = Duration::from_secs(3);
 
-/// How often a request is sent on to another place of the same server.
+/// The most redirects of one request.
 const REDIRECTS: usize = 5;
 
-/// The HTTP server at the other end: connections are kept and used again; cookies, proxies and compression are left
-/// alone, so that what arrives is what was sent. Only a redirect that keeps method and body and stays on the same origin
-/// is followed: to whoever is elsewhere our headers are none of their business.
+/// An HTTP client for one server. Connections are reused. Cookies, proxies and compression are not used, so that
+/// messages arrive exactly as sent. A redirect is followed only if it keeps method and body and stays on the same
+/// origin, because our headers may be secret.
 #[derive(Clone, Debug)]
 pub(super) struct Peer {
     client: Client<Connector, Posted>,
     headers: HeaderMap,
     url: Uri,
-    /// Where the server turned out to be.
+    /// The URL after redirects.
     place: Arc<OnceLock<Uri>>,
     authorize: Option<Arc<dyn Authorize>>,
-    /// How many requests wait for somebody to log in.
+    /// The number of requests that wait for a login.
     held_up: Arc<AtomicUsize>,
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Clone, Debug)]
 pub(super) enum Unanswered {
-    /// The server could not be asked.
+    /// The server could not be reached, or the connection broke.
     Broken { why: String },
-    /// We could not say who we are.
+    /// Authorization failed.
     Unauthorized { why: String },
 }
 
@@ -71,7 +72,7 @@ impl fmt::Display for Unanswered {
     }
 }
 
-/// Somebody logs in while this lives.
+/// Counts one request that waits for a login, until this is dropped.
 struct HeldUp<'a>(&'a AtomicUsize);
 
 impl<'a> HeldUp<'a> {
@@ -101,28 +102,28 @@ impl Peer {
             .pool_timer(TokioTimer::new())
             .build(Connector::new(tls.wrap_connector(tcp), options.connect_timeout));
         let mut headers = options.headers.clone();
-        headers.values_mut().for_each(|value| value.set_sensitive(true)); // not to be shown in debug output
+        headers.values_mut().for_each(|value| value.set_sensitive(true)); // hidden in debug output
         let (url, authorize) = (options.url.clone(), options.authorize.clone());
         Ok(Peer { client, headers, url, place: Arc::default(), authorize, held_up: Arc::default() })
     }
 
-    /// The same server, at another address of it.
+    /// Returns a client for another URL of this server.
     pub(super) fn at(&self, url: Uri) -> Peer {
         Peer { url, place: Arc::default(), ..self.clone() }
     }
 
-    /// The same server; what it redirects to is none of ours.
+    /// Returns a client that follows no redirects.
     pub(super) fn without_redirects(self) -> Peer {
         let _ = self.place.set(self.url.clone());
         self
     }
 
-    /// Whether somebody logs in just now.
+    /// True while a request waits for a login.
     pub(super) fn is_held_up(&self) -> bool {
         self.held_up.load(Ordering::Relaxed) > 0
     }
 
-    /// Waits for something as long as it may take, and while somebody logs in.
+    /// Waits for `work` up to `limit`. The time of a login does not count.
     pub(super) async fn in_time<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(work);
         loop {
@@ -134,8 +135,8 @@ impl Peer {
         }
     }
 
-    /// A request, made again where the server wants to know who we are and somebody can tell it. `ours` are the headers of
-    /// the transport, `theirs` those of the caller, which win.
+    /// Sends a request, and repeats it if the server requires authorization and the caller can supply it. `ours` are
+    /// the headers of the transport, `theirs` those of the caller, which take precedence.
     pub(super) async fn request(
         &self,
         method: Method,
@@ -166,7 +167,7 @@ impl Peer {
             challenges += 1;
             let _held_up = HeldUp::new(&self.held_up);
             match authorize.refused(sent.as_ref(), &answer.head).await.map_err(unauthorized)? {
-                // A body that is read to its end leaves a connection that can be used again.
+                // A connection can be reused only if the body was read to its end.
                 Again::Yes => drop(read(answer.body, REFUSAL_LIMIT).await),
                 Again::No => return Ok(answer),
             }
@@ -184,7 +185,7 @@ impl Peer {
         overwrite(&mut ours, &self.headers);
         overwrite(&mut ours, theirs);
         let mut url = self.place.get().unwrap_or(&self.url).clone();
-        // Once it is known where the server is, nothing has to be kept to be sent again.
+        // After the first response the URL is known, so the body need not be kept for a redirect.
         let mut redirects = if self.place.get().is_none() { REDIRECTS } else { 0 };
         loop {
             let again = (redirects > 0).then(|| (ours.clone(), body.again()));
@@ -197,7 +198,7 @@ impl Peer {
             let head = HttpHead { status: Some(parts.status), headers: parts.headers };
             match redirected(&url, &head).zip(again) {
                 Some((next, again)) => {
-                    // A body that is read to its end leaves a connection that can be used again.
+                    // A connection can be reused only if the body was read to its end.
                     read(answer, REFUSAL_LIMIT).await;
                     (ours, body) = again;
                     (url, redirects) = (next, redirects - 1);
@@ -220,13 +221,13 @@ impl Peer {
     }
 }
 
-/// Where a request should be made again, as it was, on the same origin.
+/// Returns the URL to repeat the request at, if this is a redirect within the same origin.
 fn redirected(url: &Uri, head: &HttpHead) -> Option<Uri> {
     head.status.filter(|status| matches!(status.as_u16(), 307 | 308))?;
     resolve(url, head.headers.get(LOCATION)?.to_str().ok()?).ok()
 }
 
-/// Every value that `winner` has for a name, instead of those that were there. An empty one takes away what was there.
+/// Replaces each header that `winner` contains. An empty value removes the header.
 fn overwrite(headers: &mut HeaderMap, winner: &HeaderMap) {
     for name in winner.keys() {
         let before = headers.remove(name).filter(|value| !value.is_empty());
@@ -238,7 +239,7 @@ fn overwrite(headers: &mut HeaderMap, winner: &HeaderMap) {
     }
 }
 
-/// An error and its causes: `client error: tcp connect error: Connection refused (os error 111)`
+/// Joins an error and its causes: `client error: tcp connect error: Connection refused (os error 111)`
 pub fn in_words(error: &(dyn Error + 'static)) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();
@@ -253,13 +254,14 @@ pub fn in_words(error: &(dyn Error + 'static)) -> String {
     words
 }
 
-/// The ring provider, for this client alone: whoever links us may have installed another for the whole process.
+/// Builds the TLS configuration. It names the ring provider, because an application may have installed another one for
+/// the process.
 pub(in crate::http) fn tls(url: &Uri, root_certificates: &[Bytes]) -> Result<ClientConfig, ConnectError> {
     let mut roots = RootCertStore::empty();
     for (index, certificate) in root_certificates.iter().enumerate() {
         add(&mut roots, certificate).map_err(|why| ConnectError::BadCertificate { number: index + 1, why })?;
     }
-    // Reading the system's certificates takes milliseconds, which a plain connection need not spend.
+    // Reading the system's certificates takes milliseconds, which a connection without TLS does not need.
     if url.scheme() == Some(&http::uri::Scheme::HTTPS) {
         let system = rustls_native_certs::load_native_certs();
         roots.add_parsable_certificates(system.certs);
@@ -274,7 +276,7 @@ pub(in crate::http) fn tls(url: &Uri, root_certificates: &[Bytes]) -> Result<Cli
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// One DER certificate, or every certificate of a PEM file.
+/// Adds one DER certificate, or every certificate of a PEM file.
 fn add(roots: &mut RootCertStore, certificate: &Bytes) -> Result<(), String> {
     if !certificate.trim_ascii_start().starts_with(b"-----") && !certificate.starts_with(b"#") {
         return roots.add(CertificateDer::from(certificate.to_vec())).map_err(|error| in_words(&error));
@@ -290,9 +292,10 @@ fn add(roots: &mut RootCertStore, certificate: &Bytes) -> Result<(), String> {
 
 type DialError = Box<dyn Error + Send + Sync>;
 
-/// Makes connections with one time limit for everything: name, TCP and TLS.
+/// Opens connections with one time limit for name resolution, TCP and TLS.
 ///
-/// The limit of [`HttpConnector`] is for TCP alone, and a server that accepts and then says nothing is the usual way to hang.
+/// The limit of [`HttpConnector`] covers TCP alone. The usual hang is a server that accepts a connection and then sends
+/// nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Connector {
     tls: HttpsConnector<HttpConnector>,
@@ -324,10 +327,10 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// A body that says when it is taken to be written.
+/// A request body that reports when it is taken to be written.
 ///
-/// A request may be followed by its cancellation on another connection. Waiting until the first is on its way keeps the
-/// two in order as far as two connections can.
+/// A request may be followed by its cancellation on another connection. Waiting until the request is being written
+/// keeps the two in order as far as two connections can.
 #[derive(Debug)]
 pub(super) struct Posted {
     body: Full<Bytes>,
@@ -335,18 +338,18 @@ pub(super) struct Posted {
 }
 
 impl Posted {
-    /// A body, and what ends when it is taken or nobody will take it any more.
+    /// Builds a body, and a receiver that resolves when the body is taken or dropped.
     pub(super) fn new(bytes: Bytes) -> (Posted, oneshot::Receiver<()>) {
         let (taken, on_its_way) = oneshot::channel();
         (Posted { body: Full::new(bytes), taken: Some(taken) }, on_its_way)
     }
 
-    /// The same body once more, for a request that has to be made again.
+    /// Copies the body for a repeated request.
     pub(super) fn again(&self) -> Posted {
         Posted { body: self.body.clone(), taken: None }
     }
 
-    /// No body.
+    /// Builds an empty body.
     pub(super) fn empty() -> Posted {
         Posted { body: Full::default(), taken: None }
     }
@@ -361,7 +364,7 @@ impl Body for Posted {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         if let Some(taken) = self.taken.take() {
-            let _ = taken.send(()); // nobody may be waiting
+            let _ = taken.send(()); // the receiver may be dropped
         }
         Pin::new(&mut self.body).poll_frame(context)
     }
@@ -375,11 +378,11 @@ impl Body for Posted {
     }
 }
 
-/// The longest body that a [`fetch`] takes.
+/// The longest response body that [`fetch`] reads, in bytes.
 pub const FETCH_LIMIT: usize = 1024 * 1024;
 
-/// Makes one request as it stands and reads the whole answer: redirects are not followed, and of `options` only how a
-/// connection is made counts.
+/// Sends one request and reads the whole response. Redirects are not followed, and only the connection settings of
+/// `options` are used.
 pub async fn fetch(
     options: &Options,
     request: Request<Bytes>,

@@ -18,10 +18,10 @@ use super::http_client::{Peer, Posted};
 use super::{ConnectError, Options};
 use crate::{BoxFuture, Connection, Ending, Event, HttpHead, Outgoing, SendError, Sender, Stopped};
 
-/// A connection to a server that speaks HTTP+SSE: opens the stream and waits for the `endpoint` event.
+/// Connects to an HTTP+SSE server: opens the stream and waits for the `endpoint` event.
 ///
-/// Everything the server says comes on [`Channel::MAIN`], as over a pipe; sending returns when the server has accepted
-/// the message, and fails where it refuses.
+/// All messages of the server arrive on [`Channel::MAIN`], as over a pipe. Sending returns when the server has accepted
+/// the message, and fails if the server refuses it.
 pub async fn connect_sse(options: Options) -> Result<Connection, ConnectError> {
     let peer = Peer::new(&options)?;
     let waited = options.endpoint_timeout;
@@ -42,12 +42,12 @@ pub async fn connect_sse(options: Options) -> Result<Connection, ConnectError> {
     Ok(Connection { sender: Arc::new(sender), receiver: Box::new(HttpReceiver::new(queue, tasks)) })
 }
 
-/// A stream whose endpoint is known.
+/// An open stream whose endpoint is known.
 struct Opened {
     reader: Reader,
     head: Arc<HttpHead>,
     endpoint: Uri,
-    /// What the server said before it named the endpoint.
+    /// The messages that arrived before the `endpoint` event.
     early: Vec<Message>,
 }
 
@@ -79,7 +79,7 @@ async fn open(peer: &Peer, options: &Options) -> Result<Opened, ConnectError> {
     }
 }
 
-/// Everything that the server says.
+/// Reads the stream of the server's messages.
 struct Stream {
     reader: Reader,
     head: Arc<HttpHead>,
@@ -116,7 +116,7 @@ impl Stream {
 
     async fn deliver(&self, message: Message) {
         let event = Event::Message { channel: Channel::MAIN, message, head: Some(Arc::clone(&self.head)) };
-        // Where nobody listens any more there is nobody to tell; the task ends with its connection.
+        // An error means that the connection was dropped; the task ends with it.
         let _ = self.events.send(event).await;
     }
 }
@@ -126,7 +126,7 @@ struct HttpSseSender {
     peer: Peer,
     limit: usize,
     patience: Duration,
-    /// `None` once closed.
+    /// `None` after the connection was closed.
     events: Mutex<Option<mpsc::Sender<Event>>>,
     tasks: Arc<Tasks>,
 }
@@ -164,7 +164,7 @@ impl HttpSseSender {
         let is_answer = said.as_response().is_some_and(|response| response.id.is_some());
         if said.as_garbled().is_none() {
             let events = self.events()?;
-            // In a task, because the caller of `send` may be the one who has to make room in the queue.
+            // Sent by a task, because the caller of `send` may be the one who empties the queue.
             let event = Event::Message { channel: Channel::MAIN, message: said, head: Some(head) };
             self.tasks.spawn(None, async move { drop(events.send(event).await) });
         }
@@ -201,9 +201,9 @@ impl Sender for HttpSseSender {
     }
 }
 
-/// The address that an `endpoint` event means, seen from the address of the stream.
+/// Resolves the URL in an `endpoint` event against the URL of the stream.
 ///
-/// Another origin is refused: whatever is secret in our headers would go there.
+/// Another origin is refused, because our headers may be secret.
 pub fn resolve(base: &Uri, endpoint: &str) -> Result<Uri, ConnectError> {
     let endpoint = endpoint.trim();
     let bad = |why: String| ConnectError::BadEndpoint { endpoint: endpoint.to_owned(), why };
@@ -244,7 +244,7 @@ fn has_scheme(reference: &str) -> bool {
     })
 }
 
-/// A path without `.` and `..`.
+/// Removes `.` and `..` from a path.
 fn without_dots(path: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let parts: Vec<&str> = path.split('/').skip(1).collect();
@@ -267,7 +267,7 @@ fn without_dots(path: &str) -> String {
     format!("/{}", kept.join("/"))
 }
 
-/// Scheme, host and port, with the port that the scheme implies.
+/// Returns scheme, host and port, with the default port of the scheme.
 fn origin(url: &Uri) -> (Option<&Scheme>, String, Option<u16>) {
     let implied = url.scheme().map(|scheme| if *scheme == Scheme::HTTPS { 443 } else { 80 });
     (url.scheme(), url.host().unwrap_or_default().to_ascii_lowercase(), url.port_u16().or(implied))

@@ -1,4 +1,4 @@
-//! What a client must repeat on later requests.
+//! The session and version that a client repeats on later requests.
 
 use std::str::FromStr;
 
@@ -8,19 +8,19 @@ use rehearsal_core::protocol::{Revision, header, meta};
 
 use crate::HttpHead;
 
-/// What a client must repeat on later requests, learned from the messages that pass by.
+/// The session and version that a client repeats on later requests, taken from the messages it sends and receives.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
-    /// The session that the server minted.
+    /// The session id from the server.
     session: Option<HeaderValue>,
-    /// The version that the handshake led to.
+    /// The negotiated version of the handshake.
     negotiated: Option<String>,
-    /// The version that the last request of the stateless era claimed.
+    /// The version in `_meta` of the last stateless request.
     claimed: Option<String>,
 }
 
 impl Memory {
-    /// The headers that belong to a message; remembers the version that it claims.
+    /// Returns the headers of a message, and stores the version in its `_meta`.
     pub(super) fn headers_for(&mut self, message: &Message) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Some(version) = claim(message) {
@@ -37,7 +37,7 @@ impl Memory {
         headers
     }
 
-    /// The headers of a request that carries no message.
+    /// Returns the headers of a request without a message.
     pub(super) fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if let Some(session) = &self.session {
@@ -45,7 +45,7 @@ impl Memory {
         }
         let version = match (&self.negotiated, &self.claimed) {
             (Some(version), _) => Some(version).filter(|version| speaks(version, Revision::has_version_header)),
-            // A notification claims nothing itself, so in the stateless era only the header tells what it speaks.
+            // A notification has no version in `_meta`, so in the stateless era only the header carries it.
             (None, claimed) => claimed.as_ref().filter(|_| self.session.is_none()),
         };
         if let Some(version) = version {
@@ -54,47 +54,47 @@ impl Memory {
         headers
     }
 
-    /// The server took the handshake. From here on its session counts, if it has one, and no older one.
+    /// Notes that the server accepted the handshake. Its session id, if any, replaces the older one.
     pub(super) fn begin(&mut self, head: &HttpHead) {
         self.session = head.headers.get(header::SESSION_ID).cloned();
         self.negotiated = None;
     }
 
-    /// The server answered the handshake.
+    /// Stores the version from the server's response to `initialize`.
     pub(super) fn settle(&mut self, reply: &Reply) {
         if let Reply::Result(result) = reply {
             self.negotiated = result.field("protocolVersion").and_then(|version| version.text());
         }
     }
 
-    /// Whether a handshake was made.
+    /// True after a handshake.
     pub(super) fn has_handshake(&self) -> bool {
         self.negotiated.is_some()
     }
 
-    /// Whether there is a session to end.
+    /// True if there is a session to end.
     pub(super) fn has_session(&self) -> bool {
         self.session.is_some()
     }
 
-    /// Whether a stream that broke can go on. Before the handshake is answered only the ids of the events can tell.
+    /// True if a broken stream can be resumed. Before the handshake completes, only the ids of the events decide.
     pub(super) fn has_resumption(&self) -> bool {
         self.negotiated.as_deref().is_none_or(|version| speaks(version, Revision::has_resumption))
     }
 }
 
-/// The version that a message of the stateless era claims to speak.
+/// Returns the version in the `_meta` of a stateless message.
 pub(super) fn claim(message: &Message) -> Option<String> {
     message.params()?.at(&["_meta", meta::PROTOCOL_VERSION])?.text()
 }
 
-/// The id of the request that begins a session.
+/// Returns the id of an `initialize` request of the handshake era.
 pub(super) fn handshake(message: &Message) -> Option<&RequestId> {
     let request = message.as_request().filter(|request| request.method == Method::INITIALIZE)?;
     if claim(message).is_none() { Some(&request.id) } else { None }
 }
 
-/// The requests in a message: one, or those of a batch.
+/// Returns the ids of the requests in a message: one, or those of a batch.
 pub(super) fn asked(message: &Message) -> Vec<RequestId> {
     match message.body() {
         Body::Request(request) => vec![request.id.clone()],
@@ -103,7 +103,7 @@ pub(super) fn asked(message: &Message) -> Vec<RequestId> {
     }
 }
 
-/// A version that we do not know is taken to be newer than all that we do.
+/// Checks a version for a feature. An unknown version counts as newer than all known ones.
 fn speaks(version: &str, fact: impl Fn(Revision) -> bool) -> bool {
     Revision::from_str(version).map_or(true, fact)
 }
@@ -112,7 +112,7 @@ fn name(name: &str) -> HeaderName {
     HeaderName::from_bytes(name.as_bytes()).expect("the protocol's header names are tokens")
 }
 
-/// Sets a header; a value that cannot stand in one is left out, and the server will say what it thinks of that.
+/// Sets a header. A value that no header can hold is omitted, and the server decides how to respond.
 fn set(headers: &mut HeaderMap, key: &str, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name(key), value);

@@ -1,14 +1,15 @@
-//! The client's side of HTTP.
+//! The HTTP client: Streamable HTTP and HTTP+SSE.
 //!
 //! ```text
 //! Streamable HTTP    request ──► POST ──► JSON or a stream of events ──► messages on the request's own channel
-//!                    notification, answer ──► POST ──► 202
-//!                    standing stream ◄── GET ──► messages on Channel::MAIN
-//! HTTP+SSE           everything ──► POST to the endpoint; everything ◄── one stream of events, on Channel::MAIN
+//!                    notification, response ──► POST ──► 202
+//!                    GET stream ◄── GET ──► messages on Channel::MAIN
+//! HTTP+SSE           client's messages ──► POST to the endpoint
+//!                    server's messages ◄── one stream of events, on Channel::MAIN
 //! ```
 //!
-//! The transport learns what it must repeat (session, version) from the messages that pass by, and nothing that the
-//! caller sets in a header is ever overwritten: sending a wrong one on purpose is what testers do.
+//! The transport takes the session and the version from the messages it sends and receives, and repeats them. It never
+//! overwrites a header of the caller: a test may send a wrong one on purpose.
 
 mod answer;
 mod call;

@@ -1,4 +1,4 @@
-//! How to reach a server, how to authorize there, and why there is no connection.
+//! How to reach a server, how to authorize, and why a connection failed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,37 +15,37 @@ use crate::{BoxFuture, HttpHead, MESSAGE_LIMIT};
 /// How to reach a server.
 #[derive(Clone)]
 pub struct Options {
-    /// Where it is.
+    /// The server's URL.
     pub url: Uri,
     /// Headers for every request, such as `Authorization`.
     ///
-    /// They win over those of the transport, and those of a single message over both. An empty value takes away what
-    /// the transport would have said, such as `Mcp-Method`.
+    /// They replace those of the transport; the headers of a single message replace both. An empty value removes a
+    /// header of the transport, such as `Mcp-Method`.
     pub headers: HeaderMap,
-    /// Who supplies `Authorization`, and logs in where a server asks for it.
+    /// Supplies `Authorization`, and logs in if a server requires it.
     pub authorize: Option<Arc<dyn Authorize>>,
-    /// The longest message in either direction.
+    /// The longest message in either direction, in bytes.
     pub message_limit: usize,
-    /// How long a connection may take to be made.
+    /// The time limit for opening a connection.
     pub connect_timeout: Duration,
-    /// How long the server may take to accept a notification or an answer.
+    /// How long the server may take to accept a notification or a response.
     pub accept_timeout: Duration,
-    /// How long an HTTP+SSE server may take to say where messages go.
+    /// How long an HTTP+SSE server may take to send its `endpoint` event.
     pub endpoint_timeout: Duration,
-    /// Certificates to trust beside those of the system, each as PEM or DER.
+    /// Certificates to trust in addition to those of the system, each as PEM or DER.
     pub root_certificates: Vec<Bytes>,
-    /// How many requests may wait for their answers; one more waits in `send`.
+    /// The most requests that may be pending; `send` waits with the next one.
     ///
-    /// Notifications and answers are not counted: a question of the server's must be answered even then.
+    /// Notifications and responses are not counted: a server request must be answered even at the limit.
     pub concurrent_requests: usize,
-    /// How long to wait before a broken stream is opened again, where the server does not say.
+    /// How long to wait before resuming a broken stream, unless the server sends `retry`.
     pub retry: Duration,
-    /// How often a broken stream is opened again while no event comes.
+    /// How many times a broken stream is resumed without receiving an event.
     pub tries: u32,
 }
 
 impl Options {
-    /// The usual options for a server.
+    /// Builds the default options for a server.
     pub fn new(url: &str) -> Result<Options, ConnectError> {
         let bad =
             |why: &str| ConnectError::BadUrl { url: shown_url(url).chars().take(200).collect(), why: why.to_owned() };
@@ -78,39 +78,39 @@ impl Options {
 }
 
 impl fmt::Debug for Options {
-    /// Without the values of the headers, which are often secret.
+    /// Omits the values of the headers, which are often secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.headers.keys().map(|name| name.as_str()).collect();
         f.debug_struct("Options").field("url", &self.url).field("headers", &names).finish_non_exhaustive()
     }
 }
 
-/// Why there is no connection.
+/// Why a connection failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The address cannot be used.
+    /// The URL cannot be used.
     #[error("cannot use the address {:?}: {why}", shown_url(.url))]
     BadUrl {
-        /// The address as it was given.
+        /// The URL as it was given.
         url: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// A root certificate of the caller's cannot be read.
+    /// A root certificate of the caller cannot be read.
     #[error("cannot read root certificate {number}: {why}")]
     BadCertificate {
-        /// Which, counted from one.
+        /// The number of the certificate, counted from one.
         number: usize,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// There is nothing to check the server's certificate with.
+    /// There are no root certificates to verify the server with.
     #[error("this system has no root certificates to check the server with{}", because(.why))]
     NoRootCertificates {
-        /// What went wrong where they were looked for.
+        /// The errors of the search for certificates.
         why: Vec<String>,
     },
-    /// The server answered the first request with something else than a stream of events.
+    /// The server's first response was not a stream of events.
     #[error("{}", refusal(.head, .body))]
     Refused {
         /// The status and headers.
@@ -118,32 +118,32 @@ pub enum ConnectError {
         /// The first 64 KiB of the body.
         body: Bytes,
     },
-    /// The stream is there, but it does not say where to send messages.
+    /// The server opened the stream, but sent no `endpoint` event.
     #[error("no `endpoint` event came within {waited:?}; is this an HTTP+SSE server?")]
     NoEndpoint {
         /// How long we waited.
         waited: Duration,
     },
-    /// The server wants the messages to go elsewhere, and with them whatever is secret in our headers.
+    /// The endpoint is on another origin. Messages would go there, together with the secrets in our headers.
     #[error("the endpoint {endpoint:?} is not on {origin}, where the stream is")]
     ForeignEndpoint {
-        /// The endpoint as the server wrote it.
+        /// The endpoint as the server sent it.
         endpoint: String,
-        /// Where it should be.
+        /// The origin of the stream.
         origin: String,
     },
-    /// The endpoint is no address.
+    /// The endpoint is not a valid URL.
     #[error("cannot use the endpoint {endpoint:?}: {why}")]
     BadEndpoint {
-        /// The endpoint as the server wrote it.
+        /// The endpoint as the server sent it.
         endpoint: String,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// The server could not be reached, or the stream broke.
     #[error("{why}")]
     Failed {
-        /// What went wrong, in words.
+        /// The error, as text.
         why: String,
     },
 }
@@ -152,29 +152,28 @@ fn because(reasons: &[String]) -> String {
     reasons.first().map_or_else(String::new, |reason| format!(": {reason}"))
 }
 
-/// How often one request may be refused for want of authorization and still be sent again.
+/// How many times one request may be refused for missing authorization and sent again.
 pub(super) const CHALLENGES: usize = 3;
 
-/// Says who we are to a server that wants to know it: supplies `Authorization` for every request, and decides what to do
-/// where the server is not content with that.
+/// Authorizes the client: supplies `Authorization` for every request, and decides what to do if the server refuses it.
 ///
-/// A header that the caller gives wins, as everywhere; then nobody is asked.
+/// If the caller sets an `Authorization` header, that one is sent and this is not called.
 pub trait Authorize: fmt::Debug + Send + Sync {
-    /// The header for the next request; `None` sends it without one.
+    /// Returns the header for the next request; `None` sends the request without one.
     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, String>>;
 
-    /// The server answered 401 or 403 to a request that carried `sent`. This may take as long as a person needs to log in;
-    /// what else waits for an answer is not timed out meanwhile.
+    /// Handles a 401 or 403 for a request that carried `sent`. It may take as long as the user needs to log in; other
+    /// requests do not time out in that time.
     fn refused<'a>(&'a self, sent: Option<&'a HeaderValue>, head: &'a HttpHead)
     -> BoxFuture<'a, Result<Again, String>>;
 }
 
-/// Whether a request that was refused is worth sending again.
+/// Whether a refused request is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Again {
-    /// There is something new to say in `Authorization`.
+    /// There is a new value for `Authorization`.
     Yes,
-    /// The refusal stands.
+    /// The request stays refused.
     No,
 }
 

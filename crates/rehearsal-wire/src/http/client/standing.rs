@@ -1,4 +1,4 @@
-//! The stream for what belongs to no request.
+//! The GET stream, for messages that belong to no request.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::context::{Context, Listening};
 use super::event_reader::{Next, Reader, Resumption, StreamEnd, half_message, long_message, message};
 use crate::{ChannelEnd, Event, HttpHead};
 
-/// The stream for what belongs to no request: opened after the handshake, and again whenever it ends.
+/// The GET stream, for messages that belong to no request: opened after the handshake, and again whenever it ends.
 #[derive(Debug)]
 pub(super) struct Standing {
     context: Arc<Context>,
@@ -24,18 +24,18 @@ impl Standing {
         Standing { context: Arc::clone(context), events, resumption: context.resumption() }
     }
 
-    /// Listens while the session lives; `opened` is told when the server has answered for the first time.
+    /// Reads the stream until the session ends; `opened` resolves at the server's first response.
     pub(super) async fn run(mut self, opened: oneshot::Sender<()>) {
-        // Where nobody listens any more there is nobody to tell.
+        // An error means that the connection was dropped.
         if let Ok(Some(end)) = self.listen(opened).await {
             let _ = self.events.send(Event::ChannelEnded { channel: Channel::MAIN, end }).await;
         }
     }
 
-    /// How the stream ended for good; `None` where the server has none, which is its right.
+    /// Returns how the stream ended for good; `None` if the server offers none, which is optional.
     async fn listen(&mut self, opened: oneshot::Sender<()>) -> Result<Option<ChannelEnd>, Gone> {
         let first = self.context.listen(None).await;
-        let _ = opened.send(()); // nobody may be waiting
+        let _ = opened.send(()); // the receiver may be dropped
         let mut why = match first {
             Listening::Stream(answer) => match self.follow(answer).await? {
                 Ok(why) => why,
@@ -62,7 +62,7 @@ impl Standing {
         Ok(Some(ChannelEnd::Broken { why: format!("the standing stream: {why} ({} tries)", self.resumption.tried()) }))
     }
 
-    /// Delivers the messages of one stream; says what went wrong at its end, or why there can be no other.
+    /// Delivers the messages of one stream. Returns the error at its end, or why the stream cannot be opened again.
     async fn follow(&mut self, answer: Answer) -> Result<Result<Option<String>, ChannelEnd>, Gone> {
         let mut reader = Reader::new(answer.body, self.context.options.message_limit);
         loop {
@@ -72,7 +72,7 @@ impl Standing {
                     self.deliver(message(&event), &answer.head).await?;
                 }
                 Next::End(StreamEnd::Over { why, unfinished }) => {
-                    // With an id to go on after, the event that was cut off comes again.
+                    // If the stream can be resumed after an id, the server repeats the partial event.
                     if self.resumption.last_event().is_none() {
                         self.deliver(half_message(unfinished), &answer.head).await?;
                     }

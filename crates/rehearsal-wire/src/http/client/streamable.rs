@@ -21,25 +21,25 @@ use super::standing::Standing;
 use super::{ConnectError, Options};
 use crate::{BoxFuture, ChannelEnd, Connection, Event, Outgoing, SendError, Sender, Stopped};
 
-/// How long the standing stream may delay what the caller says next.
+/// How long the opening of the GET stream may delay the caller's next message.
 ///
-/// What a server has to say before the stream is there goes nowhere, so a test that waits for it would fail now and
-/// then. Some servers answer a GET only with their first event; those are not waited for any longer than this.
+/// A server drops the messages that it sends before the stream is open, so a test that waits for one would fail now and
+/// then. Some servers respond to a GET only with their first event; for those this limit ends the wait.
 const OPENING: Duration = Duration::from_millis(500);
 
-/// How long the server may take to end a session.
+/// How long the server may take to respond to the DELETE that ends a session.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// A connection to a server that speaks Streamable HTTP, in either era. Nothing is sent yet.
+/// Connects to a Streamable HTTP server of either era. Nothing is sent yet.
 ///
-/// * A request on a channel of its own is a POST of its own; its answer, and what belongs to it, come on that channel,
-///   and then [`Event::ChannelEnded`].
-/// * Sending a notification or an answer returns when the server has accepted it, so that what is sent afterwards
-///   arrives afterwards. Refused, it ends its channel; where that channel still carries the stream of a request, the
-///   refusal is the error of `send` instead, because the stream goes on.
-/// * A refusal that explains itself with a JSON-RPC message is that message; look at the status in its head.
-/// * After the handshake the session and the version are repeated, the standing stream is opened, and a stream that
-///   breaks is resumed. None of that happens to requests that claim their version in `_meta`.
+/// * A request on its own channel is its own POST. Its response and related messages arrive on that channel, followed
+///   by [`Event::ChannelEnded`].
+/// * Sending a notification or a response returns when the server has accepted it, so that later messages arrive later.
+///   A refusal ends its channel. If that channel still carries the stream of a request, the stream continues, and
+///   `send` returns the refusal as its error.
+/// * If a refusal carries a JSON-RPC message, that message is delivered; the HTTP status is in its head.
+/// * After the handshake the client repeats the session and the version, opens the GET stream, and resumes broken
+///   streams. It does none of that for requests with a version in `_meta`.
 pub fn connect(options: Options) -> Result<Connection, ConnectError> {
     let (events, queue) = mpsc::channel(QUEUE);
     let tasks = Arc::new(Tasks::default());
@@ -58,7 +58,7 @@ pub fn connect(options: Options) -> Result<Connection, ConnectError> {
 #[derive(Debug)]
 struct StreamableSender {
     context: Arc<Context>,
-    /// `None` once closed.
+    /// `None` after the connection was closed.
     events: Mutex<Option<mpsc::Sender<Event>>>,
     tasks: Arc<Tasks>,
     slots: Arc<Semaphore>,
@@ -66,11 +66,11 @@ struct StreamableSender {
     closed: OnceCell<()>,
 }
 
-/// What the server made of a message that wants no answer.
+/// Whether the server accepted a message that has no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Accepted,
-    /// And the events say why.
+    /// The server refused it; the events contain the reason.
     Refused,
 }
 
@@ -85,7 +85,7 @@ impl StreamableSender {
         if length > limit { Err(SendError::TooLong { length, limit }) } else { Ok(()) }
     }
 
-    /// Begins a POST whose answer comes as events, and returns when its body is on its way.
+    /// Starts a POST whose response arrives as events, and returns when its body is being written.
     async fn ask(&self, channel: Channel, message: Message, theirs: HeaderMap) -> Result<(), SendError> {
         self.check(&message)?;
         let slot = Arc::clone(&self.slots).acquire_owned().await.map_err(|_| SendError::Closed)?;
@@ -95,12 +95,12 @@ impl StreamableSender {
         if !self.tasks.spawn(Some(channel), call.run(headers, theirs, body)) {
             return Err(SendError::Closed);
         }
-        // An error means that the body will never be taken; why that is so arrives as an event.
+        // An error means that the body was dropped; the reason arrives as an event.
         let _ = on_its_way.await;
         Ok(())
     }
 
-    /// Posts what nobody answers, and returns when the server has decided about it.
+    /// Posts a notification or a response, and returns when the server has accepted or refused it.
     async fn tell(&self, channel: Channel, message: Message, theirs: HeaderMap) -> Result<Verdict, SendError> {
         self.check(&message)?;
         self.events()?;
@@ -111,7 +111,7 @@ impl StreamableSender {
             let posted = post(&self.context, headers, &theirs, body).await;
             let answer = posted.map_err(|error| error.to_string())?;
             match (answer.status.is_success(), answer.kind()) {
-                // A body that is read to its end leaves a connection that can be used again.
+                // A connection can be reused only if the body was read to its end.
                 (true, Kind::Other) => drop(read(answer.body, REFUSAL_LIMIT).await),
                 (true, Kind::Json | Kind::Events) => self.listen_aside(channel, &message, answer),
                 (false, _) => return self.refused(channel, answer).await,
@@ -126,17 +126,17 @@ impl StreamableSender {
         Err(SendError::Failed { why })
     }
 
-    /// Delivers what a server says to a message that wants no answer, without any effect on the message's channel.
+    /// Delivers the body that a server sends for a notification or a response, without ending the message's channel.
     fn listen_aside(&self, channel: Channel, message: &Message, answer: Answer) {
         let Ok(events) = self.events() else { return };
         let mut call = Call::new(&self.context, events, channel, message);
         self.tasks.spawn(None, async move {
-            // How this ends says nothing about the channel, and nothing was asked that could stay unanswered.
+            // The end of this body does not affect the channel, and no request is pending on it.
             let _ = call.read(answer).await;
         });
     }
 
-    /// Reports a refusal: as events on a channel that has no other use, otherwise as an error.
+    /// Reports a refusal: as events if the channel has no other use, otherwise as an error.
     async fn refused(&self, channel: Channel, answer: Answer) -> Result<Verdict, String> {
         let head = Arc::clone(&answer.head);
         let body = read(answer.body, self.context.options.message_limit).await.bytes;
@@ -148,7 +148,7 @@ impl StreamableSender {
             None => ChannelEnd::Refused { head: Arc::clone(&head), body: body.slice(..body.len().min(REFUSAL_LIMIT)) },
         };
         let Ok(events) = self.events() else { return Err(words) };
-        // In a task, because the caller of `send` may be the one who has to make room in the queue.
+        // Sent by a task, because the caller of `send` may be the one who empties the queue.
         self.tasks.spawn(None, async move {
             if let Some(message) = message {
                 let _ = events.send(Event::Message { channel, message, head: Some(head) }).await;
@@ -160,7 +160,7 @@ impl StreamableSender {
         if live { Err(words) } else { Ok(Verdict::Refused) }
     }
 
-    /// Opens the standing stream of a session that has just begun.
+    /// Opens the GET stream of a new session.
     async fn stand(&self) -> Result<(), SendError> {
         let standing = Standing::new(&self.context, self.events()?);
         let (opened, on_opened) = oneshot::channel();
@@ -180,7 +180,7 @@ impl StreamableSender {
         if has_session {
             let none = HeaderMap::new();
             let farewell = self.context.peer.request(HttpMethod::DELETE, headers, &none, Posted::empty());
-            // Not every server lets a client end its session, and none is waited for.
+            // Not every server lets a client end its session, so there is a time limit.
             let _ = timeout(FAREWELL, farewell).await;
         }
         self.tasks.close();

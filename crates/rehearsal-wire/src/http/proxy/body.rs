@@ -1,20 +1,20 @@
-//! Where the body of a request or a response ends, and what it carries.
+//! Finds the end of a request or response body, and its data within the framing.
 
-/// How a body says where it ends.
+/// How the end of a body is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// After so many bytes; 0 where there is no body.
+    /// After this number of bytes; 0 if there is no body.
     Length(u64),
-    /// With a chunk of no bytes.
+    /// By a chunk of length 0.
     Chunked,
-    /// With the connection.
+    /// By the end of the connection.
     UntilClose,
 }
 
-/// The longest line with the size of a chunk and its extensions, and the most that all trailers may be together.
+/// The longest line with a chunk size and its extensions, and the limit for all trailers together, in bytes.
 const LINE_LIMIT: usize = 16 * 1024;
 
-/// Follows a body, in whatever pieces it comes.
+/// Parses the framing of a body that arrives in pieces of any size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Body {
     state: State,
@@ -26,32 +26,32 @@ enum State {
         left: u64,
     },
     UntilClose,
-    /// In the digits of a chunk's size.
+    /// In the digits of a chunk size.
     Size {
         size: u64,
         digits: u8,
     },
-    /// Between the size of a chunk and the end of its line.
+    /// Between the chunk size and the end of its line.
     Extension {
         size: u64,
         length: usize,
     },
-    /// The line feed after the size.
+    /// Before the line feed after the chunk size.
     SizeEnd {
         size: u64,
     },
     ChunkData {
         left: u64,
     },
-    /// The line end after the data of a chunk.
+    /// Before the line end after the data of a chunk.
     DataReturn,
     DataFeed,
-    /// In a line of the trailers; `line` is how long it is so far.
+    /// In a trailer line; `line` is its length so far.
     Trailer {
         line: usize,
         length: usize,
     },
-    /// The line feed of a line of the trailers.
+    /// Before the line feed of a trailer line.
     TrailerFeed {
         line: usize,
         length: usize,
@@ -59,7 +59,7 @@ enum State {
     Done,
 }
 
-/// A chunk that is none.
+/// The framing of a chunk is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the body is not in chunks as it says: {0}")]
 pub(super) struct BadChunk(&'static str);
@@ -75,17 +75,17 @@ impl Body {
         Body { state }
     }
 
-    /// Whether nothing more belongs to it.
+    /// True if the body is complete.
     pub(super) fn is_done(&self) -> bool {
         self.state == State::Done
     }
 
-    /// Whether the end of the connection is its end too.
+    /// True if the end of the connection is also the end of the body.
     pub(super) fn ends_with_connection(&self) -> bool {
         matches!(self.state, State::Done | State::UntilClose)
     }
 
-    /// How much of the current chunk is still to come, where there are chunks.
+    /// Returns how many bytes of the current chunk are still to come; `None` without chunks.
     pub(super) fn left_of_chunk(&self) -> Option<u64> {
         match self.state {
             State::ChunkData { left } => Some(left),
@@ -102,9 +102,9 @@ impl Body {
         }
     }
 
-    /// Takes the next piece: how many of the bytes are framing and how many are data after that.
+    /// Parses the next bytes: returns how many are framing, and how many after those are data.
     ///
-    /// Where both are 0 the body is done, or there were no bytes.
+    /// If both are 0, the body is complete or `bytes` is empty.
     pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<Piece, BadChunk> {
         let mut at = 0;
         while let Some(byte) = bytes.get(at) {
@@ -135,14 +135,14 @@ impl Body {
 /// The next part of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// So many bytes carry nothing.
+    /// The number of framing bytes.
     pub(super) framing: usize,
-    /// So many bytes after those are data.
+    /// The number of data bytes after them.
     pub(super) data: usize,
 }
 
 impl State {
-    /// The state after one byte of framing.
+    /// Returns the state after one byte of framing.
     fn framing(self, byte: u8) -> Result<State, BadChunk> {
         Ok(match (self, byte) {
             (State::Size { digits: 0, .. }, byte) if !byte.is_ascii_hexdigit() => {
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The data of a body in pieces, what is left over after it, and whether it is done.
+    /// Reads a body in pieces. Returns its data, the number of bytes after it, and whether it is complete.
     fn read(framing: Framing, pieces: &[&[u8]]) -> Result<(Vec<u8>, usize, bool), BadChunk> {
         let mut body = Body::new(framing);
         let (mut data, mut over) = (Vec::new(), 0);

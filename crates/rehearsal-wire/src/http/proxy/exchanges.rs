@@ -1,17 +1,17 @@
-//! The requests of one client socket that are not over, in their order.
+//! The active requests of one client socket, in order.
 
 use std::collections::VecDeque;
 
 use super::http_proxy::{Forward, Over, Sight, Watcher};
 use super::request_head::Facts;
 
-/// The requests of one client socket that are not over, in their order; responses come in the same order.
+/// The active requests of one client socket, in order. Responses arrive in the same order.
 #[derive(Default)]
 pub(super) struct Exchanges {
     queue: VecDeque<Exchange>,
-    /// Whether the upstream ever answered anything here.
+    /// True if the upstream has sent a response on this connection.
     pub(super) answered: bool,
-    /// The two sides speak another protocol now.
+    /// True if both sides have switched to another protocol.
     pub(super) upgraded: bool,
 }
 
@@ -21,12 +21,12 @@ pub(super) struct Exchange {
     watcher: Box<dyn Watcher>,
     request: Part,
     response: Part,
-    /// Whether the response is a stream of events, which may never end.
+    /// True if the response is a stream of events, which may never end.
     pub(super) is_stream: bool,
     is_over: bool,
 }
 
-/// How much of a request or a response there is.
+/// How much of a request or a response has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Nothing,
@@ -35,38 +35,38 @@ enum Part {
 }
 
 impl Exchanges {
-    /// A request begins.
+    /// Adds a request.
     pub(super) fn begin(&mut self, facts: Facts, watcher: Box<dyn Watcher>) {
         let (request, response) = (Part::Begun, Part::Nothing);
         self.queue.push_back(Exchange { facts, watcher, request, response, is_stream: false, is_over: false });
     }
 
-    /// How many are not over.
+    /// Returns the number of active requests.
     pub(super) fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Whether nothing is waited for but streams that may never end.
+    /// True if all pending responses are streams, which may never end.
     pub(super) fn is_quiet(&self) -> bool {
         self.queue.iter().all(|exchange| exchange.is_stream)
     }
 
-    /// Whether an answer to the last request may make another protocol of the connection.
+    /// True if the response to the last request may switch the protocol.
     pub(super) fn may_upgrade(&self) -> bool {
         self.queue.back().is_some_and(|exchange| exchange.facts.upgrade && exchange.response != Part::Whole)
     }
 
-    /// The one whose request is on its way.
+    /// Returns the exchange whose request is being forwarded.
     pub(super) fn asking(&mut self) -> Option<&mut Exchange> {
         self.queue.back_mut().filter(|exchange| exchange.request == Part::Begun)
     }
 
-    /// The one whose response comes next, or is on its way.
+    /// Returns the exchange whose response is next, or is being forwarded.
     pub(super) fn answering(&mut self) -> Option<&mut Exchange> {
         self.queue.iter_mut().find(|exchange| exchange.response != Part::Whole)
     }
 
-    /// The request on its way is whole.
+    /// Notes that the request is complete.
     pub(super) fn asked(&mut self) {
         if let Some(exchange) = self.asking() {
             exchange.request = Part::Whole;
@@ -76,7 +76,7 @@ impl Exchanges {
         self.sweep();
     }
 
-    /// The response on its way is whole.
+    /// Notes that the response is complete.
     pub(super) fn responded(&mut self) {
         self.answered = true;
         if let Some(exchange) = self.answering() {
@@ -87,7 +87,7 @@ impl Exchanges {
         self.sweep();
     }
 
-    /// The request on its way is not forwarded any further.
+    /// Stops forwarding the current request.
     pub(super) fn refuse(&mut self, why: &str) {
         if let Some(exchange) = self.asking() {
             exchange.end(Over::Refused(why.to_owned()));
@@ -95,7 +95,7 @@ impl Exchanges {
         }
     }
 
-    /// Nothing more comes for any of them.
+    /// Ends all exchanges.
     pub(super) fn end(&mut self, over: &Over) {
         for exchange in &mut self.queue {
             exchange.end(over.clone());
@@ -111,22 +111,22 @@ impl Exchanges {
 }
 
 impl Exchange {
-    /// Tells whoever watches.
+    /// Reports an event to the watcher.
     pub(super) fn saw(&mut self, sight: Sight<'_>) {
         self.watcher.saw(sight);
     }
 
-    /// What was seen is about to be forwarded.
+    /// Returns the watcher's decision whether to forward what it has seen.
     pub(super) fn forwarding(&mut self) -> Forward {
         self.watcher.forwarding()
     }
 
-    /// What was held back is forwarded now.
+    /// Reports to the watcher that the held bytes are forwarded now.
     pub(super) fn released(&mut self) {
         self.watcher.released();
     }
 
-    /// The response begins.
+    /// Notes that the response has started.
     pub(super) fn answer_begins(&mut self) {
         self.response = Part::Begun;
     }

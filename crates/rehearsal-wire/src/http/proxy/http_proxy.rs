@@ -1,4 +1,4 @@
-//! A proxy: its listener, its options, and the trait that observes what passes.
+//! The proxy: its listener, its options, and the trait that observes the traffic.
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ use crate::http::client;
 use crate::http::client::ConnectError;
 use crate::http::server::Hosts;
 
-/// A reverse proxy. Dropping it ends everything at once; [`HttpProxy::shutdown`] is polite.
+/// A reverse proxy. Dropping it closes all connections at once; [`HttpProxy::shutdown`] waits for active responses.
 #[derive(Debug)]
 pub struct HttpProxy {
     address: SocketAddr,
@@ -29,24 +29,24 @@ pub struct HttpProxy {
     task: JoinHandle<()>,
 }
 
-/// Why a proxy could not begin.
+/// Why a proxy could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// The address cannot be listened on.
+    /// The proxy cannot listen on the address.
     #[error("cannot listen on {address}: {source}")]
     Address {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The server cannot be reached at all.
+    /// The URL of the upstream or a root certificate cannot be used.
     #[error(transparent)]
     Upstream(#[from] ConnectError),
 }
 
 impl HttpProxy {
-    /// Begins to listen.
+    /// Starts the proxy.
     pub async fn bind(options: Options, tap: Arc<dyn Tap>) -> Result<HttpProxy, BindError> {
         let Options {
             listen,
@@ -71,21 +71,22 @@ impl HttpProxy {
         Ok(HttpProxy { address, upstream, stop, task })
     }
 
-    /// Where it listens.
+    /// Returns the address that the proxy listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address that clients use in the place of the server's: only host and port are others.
+    /// Returns the URL that clients use instead of the server's: only host and port differ.
     pub fn url(&self) -> String {
         let path = self.upstream.path_and_query().map_or("/", |path| path.as_str());
         format!("http://{}{path}", self.address)
     }
 
-    /// Stops listening, waits a little for responses that are on their way, then closes everything; returns when it is over.
+    /// Stops listening, waits a limited time for active responses, and closes all connections. Returns when they are
+    /// closed.
     pub async fn shutdown(mut self) {
         self.stop.send_replace(true);
-        // The only errors are that it is over already.
+        // An error means that the task has ended already.
         let _ = (&mut self.task).await;
     }
 }
@@ -116,7 +117,8 @@ async fn serve(listener: TcpListener, relay: Arc<Relay>, sockets: usize, mut sto
                         drop(permit);
                     });
                 }
-                // Out of file descriptors, or the client is gone already: neither gets better at once.
+                // No file descriptors are left, or the client has disconnected already. An immediate retry would fail
+                // too.
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             },
             Some(_) = tasks.join_next() => {}
@@ -129,103 +131,104 @@ async fn serve(listener: TcpListener, relay: Arc<Relay>, sockets: usize, mut sto
     tasks.shutdown().await;
 }
 
-/// Watches everything that passes through a proxy.
+/// Watches all traffic of a proxy.
 pub trait Tap: Send + Sync + 'static {
-    /// A request begins. Requests with the same number came over the same client socket.
+    /// A request starts. Requests with the same `socket` came over the same client socket.
     fn begin(&self, socket: u64, head: HttpHead) -> Box<dyn Watcher>;
 }
 
 /// Watches one request and its response.
 pub trait Watcher: Send {
-    /// Something was read; nothing of it has been forwarded yet.
+    /// Something was read; none of it has been forwarded yet.
     fn saw(&mut self, sight: Sight<'_>);
 
-    /// All that was seen is about to be forwarded.
+    /// Decides whether everything seen so far is forwarded now.
     ///
-    /// [`Forward::Wait`] is heard only while the body of the request is on its way, for 64 KiB and two seconds at most.
+    /// [`Forward::Wait`] has an effect only while the body of the request is being received, for at most 64 KiB and two
+    /// seconds.
     fn forwarding(&mut self) -> Forward;
 
-    /// What was held back has waited for two seconds, and is forwarded now.
+    /// The held bytes have waited for two seconds, and are forwarded now.
     fn released(&mut self);
 }
 
-/// Whether what was read may go on its way.
+/// Whether the bytes that were read are forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forward {
-    /// It may.
+    /// Forward them now.
     Now,
-    /// Together with what comes next.
+    /// Hold them, and forward them together with the next ones.
     Wait,
 }
 
-/// What was read. Data comes without the framing of HTTP, in whatever pieces it arrived.
+/// What was read. Data comes without the framing of HTTP, in pieces as it arrived.
 #[derive(Debug)]
 pub enum Sight<'a> {
-    /// Some of the body of the request.
+    /// A part of the request body.
     RequestData(&'a [u8]),
-    /// The request is whole.
+    /// The request is complete.
     RequestEnd,
-    /// The head of a response; those with a status of 1xx are followed by another.
+    /// The head of a response. After a 1xx status another head follows.
     Response(HttpHead),
-    /// Some of the body of the response.
+    /// A part of the response body.
     ResponseData(&'a [u8]),
-    /// The response is whole.
+    /// The response is complete.
     ResponseEnd,
-    /// Nothing more comes.
+    /// The exchange ended.
     Over(Over),
 }
 
-/// Why nothing more comes.
+/// Why an exchange ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// Both the request and the response are whole.
+    /// The request and the response are complete.
     Done,
-    /// The client went away.
+    /// The client disconnected.
     ClientGone,
-    /// The upstream went away, or could not be reached, and this is why.
+    /// The upstream disconnected, or could not be reached; the text is the reason.
     UpstreamGone(String),
-    /// The request, or what is left of it, was not forwarded.
+    /// The request, or the rest of it, was not forwarded; the text is the reason.
     Refused(String),
-    /// Both sides speak another protocol from here on, as they agreed; it is forwarded and not watched.
+    /// Both sides agreed to switch to another protocol. It is forwarded and not watched.
     Upgraded,
     /// The proxy was stopped.
     Stopped,
 }
 
-/// What a proxy may be told.
+/// The options of a proxy.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on; port 0 selects a free one.
     pub listen: SocketAddr,
-    /// The server. Its path is not used for anything but [`HttpProxy::url`](super::HttpProxy::url): every path is forwarded.
+    /// The upstream. Its path is used only by [`HttpProxy::url`](super::HttpProxy::url): every path is forwarded.
     pub upstream: Uri,
-    /// Which `Host` a request may name.
+    /// The allowed values of `Host`.
     pub hosts: Hosts,
-    /// Which `Origin` a request may come from, if it says so: that of a page in a browser.
+    /// The allowed values of `Origin`, which browsers send for the page that makes the request.
     pub origins: Hosts,
-    /// The `Authorization` of every request that brings none of its own, as it is just then. Whoever watches does not see it.
+    /// The `Authorization` for requests without one; its current value is used. Watchers do not see it.
     pub authorization: Option<watch::Receiver<Option<HeaderValue>>>,
-    /// Certificates to trust beside those of the system, each as PEM or DER.
+    /// Certificates to trust in addition to those of the system, each as PEM or DER.
     pub root_certificates: Vec<Bytes>,
-    /// How long a connection to the server may take to be made.
+    /// The time limit for connecting to the upstream.
     pub connect_timeout: Duration,
     /// How long a shutdown waits for responses that are not streams of events.
     pub grace: Duration,
-    /// How much is too much.
+    /// The limits.
     pub limits: Limits,
 }
 
-/// How much is too much.
+/// The limits of a proxy.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Bytes of the head of a request, beyond which the answer is 431, or of a response, beyond which it is no longer
-    /// understood.
+    /// The longest head, in bytes. A longer request head gets a 431; a longer response head is forwarded without being
+    /// parsed.
     pub head: usize,
-    /// How long the head of a request may take.
+    /// The time limit for receiving the head of a request.
     pub head_timeout: Duration,
-    /// Open client sockets; further clients wait to be let in.
+    /// The most open client sockets; further clients wait until one closes.
     pub sockets: usize,
-    /// Requests of one socket that wait for their responses; the next ones are not read.
+    /// The most pending requests of one socket; further requests are not read until a response is sent.
     pub pipelined: usize,
 }
 
@@ -236,7 +239,7 @@ impl Default for Limits {
 }
 
 impl Options {
-    /// The usual options for an upstream server.
+    /// Builds the default options for an upstream.
     pub fn new(listen: SocketAddr, upstream: &str) -> Result<Options, ConnectError> {
         Ok(Options {
             listen,

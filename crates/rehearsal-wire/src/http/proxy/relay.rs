@@ -1,4 +1,4 @@
-//! One client socket, its upstream socket, and what passes between them.
+//! Forwards between one client socket and its upstream socket.
 
 use std::io;
 use std::pin::pin;
@@ -19,14 +19,14 @@ use super::requests::{Next, Refusal, Requests};
 use super::responses::Responses;
 use super::upstream::{Stream, Upstream};
 
-/// How much is read at once.
+/// The size of one read, in bytes.
 const READ: usize = 32 * 1024;
-/// How long a request that is not whole may be held back.
+/// How long an incomplete request may be held.
 const HOLD: Duration = Duration::from_secs(2);
-/// How long a client may take to close after it was told that there is nothing more.
+/// How long a client may take to close the connection after the proxy has closed its side.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// What all sockets of a proxy share.
+/// The state shared by all sockets of a proxy.
 pub(super) struct Relay {
     pub(super) rules: Arc<Rules>,
     pub(super) tap: Arc<dyn Tap>,
@@ -35,31 +35,31 @@ pub(super) struct Relay {
     pub(super) grace: Duration,
 }
 
-/// What the two directions of one socket share.
+/// The state shared by the two directions of one socket.
 #[derive(Default)]
 struct Shared {
     exchanges: Mutex<Exchanges>,
-    /// A response has come.
+    /// Notified when a response has arrived.
     responded: Notify,
-    /// Nothing more is asked: the socket ends when everything is answered.
+    /// True if no more requests follow: the socket closes after the last response.
     last: AtomicBool,
-    /// The client stopped talking; where it only listens to a stream it is gone.
+    /// True if the client closed its writing side. If only streams are pending, that counts as a disconnect.
     client_closed: AtomicBool,
 }
 
-/// How the client's socket ends.
+/// How the client's socket is closed.
 enum Farewell {
-    /// With what the proxy has to say, if anything; then it is closed as people close a door.
+    /// After the proxy's own response, if there is one, with an orderly close.
     Polite(Option<Refusal>),
-    /// At once, so that the client cannot take what it has for the whole.
+    /// With a reset, so that the client does not take a partial response for a complete one.
     Abort,
-    /// There is nobody to say anything to.
+    /// Without a response, because the client has disconnected.
     Silent,
 }
 
-/// Forwards what comes over one socket, until it ends.
+/// Forwards between one client socket and the upstream, until one side ends.
 pub(super) async fn forward(relay: Arc<Relay>, mut client: TcpStream, socket: u64, stop: watch::Receiver<bool>) {
-    // Without it a chunk of a stream waits for the acknowledgement of the one before: 40 ms each.
+    // Otherwise each chunk of a stream waits for the acknowledgement of the previous one: 40 ms each.
     let _ = client.set_nodelay(true);
     match relay.converse(&mut client, socket, stop).await {
         Farewell::Polite(refusal) => {
@@ -70,7 +70,8 @@ pub(super) async fn forward(relay: Arc<Relay>, mut client: TcpStream, socket: u6
     }
 }
 
-/// Says the last words and waits for the client to close: closing with something unread would take them back.
+/// Sends the proxy's own response and waits for the client to close. Closing a socket with unread bytes resets it, and
+/// the response would be lost.
 async fn close(client: &mut TcpStream, refusal: Option<Refusal>) -> io::Result<()> {
     if let Some(refusal) = refusal {
         client.write_all(&refusal.response()).await?;
@@ -90,7 +91,7 @@ impl Relay {
         let deadline = Some(Instant::now() + head_timeout);
         let (input, out) = (Vec::new(), Vec::new());
         let mut upward = Upward { requests, shared: &shared, input, out, head_timeout, deadline, held_until: None };
-        // Nothing is sent to the server before a client has said something that may be forwarded.
+        // The upstream connection opens only when a client has sent bytes that may be forwarded.
         let first = tokio::select! {
             first = upward.fill(&mut from_client) => first,
             () = told(&mut stop) => return Farewell::Silent,
@@ -133,12 +134,12 @@ impl Relay {
     }
 }
 
-/// Both directions at once.
+/// Runs both directions concurrently.
 struct Pump<'a> {
     relay: &'a Relay,
     shared: &'a Shared,
     stop: watch::Receiver<bool>,
-    /// What the proxy will say after the responses that are still to come.
+    /// The proxy's own response, to send after the pending responses.
     refusal: Option<Refusal>,
 }
 
@@ -168,7 +169,7 @@ impl Pump<'_> {
                         UpEnd::ClientClosed if self.shared.exchanges().len() == 0 && !self.shared.is_upgraded() => {
                             return Farewell::Silent;
                         }
-                        // The server may still answer; if it broke off it may have said why before.
+                        // The server may still respond. If its connection broke, it may have sent the reason before.
                         UpEnd::ClientClosed | UpEnd::UpstreamBroke => {}
                         UpEnd::ClientBroke => return self.over(&Over::ClientGone, Farewell::Abort),
                         UpEnd::Refused(refusal) => {
@@ -193,7 +194,7 @@ impl Pump<'_> {
                         grace.as_mut().reset(Instant::now() + self.relay.grace);
                     }
                 }
-                // Whoever closed before we were stopped is noticed first.
+                // If one side closed before the stop, that close is handled first.
                 () = tokio::task::yield_now(), if finished => return self.stopped(Farewell::Silent),
                 () = &mut grace, if stopping => return self.stopped(Farewell::Silent),
             }
@@ -210,7 +211,7 @@ impl Pump<'_> {
         self.over(if client_closed { &Over::ClientGone } else { &Over::Stopped }, farewell)
     }
 
-    /// The upstream said its last word.
+    /// Handles the end of the upstream connection.
     fn upstream_closed(&self, what: &str) -> Farewell {
         let mut exchanges = self.shared.exchanges();
         let (unanswered, answered) = (exchanges.len() > 0, exchanges.answered);
@@ -220,8 +221,8 @@ impl Pump<'_> {
         if unanswered && !answered {
             return Farewell::Polite(Some(Refusal::bad_gateway(why)));
         }
-        // Where something was answered before, the client must see a closed connection: it then asks again, because that
-        // is what happens when a server closes an idle connection in the moment in which it is used.
+        // After an earlier response the client must see a closed connection. It then repeats the request, as it does
+        // when a server closes an idle connection at the moment it is used.
         Farewell::Polite(None)
     }
 
@@ -242,7 +243,7 @@ impl Shared {
         self.exchanges().upgraded
     }
 
-    /// Nothing more is asked; whether everything is answered already.
+    /// Notes that no more requests follow, and returns whether every response was sent.
     fn finish_up(&self) -> bool {
         self.last.store(true, Ordering::Relaxed);
         self.is_finished()
@@ -253,17 +254,17 @@ impl Shared {
     }
 }
 
-/// From the client to the upstream.
+/// The direction from the client to the upstream.
 struct Upward<'a> {
     requests: Requests,
     shared: &'a Shared,
     input: Vec<u8>,
-    /// What was understood and not sent yet.
+    /// The bytes that were parsed and not sent yet.
     out: Vec<u8>,
     head_timeout: Duration,
-    /// When the head that is being read must be complete.
+    /// The time limit of the head that is being read.
     deadline: Option<Instant>,
-    /// When what is held back goes on its way, whole or not.
+    /// When the held bytes are forwarded, complete or not.
     held_until: Option<Instant>,
 }
 
@@ -300,7 +301,7 @@ impl Upward<'_> {
         }
     }
 
-    /// Reads until there is something to send.
+    /// Reads until there are bytes to send.
     async fn fill(&mut self, from_client: &mut ReadHalf<'_>) -> Result<(), UpEnd> {
         loop {
             let next = {
@@ -349,7 +350,8 @@ impl Upward<'_> {
         }
     }
 
-    /// A client may be idle as long as the server lets it, but a head that has begun must come to its end.
+    /// Returns the time limit. A client may be idle as long as the server allows, but a head that has started must be
+    /// completed.
     fn deadline(&mut self) -> Option<Instant> {
         if self.requests.is_idle() && !self.input.is_empty() {
             self.deadline.get_or_insert_with(|| Instant::now() + self.head_timeout);
@@ -360,7 +362,7 @@ impl Upward<'_> {
     }
 }
 
-/// From the upstream to the client.
+/// The direction from the upstream to the client.
 struct Downward<'a> {
     responses: Responses,
     shared: &'a Shared,
@@ -369,12 +371,12 @@ struct Downward<'a> {
 }
 
 enum DownEnd {
-    /// The upstream said its last word.
+    /// The upstream closed the connection.
     Closed,
     /// The connection to the upstream broke.
     Broke(String),
     ClientBroke,
-    /// Nothing more is asked, and everything is answered.
+    /// No more requests follow, and every response was sent.
     Finished,
 }
 
@@ -385,7 +387,7 @@ impl Downward<'_> {
             let end = match from_upstream.read_buf(&mut self.input).await {
                 Ok(0) => Some(DownEnd::Closed),
                 Ok(_) => None,
-                // Many servers leave out the good-bye of TLS.
+                // Many servers close without the `close_notify` of TLS.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Some(DownEnd::Closed),
                 Err(error) => Some(DownEnd::Broke(error.to_string())),
             };
@@ -415,7 +417,7 @@ impl Downward<'_> {
     }
 }
 
-/// Waits until a flag is set, or nobody can set it any more.
+/// Waits until a flag is set, or its sender is dropped.
 pub(super) async fn told(flag: &mut watch::Receiver<bool>) {
     let _ = flag.wait_for(|flag| *flag).await;
 }

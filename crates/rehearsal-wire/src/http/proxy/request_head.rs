@@ -1,4 +1,4 @@
-//! The head of a request: read, judged, and written for the upstream.
+//! Parses and checks the head of a request, and writes it for the upstream.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -14,60 +14,62 @@ use super::rewrite::{Origin, Splices};
 use crate::http::guard::{self, Named};
 use crate::http::server::Hosts;
 
-/// How many headers a head may have.
+/// The most headers in a head.
 pub(super) const HEADERS_LIMIT: usize = 128;
 
-/// What holds for every request.
+/// The rules for every request.
 #[derive(Debug)]
 pub(super) struct Rules {
-    /// Which `Host` a request may name.
+    /// The allowed values of `Host`.
     pub(super) hosts: Hosts,
-    /// Which `Origin` it may come from.
+    /// The allowed values of `Origin`.
     pub(super) origins: Hosts,
-    /// Where it goes.
+    /// The origin of the upstream.
     pub(super) upstream: Origin,
-    /// Who we are, for those who do not say it themselves.
+    /// The `Authorization` for requests without one.
     pub(super) authorization: Option<watch::Receiver<Option<HeaderValue>>>,
-    /// How long a head may be.
+    /// The longest head, in bytes.
     pub(super) head_limit: usize,
 }
 
 /// The head of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Asked {
-    /// As it came, for whoever watches.
+    /// The head as it was received, for the watcher.
     pub(super) head: HttpHead,
-    /// Where its body ends.
+    /// How the end of the body is marked.
     pub(super) framing: Framing,
-    /// What the response must know.
+    /// The facts needed to parse the response.
     pub(super) facts: Facts,
 }
 
-/// What a response cannot be understood without.
+/// The facts about a request that are needed to parse its response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
-    /// What is asked for.
+    /// The kind of method.
     pub(super) kind: Kind,
-    /// Whether the client proposes another protocol.
+    /// True if the client proposes another protocol.
     pub(super) upgrade: bool,
-    /// Where the client thinks that it is.
+    /// The proxy's origin, as the client addressed it.
     pub(super) here: Arc<Origin>,
 }
 
-/// Methods that make a difference.
+/// The methods that affect the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The response has no body, whatever its head says.
+    /// HEAD: the response has no body, whatever its headers contain.
     Head,
-    /// The response may be the stream of HTTP+SSE.
+    /// GET: the response may be the stream of HTTP+SSE.
     Get,
-    /// Everything else.
+    /// Any other method.
     Other,
 }
 
-/// Reads the head at the beginning of `bytes`, which hold the end of one, and appends to `out` what goes upstream.
+/// Parses the head at the start of `bytes`, which contain the end of one, and appends to `out` the head for the
+/// upstream.
 ///
-/// Returns its length; `None` if it is not complete after all. `before` is where the client was with its last request.
+/// Returns its length; `None` if it is still incomplete. `before` is the proxy's origin in the client's previous
+/// request.
 pub(super) fn read(
     bytes: &[u8],
     rules: &Rules,
@@ -96,7 +98,7 @@ pub(super) fn read(
     let all = |name: &'static str| fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
     let texts = |name: &'static str| all(name).map(|field| std::str::from_utf8(field.value).unwrap_or_default());
     let named = Named { hosts: texts("host"), authority, origins: texts("origin") };
-    // HTTP/1.0 knows no `Host`, and no browser speaks it, so there is nobody whom a foreign page could send.
+    // HTTP/1.0 has no `Host`, and browsers do not use it. So no foreign page can have sent this request.
     let nameless = minor == 0 && authority.is_none() && all("host").chain(all("origin")).next().is_none();
     if !nameless {
         guard::check(named, &rules.hosts, &rules.origins).map_err(|what| Refusal::forbidden(&what))?;
@@ -144,30 +146,30 @@ pub(super) fn read(
     Ok(Some((length, Asked { head, framing, facts })))
 }
 
-/// Names and values as they came.
+/// Copies names and values as they were received.
 pub(super) fn owned(fields: &[Header]) -> Headers {
     Headers::lossy(fields.iter().map(|field| (field.name, field.value)))
 }
 
-/// The items of a list that may be spread over several headers.
+/// Returns the items of a list that may be spread over several headers.
 pub(super) fn items<'a>(fields: &'a [Header], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
     let values = fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value);
     values.flat_map(|value| value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii))
 }
 
-/// Whether the connection is to become something else.
+/// True if the head proposes to switch the protocol.
 pub(super) fn is_upgrade(fields: &[Header]) -> bool {
     fields.iter().any(|field| field.name.eq_ignore_ascii_case("upgrade"))
         && items(fields, "connection").any(|item| item.eq_ignore_ascii_case(b"upgrade"))
 }
 
-/// A length in digits and nothing else.
+/// Parses a length, which must consist of digits only.
 pub(super) fn length(value: &[u8]) -> Option<u64> {
     let digits = value.iter().all(u8::is_ascii_digit) && !value.is_empty();
     std::str::from_utf8(value).ok().filter(|_| digits)?.parse().ok()
 }
 
-/// The origin, and the host and port in it, of a request line with a whole address, as proxies get it.
+/// Splits a request line with an absolute URL, as proxies receive it: returns the origin, and the host and port in it.
 fn address(target: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = target.split_once("://")?;
     scheme.bytes().all(|byte| byte.is_ascii_alphabetic()).then_some(())?;
@@ -175,7 +177,7 @@ fn address(target: &str) -> Option<(&str, &str)> {
     Some((&target[..target.len() - rest.len() + authority.len()], authority))
 }
 
-/// Where the body of a request ends. Two answers to that are how requests are smuggled past a proxy: none is taken.
+/// Returns how the end of a request body is marked. Ambiguous framing allows request smuggling, so it is refused.
 fn framing(fields: &[Header], minor: u8) -> Result<Framing, Refusal> {
     let of = |name: &'static str| fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
     let (mut lengths, encodings) = (of("content-length"), of("transfer-encoding").count());
@@ -193,7 +195,7 @@ fn framing(fields: &[Header], minor: u8) -> Result<Framing, Refusal> {
     }
 }
 
-/// Whether `chunked` is the last encoding, and only that.
+/// True if `chunked` is the last encoding, and appears once.
 pub(super) fn is_chunked(fields: &[Header]) -> bool {
     let chunked = |item: &&[u8]| item.eq_ignore_ascii_case(b"chunked");
     items(fields, "transfer-encoding").last().as_ref().is_some_and(chunked)

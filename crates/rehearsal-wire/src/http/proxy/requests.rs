@@ -1,4 +1,5 @@
-//! The direction from the client to the upstream: bytes in, bytes out, and the responses of the proxy itself.
+//! The direction from the client to the upstream: parses the bytes, forwards them, and builds the proxy's own
+//! responses.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use super::request_head;
 use super::request_head::{Asked, Rules};
 use super::rewrite::Origin;
 
-/// How much is held back for whoever watches.
+/// The most bytes that are held at a watcher's request.
 const HOLD_LIMIT: usize = 64 * 1024;
 
 /// The requests of one client socket.
@@ -18,31 +19,31 @@ pub(super) struct Requests {
     tap: Arc<dyn Tap>,
     socket: u64,
     state: State,
-    /// How much of the input was searched for the end of a head.
+    /// The length of the input that was searched for the end of a head.
     searched: usize,
-    /// Where the client was with its last request.
+    /// The proxy's origin in the client's previous request.
     here: Option<Arc<Origin>>,
     pipelined: usize,
-    /// The request on its way was held back long enough.
+    /// True if the current request was held long enough.
     released: bool,
 }
 
 enum State {
     Head,
     Body(Body),
-    /// After a request for another protocol; the answer decides what the next bytes are.
+    /// After a request for another protocol. The response decides how the next bytes are parsed.
     Proposed,
     Raw,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Send what there is, and read on.
+    /// Send the output, and continue reading.
     Read,
-    /// Send nothing yet, and read on.
+    /// Continue reading, and send nothing yet.
     ReadFirst,
-    /// Send what there is, and wait for a response.
+    /// Send the output, and wait for a response.
     Wait,
 }
 
@@ -51,7 +52,8 @@ impl Requests {
         Requests { rules, tap, socket, state: State::Head, searched: 0, here: None, pipelined, released: false }
     }
 
-    /// Takes what it can from the input, tells whoever watches, and appends to `out` what goes upstream.
+    /// Parses as much of the input as possible, reports it to the watcher, and appends to `out` the bytes for the
+    /// upstream.
     pub(super) fn advance(
         &mut self,
         input: &mut Vec<u8>,
@@ -71,7 +73,7 @@ impl Requests {
         }
     }
 
-    /// What was held back goes on its way: the client may well wait for an answer before it says the rest.
+    /// Releases the held bytes: the client may be waiting for a response before it sends the rest.
     pub(super) fn release(&mut self, exchanges: &mut Exchanges) {
         self.released = true;
         if let Some(exchange) = exchanges.asking() {
@@ -79,12 +81,12 @@ impl Requests {
         }
     }
 
-    /// Whether a head is what comes next, or is on its way.
+    /// True if a head is next, or is being received.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.state, State::Head)
     }
 
-    /// Whether there ever was a head.
+    /// True if a head was ever started.
     pub(super) fn has_begun(&self) -> bool {
         self.here.is_some()
     }
@@ -132,7 +134,7 @@ impl Requests {
         }
     }
 
-    /// A head is read when its end is there, so that one that comes in drops is not read over and over.
+    /// Parses a head only when its end has arrived, so that a head in small pieces is not parsed repeatedly.
     fn head(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<Option<(usize, Asked)>, Refusal> {
         let limit = self.rules.head_limit;
         let asked = match head_end(&bytes[..bytes.len().min(limit)], self.searched) {
@@ -164,7 +166,7 @@ impl Requests {
     }
 }
 
-/// Whether an empty line is in the bytes; those before `searched` are known to have none.
+/// True if the bytes contain an empty line. The bytes before `searched` are known to contain none.
 pub(super) fn head_end(bytes: &[u8], searched: usize) -> bool {
     let mut from = searched.saturating_sub(3).min(bytes.len());
     while let Some(feed) = memchr::memchr(b'\n', &bytes[from..]) {
@@ -177,12 +179,12 @@ pub(super) fn head_end(bytes: &[u8], searched: usize) -> bool {
     false
 }
 
-/// A response of the proxy's own; the connection ends with it.
+/// A response of the proxy itself; the connection is closed after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// `400 Bad Request`
+    /// The status line, such as `400 Bad Request`.
     status: &'static str,
-    /// Why, for people.
+    /// The reason, as text.
     pub(super) why: String,
 }
 
@@ -192,32 +194,32 @@ impl Refusal {
         Refusal { status: "400 Bad Request", why: why.into() }
     }
 
-    /// A web page of a stranger's, or what looks like one.
+    /// The request comes from a foreign web page, or may come from one.
     pub(super) fn forbidden(what: &str) -> Refusal {
         Refusal { status: "403 Forbidden", why: format!("Forbidden: {what}") }
     }
 
-    /// A method for other kinds of proxies.
+    /// The method is not supported by a reverse proxy.
     pub(super) fn method(method: &str) -> Refusal {
         Refusal { status: "405 Method Not Allowed", why: format!("{method} is for other kinds of proxies") }
     }
 
-    /// A head that does not come to its end.
+    /// The head was not completed in time.
     pub(super) fn timeout() -> Refusal {
         Refusal { status: "408 Request Timeout", why: "the head of the request did not come to its end".to_owned() }
     }
 
-    /// A head beyond the limit.
+    /// The head is longer than the limit.
     pub(super) fn head_too_large(what: impl Into<String>) -> Refusal {
         Refusal { status: "431 Request Header Fields Too Large", why: what.into() }
     }
 
-    /// The upstream is not there.
+    /// The upstream cannot be reached.
     pub(super) fn bad_gateway(why: impl Into<String>) -> Refusal {
         Refusal { status: "502 Bad Gateway", why: why.into() }
     }
 
-    /// As it goes to the client: `rehearse: cannot connect to …` in plain text.
+    /// Builds the response: `rehearse: cannot connect to …` as plain text.
     pub(super) fn response(&self) -> Vec<u8> {
         let body = format!("rehearse: {}\n", self.why);
         let Refusal { status, .. } = self;

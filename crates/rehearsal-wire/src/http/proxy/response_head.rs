@@ -1,4 +1,4 @@
-//! The head of a response: read, and written for the client.
+//! Parses the head of a response, and writes it for the client.
 
 use std::mem::MaybeUninit;
 
@@ -12,41 +12,41 @@ use super::rewrite::{Origin, Splices};
 /// The head of a response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Answered {
-    /// As it came, for whoever watches.
+    /// The head as it was received, for the watcher.
     pub(super) head: HttpHead,
-    /// What comes after it.
+    /// What follows the head.
     pub(super) then: Then,
 }
 
-/// What comes after the head of a response.
+/// What follows the head of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Then {
-    /// The real head: this was only a status of 1xx.
+    /// Another head, because this one had a 1xx status.
     AnotherHead,
     /// Another protocol, until the end of the connection.
     AnotherProtocol,
     /// The body.
     Body {
-        /// Where it ends.
+        /// How the end of the body is marked.
         framing: Framing,
-        /// Whether it may begin with the `endpoint` event of HTTP+SSE.
+        /// True if the body may start with the `endpoint` event of HTTP+SSE.
         endpoint: bool,
-        /// Whether it is a stream of events, which may never end.
+        /// True if the body is a stream of events, which may never end.
         is_stream: bool,
     },
 }
 
 impl Then {
-    /// No body.
+    /// An empty body.
     const NOTHING: Then = Then::Body { framing: Framing::Length(0), endpoint: false, is_stream: false };
 }
 
-/// Headers with addresses that the client may go to.
+/// The headers that contain URLs for the client.
 const ADDRESSES: [&str; 4] = ["location", "content-location", "www-authenticate", "access-control-allow-origin"];
 
-/// Reads the head at the beginning of `bytes`, which hold the end of one, and appends to `out` what goes to the client.
+/// Parses the head at the start of `bytes`, which contain the end of one, and appends to `out` the head for the client.
 ///
-/// Returns its length; `None` if it is not complete after all. The error is why it is not HTTP.
+/// Returns its length; `None` if it is still incomplete. The error is the reason why it is not HTTP.
 pub(super) fn read(
     bytes: &[u8],
     upstream: &Origin,
@@ -56,7 +56,7 @@ pub(super) fn read(
     let mut headers = [const { MaybeUninit::uninit() }; HEADERS_LIMIT];
     let mut response = Response::new(&mut []);
     let mut parser = ParserConfig::default();
-    // Clients take these too.
+    // Clients accept these too.
     parser.allow_obsolete_multiline_headers_in_responses(true).allow_spaces_after_header_name_in_responses(true);
     let length = match parser.parse_response_with_uninit_headers(&mut response, bytes, &mut headers) {
         Ok(Status::Complete(length)) => length,
@@ -90,7 +90,8 @@ pub(super) fn read(
     Ok(Some((length, Answered { head, then })))
 }
 
-/// Where the body of a response ends. What is ambiguous ends with the connection; the client has to make sense of it.
+/// Returns how the end of a response body is marked. An ambiguous body ends with the connection; the client has to
+/// interpret it.
 fn framing(fields: &[Header], minor: u8) -> Framing {
     let of = |name: &'static str| fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
     if of("transfer-encoding").next().is_some() {
@@ -103,7 +104,7 @@ fn framing(fields: &[Header], minor: u8) -> Framing {
     }
 }
 
-/// Whether the body may become longer or shorter on its way.
+/// True if the proxy may change the length of the body.
 fn may_change(framing: Framing) -> bool {
     match framing {
         Framing::Chunked | Framing::UntilClose => true,

@@ -1,4 +1,4 @@
-//! The direction from the upstream to the client: bytes in, bytes out.
+//! The direction from the upstream to the client: parses and forwards the bytes.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use super::requests::head_end;
 use super::response_head::{self, Answered, Then};
 use super::rewrite::{FirstEvent, Verdict};
 
-/// The responses that come over one upstream socket.
+/// The responses of one upstream socket.
 pub(super) struct Responses {
     rules: Arc<Rules>,
     state: State,
-    /// How much of the input was searched for the end of a head.
+    /// The length of the input that was searched for the end of a head.
     searched: usize,
 }
 
@@ -24,7 +24,7 @@ enum State {
         body: Body,
         first_event: Option<FirstEvent>,
     },
-    /// Not HTTP, not asked for, or another protocol: forwarded and not watched.
+    /// Not HTTP, without a request, or another protocol: forwarded and not watched.
     Raw,
 }
 
@@ -33,7 +33,8 @@ impl Responses {
         Responses { rules, state: State::Head, searched: 0 }
     }
 
-    /// Takes what it can from the input, tells whoever watches, and appends to `out` what goes to the client.
+    /// Parses as much of the input as possible, reports it to the watcher, and appends to `out` the bytes for the
+    /// client.
     pub(super) fn advance(&mut self, input: &mut Vec<u8>, exchanges: &mut Exchanges, out: &mut Vec<u8>) {
         let mut at = 0;
         while self.take(&input[at..], &mut at, exchanges, out) {}
@@ -43,7 +44,8 @@ impl Responses {
         }
     }
 
-    /// The upstream says nothing more: what is left of the input goes on as it is. Returns whether a response is cut off.
+    /// Handles the end of the upstream connection: the rest of the input is forwarded unchanged. Returns true if a
+    /// response is incomplete.
     pub(super) fn finish(&mut self, input: &mut Vec<u8>, exchanges: &mut Exchanges, out: &mut Vec<u8>) -> bool {
         match std::mem::replace(&mut self.state, State::Raw) {
             State::Head => {
@@ -68,7 +70,7 @@ impl Responses {
         }
     }
 
-    /// Takes one step; whether there may be another.
+    /// Takes one step, and returns whether another may follow.
     fn take(&mut self, bytes: &[u8], at: &mut usize, exchanges: &mut Exchanges, out: &mut Vec<u8>) -> bool {
         if bytes.is_empty() {
             return false;
@@ -125,7 +127,7 @@ impl Responses {
 
     fn head(&mut self, bytes: &[u8], at: &mut usize, exchanges: &mut Exchanges, out: &mut Vec<u8>) -> bool {
         let Some(exchange) = exchanges.answering() else {
-            // Nobody asked: a server that says good-bye to an idle client.
+            // There is no pending request: the server sends a last response to an idle client.
             self.state = State::Raw;
             return true;
         };
@@ -148,7 +150,7 @@ impl Responses {
             Ok(None) => format!("the response has a head of more than {limit} bytes"),
             Err(why) => why,
         };
-        // The client gets it all the same, and has to make sense of it.
+        // The client receives it unchanged, and has to interpret it.
         exchanges.answered = true;
         exchanges.end(&Over::UpstreamGone(why));
         self.state = State::Raw;

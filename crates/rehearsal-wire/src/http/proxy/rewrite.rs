@@ -1,23 +1,23 @@
-//! Addresses of the one side, as the other side knows them, and the first event of HTTP+SSE, which names one.
+//! Translates the URLs of one side for the other, including the URL in the first event of HTTP+SSE.
 
 use http::Uri;
 use http::uri::Scheme;
 
 use crate::http::sse::Decoder;
 
-/// Scheme, host and port of a server, in every way in which they can be written.
+/// Scheme, host and port of a server, in each form in which they can be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
     /// `http://example.com:8080`, as the user wrote it.
     text: String,
-    /// The same with the port that the scheme implies, or without it.
+    /// The origin with the default port of its scheme added or removed.
     other: Option<String>,
-    /// Where the host begins in the text.
+    /// The position of the host in the text.
     authority: usize,
 }
 
 impl Origin {
-    /// The origin of an address.
+    /// Returns the origin of a URL.
     pub(super) fn of(url: &Uri) -> Origin {
         let scheme = url.scheme_str().unwrap_or("http");
         let authority = url.authority().map_or("", |authority| authority.as_str());
@@ -30,22 +30,22 @@ impl Origin {
         Origin { text, other, authority: scheme.len() + "://".len() }
     }
 
-    /// The origin that a client means who says `Host: authority` to us.
+    /// Returns the origin of a client's request with `Host: authority`.
     pub(super) fn plain(authority: &str) -> Origin {
         Origin { text: format!("http://{authority}"), other: None, authority: "http://".len() }
     }
 
-    /// `http://example.com:8080`
+    /// Returns the origin: `http://example.com:8080`.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// `example.com:8080`
+    /// Returns host and port: `example.com:8080`.
     pub(super) fn authority(&self) -> &str {
         &self.text[self.authority..]
     }
 
-    /// The value with every address of this origin moved to `there`; `None` if there is none in it.
+    /// Replaces this origin by `there` wherever it occurs in the value; `None` if it does not occur.
     pub(super) fn moved(&self, value: &[u8], there: &Origin) -> Option<Vec<u8>> {
         let mut moved = Vec::new();
         let mut rest = value;
@@ -67,7 +67,7 @@ impl Origin {
         (moved != value).then_some(moved)
     }
 
-    /// How long this origin is at the beginning of `text`, if it is there; `before` is the byte before it.
+    /// Returns the length of this origin if `text` starts with it; `before` is the byte before `text`.
     fn length_at(&self, text: &[u8], before: Option<u8>) -> Option<usize> {
         if before.is_some_and(|byte| byte.is_ascii_alphanumeric()) {
             return None;
@@ -75,7 +75,8 @@ impl Origin {
         let ways = [Some(&self.text), self.other.as_ref()];
         ways.into_iter().flatten().map(|way| way.as_bytes()).find_map(|way| {
             let same = text.get(..way.len())?.eq_ignore_ascii_case(way);
-            // `http://example.com` does not begin `http://example.com.evil`, `http://example.com:81` or `…com@evil`.
+            // `http://example.com` is no prefix match for `http://example.com.evil`, `http://example.com:81` or
+            // `…com@evil`.
             let ends =
                 !text.get(way.len()).is_some_and(|next| next.is_ascii_alphanumeric() || b".-_~:@%".contains(next));
             (same && ends).then_some(way.len())
@@ -83,7 +84,7 @@ impl Origin {
     }
 }
 
-/// Changes in a text, written in one go.
+/// Replacements in a text, written in one pass.
 pub(super) struct Splices<'a> {
     text: &'a [u8],
     at: usize,
@@ -91,12 +92,12 @@ pub(super) struct Splices<'a> {
 }
 
 impl<'a> Splices<'a> {
-    /// Nothing is changed yet.
+    /// Starts without replacements.
     pub(super) fn new(text: &'a [u8], out: &'a mut Vec<u8>) -> Splices<'a> {
         Splices { text, at: 0, out }
     }
 
-    /// Puts something in the place of `part`, which is a part of the text after those before.
+    /// Replaces `part`, a part of the text after the previous replacements.
     pub(super) fn replace(&mut self, part: &[u8], by: &[u8]) {
         let start = part.as_ptr().addr().wrapping_sub(self.text.as_ptr().addr());
         if start >= self.at && start + part.len() <= self.text.len() {
@@ -106,26 +107,26 @@ impl<'a> Splices<'a> {
         }
     }
 
-    /// Writes what is left.
+    /// Writes the rest of the text.
     pub(super) fn finish(self) {
         self.out.extend_from_slice(&self.text[self.at..]);
     }
 }
 
-/// How much of a stream is held back while its first event is not complete.
+/// The most bytes of a stream that are held while its first event is incomplete.
 const HOLD_LIMIT: usize = 16 * 1024;
 
-/// The first event of a stream while it is not complete.
+/// The first event of a stream, while it is incomplete.
 #[derive(Debug, Default)]
 pub(super) struct FirstEvent {
-    /// As it came, with its framing.
+    /// The bytes as received, with their framing.
     raw: Vec<u8>,
-    /// Without.
+    /// The data without framing.
     data: Vec<u8>,
     line: Line,
 }
 
-/// Where we are in a line.
+/// The position within a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Line {
     #[default]
@@ -134,20 +135,20 @@ enum Line {
     Inside,
 }
 
-/// What becomes of a piece of the stream.
+/// What to do with a piece of the stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is held back until the rest of the event comes.
+    /// Hold it until the rest of the event arrives.
     Hold,
-    /// This goes on as it came, and everything after it.
+    /// Forward these bytes unchanged, and everything after them.
     Release(Vec<u8>),
-    /// An address was changed; this goes on in the place of everything so far, and is in one chunk with what is left of
+    /// Forward these bytes instead of the held ones, because a URL was changed. They form one chunk with the rest of
     /// the current one.
     Changed(Vec<u8>),
 }
 
 impl FirstEvent {
-    /// Takes the next piece: bytes of framing, and the data after it.
+    /// Adds the next piece: framing bytes, and the data after them.
     pub(super) fn push(&mut self, framing: &[u8], data: &[u8], upstream: &Origin, here: &Origin) -> Verdict {
         self.raw.extend_from_slice(framing);
         let end = self.end(data);
@@ -166,17 +167,17 @@ impl FirstEvent {
         }
     }
 
-    /// What is held back, as it came.
+    /// Returns the held bytes as received.
     pub(super) fn release(&mut self) -> Verdict {
         Verdict::Release(std::mem::take(&mut self.raw))
     }
 
-    /// What is held back, because the stream is over.
+    /// Returns the held bytes, because the stream ended.
     pub(super) fn into_raw(self) -> Vec<u8> {
         self.raw
     }
 
-    /// Where in the data the event ends: after a line with nothing in it.
+    /// Returns the end of the event in the data: after an empty line.
     fn end(&mut self, data: &[u8]) -> Option<usize> {
         for (at, byte) in data.iter().enumerate() {
             self.line = match (self.line, byte) {
@@ -190,7 +191,7 @@ impl FirstEvent {
     }
 }
 
-/// The event with its address moved, where it is an `endpoint` with an address of the upstream.
+/// Translates the URL of an `endpoint` event; `None` if the event is another one or its URL is not the upstream's.
 fn moved(event: &[u8], upstream: &Origin, here: &Origin) -> Option<Vec<u8>> {
     let mut decoder = Decoder::new(event.len());
     decoder.push(event).ok()?;
@@ -267,7 +268,7 @@ mod tests {
             assert_eq!(push(&mut first, "10\r\n", &event[..7]), Verdict::Hold);
             let rest = format!("{}: ping", &event[7..]);
             let verdict = push(&mut first, "\r\n20\r\n", &rest);
-            // The line feed after the last carriage return belongs to the rest; that changes nothing.
+            // The line feed after the last carriage return belongs to the rest and has no effect.
             assert_eq!(verdict, Verdict::Changed(format!("{moved}: ping").into_bytes()), "{end:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! The way to the server.
+//! Connects to the upstream.
 
 use std::io;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use tokio_rustls::client::TlsStream;
 
 use crate::http::client::{ConnectError, in_words, tls};
 
-/// The way to the server.
+/// Connects to the upstream.
 pub(super) struct Upstream {
-    /// Without the brackets of an IPv6 address.
+    /// The host, without the brackets of an IPv6 address.
     host: String,
     port: u16,
     tls: Option<(TlsConnector, ServerName<'static>)>,
     timeout: Duration,
 }
 
-/// A connection to the server.
+/// A connection to the upstream, with or without TLS.
 pub(super) enum Stream {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
@@ -45,7 +45,7 @@ impl Upstream {
         Ok(Upstream { host, port, tls, timeout })
     }
 
-    /// A new connection; the error says why there is none, in words.
+    /// Opens a connection; the error is the reason as text.
     pub(super) async fn connect(&self) -> Result<Stream, String> {
         let late = || io::Error::new(io::ErrorKind::TimedOut, format!("not connected within {:?}", self.timeout));
         let connected = tokio::time::timeout(self.timeout, self.open()).await;
@@ -57,7 +57,7 @@ impl Upstream {
 
     async fn open(&self) -> io::Result<Stream> {
         let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        // `localhost` is two addresses, and most servers listen on one of them.
+        // `localhost` has two addresses, and most servers listen on one of them.
         for address in lookup_host((self.host.as_str(), self.port)).await? {
             match TcpStream::connect(address).await {
                 Ok(stream) => return self.secure(stream).await,

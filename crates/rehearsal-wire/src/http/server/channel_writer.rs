@@ -1,7 +1,7 @@
 //! One response channel: its state, what is written to it, and which of its requests have no response yet.
 //!
 //! ```text
-//! send ──► queue ──► JSON body                                       the answer was the first thing to say
+//! send ──► queue ──► JSON body                                       the response is the first message
 //!                └─► events of the attached stream ──► history       otherwise
 //! ```
 
@@ -26,36 +26,36 @@ use super::options::Answers;
 use super::refusal::status_of;
 use crate::{MESSAGE_LIMIT, SendError};
 
-/// What does not change while a channel lives.
+/// The settings of a channel.
 #[derive(Clone, Debug)]
 pub(super) struct Terms {
-    /// The era, which decides on the status of errors.
+    /// The era, which selects the HTTP status of errors.
     pub(super) era: Era,
-    /// How the POST is answered.
+    /// The form in which the POST is answered.
     pub(super) answers: Answers,
-    /// Where events go once they are written; without it they have no ids and a lost stream is lost.
+    /// Keeps events after they are written. Without it events have no ids, and a broken stream cannot be resumed.
     pub(super) history: Option<Arc<Mutex<History>>>,
-    /// How many messages may wait for the client, apart from responses.
+    /// The most messages that wait for the client, apart from responses.
     pub(super) queue: usize,
-    /// How many bytes may wait for the client before a sender does.
+    /// The number of queued bytes from which a sender has to wait.
     pub(super) queue_bytes: usize,
 }
 
-/// One channel on its way to the client.
+/// The sending side of one channel: its queue and its state.
 #[derive(Debug)]
 pub(super) struct Outlet {
-    /// Which.
+    /// The channel that this writes to.
     pub(super) channel: Channel,
     pub(super) terms: Terms,
     flow: Mutex<Flow>,
-    /// Held by the sender that puts something into the queue. The others wait for it in the order in which they came, so
-    /// that an event that is read wakes one sender and not all of them.
+    /// Held by the sender that adds to the queue. The others wait for it in order of arrival, so that an event that is
+    /// read wakes one sender and not all of them.
     turn: AsyncMutex<()>,
-    /// Notified when the sender in turn may try again.
+    /// Notified when the sender that holds the turn may try again.
     room: Notify,
 }
 
-/// What is put in the queue.
+/// What is added to the queue.
 #[derive(Clone, Copy)]
 enum Said<'a> {
     Message(&'a Message),
@@ -64,12 +64,12 @@ enum Said<'a> {
 }
 
 impl Outlet {
-    /// The channel of a POST with these requests.
+    /// Builds the channel of a POST with these requests.
     pub(super) fn of_post(channel: Channel, requests: Vec<RequestId>, terms: Terms) -> Outlet {
         Outlet::new(channel, requests, Stage::Waiting, terms)
     }
 
-    /// A channel that belongs to no POST; what is said on it waits for a stream.
+    /// Builds a channel without a POST. Its messages wait until a stream is attached.
     pub(super) fn standing(terms: Terms) -> Outlet {
         Outlet::new(Channel::MAIN, Vec::new(), Stage::Detached, terms)
     }
@@ -94,17 +94,17 @@ impl Outlet {
         self.flow.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Takes a message, and waits while a client that listens does not read.
+    /// Queues a message, and waits if an attached client does not read.
     pub(super) async fn send(&self, message: &Message, headers: HeaderMap) -> Result<Spent, SendError> {
         self.put(Said::Message(message), message.raw(), &headers).await
     }
 
-    /// Takes bytes that are written as they are. If they are the first thing to say, they are the whole body.
+    /// Queues bytes to be written unchanged. If nothing was sent before, they are the whole body.
     pub(super) async fn send_bytes(&self, bytes: Bytes) -> Result<Spent, SendError> {
         self.put(Said::Raw, &bytes, &HeaderMap::new()).await
     }
 
-    /// Takes bytes that nobody needs, and writes them as they are before whatever comes.
+    /// Queues bytes that carry no message, and writes them unchanged before the next message.
     pub(super) async fn noise(&self, bytes: &Bytes) -> Result<Spent, SendError> {
         self.put(Said::Noise, bytes, &HeaderMap::new()).await
     }
@@ -120,7 +120,7 @@ impl Outlet {
         }
     }
 
-    /// Puts something in the queue; `None` if it is full.
+    /// Adds to the queue; `None` if it is full.
     fn push(&self, said: Said<'_>, bytes: &Bytes, headers: &HeaderMap) -> Result<Option<Spent>, SendError> {
         let mut flow = self.flow();
         if flow.life != Life::Open {
@@ -137,13 +137,13 @@ impl Outlet {
         }
         let is_answer = matches!(kind, Kind::Answer { .. });
         let full = flow.bytes >= self.terms.queue_bytes || (!is_answer && flow.queue.len() >= self.terms.queue);
-        // The client reads a body of JSON when it is whole, so waiting would not make room in it.
+        // A client reads a JSON body only when it is complete, so waiting would not make room.
         let in_json = flow.stage == Stage::Waiting && self.terms.answers == Answers::Json;
         if full && !in_json {
             if flow.is_heard() {
                 return Ok(None);
             }
-            // There is one answer to each request, so answers are bounded without a client that listens, too.
+            // Each request has one response, so the number of responses is limited even without a client that reads.
             if !is_answer {
                 let why = format!("no client listens to the channel, and {} messages wait there", flow.queue.len());
                 return Err(SendError::Failed { why });
@@ -164,18 +164,19 @@ impl Outlet {
         }
         let position = flow.position;
         flow.put(Frame { position, kind, bytes: bytes.clone(), misdeed: None });
-        // Bytes without framing are a whole body, unless a stream of events begins before anything is said.
+        // Bytes without framing are a whole body, unless the POST is answered with a stream from the start.
         let streams_at_once = self.terms.answers == Answers::Events && self.terms.era == Era::Legacy;
         let is_whole = kind == Kind::Raw && flow.stage == Stage::Waiting && !streams_at_once;
         if self.channel != Channel::MAIN && (is_whole || flow.unanswered.is_empty()) {
             flow.life = Life::Done;
         }
-        // A POST that waits for all its answers looks at them when the first and the last are there, not at each.
+        // A POST with several responses is polled for the first and for the last, not for each.
         let is_one_of_many = is_answer && flow.queue.len() > 1 && flow.life == Life::Open;
         if flow.stage != Stage::Waiting || !is_one_of_many || flow.bytes >= self.terms.queue_bytes {
             flow.wake();
         }
-        // What a client may come back for is in the history, which is bounded; only the GET stream begins with its queue.
+        // Messages for a client that may resume go to the history, which is limited. Only the GET stream starts with
+        // its queue.
         if flow.stage == Stage::Detached && self.channel != Channel::MAIN {
             self.keep_all(&mut flow);
             return Ok(Some(if flow.life == Life::Done { Spent::Yes } else { Spent::No }));
@@ -183,10 +184,10 @@ impl Outlet {
         Ok(Some(Spent::No))
     }
 
-    /// How the POST is to be answered, as soon as that is clear.
+    /// Decides the form of the HTTP response, as soon as it is known.
     pub(super) fn poll_first(&self, context: &mut Context<'_>) -> Poll<First> {
         let mut flow = self.flow();
-        // JSON has room for one answer alone, so what came before the misdeed is lost with it.
+        // A JSON body holds one response only, so messages from before the fault are dropped.
         let wrecked = |frame: &Frame| frame.kind == Kind::Misdeed;
         let at = if self.terms.answers == Answers::Json { flow.queue.iter().position(wrecked) } else { Some(0) };
         if let Some(misdeed) = at.and_then(|at| flow.queue.get_mut(at)?.misdeed.take()) {
@@ -200,12 +201,12 @@ impl Outlet {
         let only_answers = !flow.queue.iter().any(aside);
         let streams = match self.terms.answers {
             Answers::Json => false,
-            // Many answers to a batch are not gathered until the last one is there.
+            // Responses to a large batch are streamed instead of being collected until the last one.
             Answers::Lazy => {
                 let is_much = flow.life == Life::Open && flow.bytes >= self.terms.queue_bytes;
                 !only_answers || flow.cut.is_some() || is_much
             }
-            // An error with a status of its own needs it in the head, so the head waits for the first message.
+            // An error with its own HTTP status needs it in the head, so the head waits for the first message.
             Answers::Events => {
                 let raw = flow.queue.iter().any(|frame| frame.kind == Kind::Raw);
                 let first_is_seen = !flow.queue.is_empty() && status == StatusCode::OK && !raw;
@@ -226,7 +227,7 @@ impl Outlet {
         Poll::Pending
     }
 
-    /// The headers that belong to the head, if it has to be written before there is anything to say.
+    /// Takes the headers for the head, if it must be written before the first message.
     pub(super) fn take_headers(&self) -> HeaderMap {
         std::mem::take(&mut self.flow().headers)
     }
@@ -236,23 +237,23 @@ impl Outlet {
         self.flow().attach()
     }
 
-    /// Attaches a stream to a standing channel, unless another one is.
+    /// Attaches a GET stream, unless another one is attached.
     pub(super) fn attach_standing(&self) -> Option<u64> {
         let mut flow = self.flow();
         let busy = matches!(flow.stage, Stage::Attached { .. }) && flow.cut.is_none();
         (!busy).then(|| flow.attach())
     }
 
-    /// The position of the last message that a stream took.
+    /// Returns the position of the last message that a stream took.
     pub(super) fn written(&self) -> u64 {
         let flow = self.flow();
         flow.queue.iter().find(|frame| frame.kind.is_message()).map_or(flow.position, |frame| frame.position - 1)
     }
 
-    /// Attaches a stream that goes on after an event; `None` if some event since then is not kept any more.
+    /// Attaches a stream that resumes after an event; `None` if a later event is no longer kept.
     ///
-    /// It takes over from a stream that seems to be alive: who names the last event that it saw has lost that one, even
-    /// where the network has not told us yet.
+    /// The new stream replaces an attached one. A client that sends the id of its last event has lost the old stream,
+    /// even if the server has not noticed yet.
     pub(super) fn resume(&self, last: EventId) -> Option<Resumed> {
         let mut flow = self.flow();
         let missed = self.history().map(|history| history.after(last)).unwrap_or_default();
@@ -262,7 +263,7 @@ impl Outlet {
         (last.position.checked_add(1) == Some(first)).then(|| Resumed { missed, reader: flow.attach() })
     }
 
-    /// The next event for a stream; `None` at its end.
+    /// Polls the next event for a stream; `None` at its end.
     pub(super) fn poll_event(&self, reader: u64, context: &mut Context<'_>) -> Poll<Option<Next>> {
         let mut flow = self.flow();
         if flow.stage != (Stage::Attached { reader }) {
@@ -287,7 +288,7 @@ impl Outlet {
         Poll::Pending
     }
 
-    /// The POST was given up before it was answered: the channel is over.
+    /// Closes the channel, because the client cancelled the POST before its response.
     pub(super) fn abandon(&self) -> Left {
         let mut flow = self.flow();
         let left = if flow.life == Life::Open { Left::Unfinished } else { Left::Finished };
@@ -297,7 +298,7 @@ impl Outlet {
         left
     }
 
-    /// A stream is gone, at its end or before.
+    /// Detaches a stream, at its end or before.
     pub(super) fn leave(&self, reader: u64) -> Left {
         let mut flow = self.flow();
         if flow.stage != (Stage::Attached { reader }) {
@@ -318,7 +319,7 @@ impl Outlet {
         left
     }
 
-    /// Ends the stream after what was said so far. What is said later waits for a client that comes back.
+    /// Ends the stream after the queued messages. Later messages wait for a client that resumes.
     pub(super) fn cut(&self, retry: Option<Duration>) {
         let mut flow = self.flow();
         if flow.stage != Stage::Detached && flow.life == Life::Open {
@@ -333,7 +334,7 @@ impl Outlet {
         self.room.notify_waiters();
     }
 
-    /// Ends the channel after what was said so far.
+    /// Ends the channel after the queued messages.
     pub(super) fn end(&self) {
         let mut flow = self.flow();
         if flow.life == Life::Open {
@@ -368,7 +369,7 @@ impl Outlet {
     }
 }
 
-/// The error in the place of an answer for which a body of JSON has no room.
+/// Builds the error that replaces a response too large for the JSON body.
 fn refused_in_json(answer: &Message) -> Bytes {
     let id = answer.as_response().and_then(|response| response.id.clone());
     let why =
@@ -376,18 +377,18 @@ fn refused_in_json(answer: &Message) -> Bytes {
     Message::error(id, &ErrorReply::new(code::INTERNAL_ERROR, why)).raw().clone()
 }
 
-/// How far a channel has come.
+/// The state of a channel.
 #[derive(Debug)]
 pub(super) struct Flow {
     pub(super) life: Life,
     pub(super) stage: Stage,
     pub(super) unanswered: Unanswered,
     pub(super) queue: VecDeque<Frame>,
-    /// The length of what is in the queue.
+    /// The length of the queue in bytes.
     bytes: usize,
     /// The position of the newest message.
     pub(super) position: u64,
-    /// Set when the stream shall end here and go on in another.
+    /// The position after which the stream ends and another one continues; `None` without a cut.
     pub(super) cut: Option<u64>,
     pub(super) readers: u64,
     pub(super) headers: HeaderMap,
@@ -396,9 +397,9 @@ pub(super) struct Flow {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
-    /// More may be said.
+    /// More messages may follow.
     Open,
-    /// Every request is answered.
+    /// Every request has its response.
     Done,
     /// The channel was closed, by us or with its session.
     Ended,
@@ -406,62 +407,62 @@ pub(super) enum Life {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The POST waits for the first thing to say.
+    /// The POST waits for its first message.
     Waiting,
-    /// A stream of events takes what there is.
+    /// A stream of events is attached.
     Attached { reader: u64 },
-    /// Nobody listens; somebody may come back.
+    /// No stream is attached, but a client may resume.
     Detached,
 }
 
-/// How a POST is answered after all.
+/// The form of the HTTP response to a POST.
 #[derive(Debug)]
 pub(super) enum First {
-    /// With these answers as a whole.
+    /// One body with these responses.
     Whole(Vec<Frame>, StatusCode, HeaderMap),
-    /// With a stream.
+    /// A stream of events.
     Events(HeaderMap),
-    /// Not at all: the channel was closed.
+    /// None, because the channel was closed.
     Ended,
-    /// Wrongly, on purpose.
+    /// An injected fault.
     Wreck(Box<Wreck>, HeaderMap),
 }
 
-/// What a stream takes next.
+/// The next item of a stream.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// An event, as it is written.
+    /// An event as written to the wire.
     Event(Bytes),
-    /// Something that goes wrong on purpose.
+    /// An injected fault.
     Wreck(Box<Wreck>),
 }
 
-/// What became of a channel that nobody listens to any more.
+/// The state of a channel after its stream was detached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
-    /// Somebody else listens already.
+    /// Another stream is attached already.
     Superseded,
-    /// Everything had been said.
+    /// All messages were queued.
     Finished,
-    /// More may be said.
+    /// More messages may follow.
     Unfinished,
 }
 
-/// A client that came back: what it missed, and the number of its stream if there is more to come.
+/// A resumed stream: the missed events, and the number of its reader.
 #[derive(Debug)]
 pub(super) struct Resumed {
-    /// The events that it missed.
+    /// The events that the client missed.
     pub(super) missed: Vec<(EventId, Bytes)>,
-    /// The stream that goes on.
+    /// The reader of the resumed stream.
     pub(super) reader: u64,
 }
 
-/// Whether a channel can be forgotten.
+/// Whether a channel can be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spent {
-    /// All is said, and all of it is in the history.
+    /// The channel is complete, and all its messages are in the history.
     Yes,
-    /// Somebody still takes from it.
+    /// A stream still reads from the channel.
     No,
 }
 
@@ -490,7 +491,7 @@ impl Flow {
 
     pub(super) fn attach(&mut self) -> u64 {
         self.readers += 1;
-        // The cut was made for the stream before; whoever attaches from `Waiting` is that stream.
+        // The cut was meant for the previous stream. A stream that attaches in `Waiting` is that stream.
         if self.stage != Stage::Waiting {
             self.cut = None;
         }
@@ -499,30 +500,30 @@ impl Flow {
         self.readers
     }
 
-    /// Whether a client is there that will take more.
+    /// True if a client is attached that reads further messages.
     pub(super) fn is_heard(&self) -> bool {
         self.stage != Stage::Detached && self.cut.is_none()
     }
 }
 
-/// The requests of a POST that have no response yet, and how many of each id: a batch may repeat one.
+/// The pending requests of a POST, with a count for each id: a batch may repeat one.
 #[derive(Debug)]
 pub(super) struct Unanswered(HashMap<RequestId, usize>);
 
 impl Unanswered {
-    /// No request is answered so far.
+    /// Starts with every request pending.
     pub(super) fn new(requests: Vec<RequestId>) -> Unanswered {
         let mut counts = HashMap::with_capacity(requests.len());
         requests.into_iter().for_each(|id| *counts.entry(id).or_default() += 1);
         Unanswered(counts)
     }
 
-    /// Whether every request is answered.
+    /// True if no request is pending.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What a message is to this POST: an answer, or something beside it.
+    /// Classifies a message: a response to this POST, or a related message.
     pub(super) fn kind(&self, message: &Message) -> Kind {
         let answers = match message.body() {
             Body::Batch(messages) => messages.iter().all(|message| self.answered_by(message).is_some()),
@@ -537,7 +538,7 @@ impl Unanswered {
         }
     }
 
-    /// Crosses off what a message answers.
+    /// Removes the requests that a message responds to.
     pub(super) fn cross_off(&mut self, message: &Message) {
         match message.body() {
             Body::Batch(messages) => messages.iter().for_each(|message| self.cross_off(message)),
@@ -553,18 +554,18 @@ impl Unanswered {
         }
     }
 
-    /// The request that a message answers.
+    /// Returns the pending request that a message responds to.
     fn answered_by(&self, message: &Message) -> Option<&RequestId> {
         let id = match message.body() {
             Body::Response(response) => match &response.id {
                 Some(id) => id,
-                // The id `null` means that the request could not be read. If only one is open, it is that one.
+                // The id `null` means that the request could not be read. If only one is pending, it is that one.
                 None if self.0.len() == 1 => {
                     return self.0.iter().find(|(_, count)| **count == 1).map(|(id, _)| id);
                 }
                 None => return None,
             },
-            // A garbled answer is better than none for the client that waits.
+            // A garbled response counts as the response, so that the client does not wait for another one.
             Body::Garbled(garbled) => garbled.id.as_ref()?,
             Body::Request(_) | Body::Notification(_) | Body::Batch(_) => return None,
         };

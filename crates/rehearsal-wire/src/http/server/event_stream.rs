@@ -1,4 +1,4 @@
-//! The body of a response that is a stream of events, the frames in it, and those kept for a client that resumes.
+//! The body of a response that is a stream of events, its frames, and the events kept for a client that resumes.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -26,13 +26,13 @@ use super::session::{Busy, Session};
 use crate::http::sse;
 use crate::http::sse::Event;
 
-/// A stream of events: first what it was given, then what a channel says.
+/// A stream of events: first the given ones, then those of a channel.
 #[derive(Debug)]
 pub(super) struct EventStream {
     session: Arc<Session>,
     first: VecDeque<Bytes>,
     source: Option<Source>,
-    /// What goes wrong on purpose, instead of everything else.
+    /// The injected fault, which replaces everything else.
     wreck: Option<Box<Wreck>>,
     keep_alive: Interval,
     _busy: Busy,
@@ -46,7 +46,7 @@ struct Source {
 }
 
 impl EventStream {
-    /// Events that are there already, and nothing more.
+    /// Builds a stream of the given events.
     pub(super) fn of(
         session: Arc<Session>,
         first: impl IntoIterator<Item = Bytes>,
@@ -60,25 +60,25 @@ impl EventStream {
         EventStream { session, first, source: None, wreck: None, keep_alive, _busy, _permit: permit }
     }
 
-    /// Goes on with what a channel says to this reader.
+    /// Continues with the events of a channel for this reader.
     pub(super) fn then(mut self, outlet: Arc<Outlet>, reader: u64) -> EventStream {
         self.source = Some(Source { outlet, reader });
         self
     }
 
-    /// Goes wrong.
+    /// Replaces the stream by an injected fault.
     pub(super) fn wrecked(mut self, wreck: Box<Wreck>) -> EventStream {
         self.wreck = Some(wreck);
         self
     }
 
-    /// As an answer.
+    /// Builds the HTTP response.
     pub(super) fn answer(self, headers: HeaderMap) -> Answer {
         let mut answer = Response::new(Either::Right(self));
         let head = answer.headers_mut();
         head.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
         head.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        // Proxies that gather a whole response before they pass it on would turn a stream into silence.
+        // Some proxies buffer a whole response before they forward it; this header turns that off.
         head.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
         head.extend(headers);
         answer
@@ -127,50 +127,50 @@ impl Drop for EventStream {
     }
 }
 
-/// Something that waits to be written on a channel.
+/// A frame that waits to be written on a channel.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
-    /// Its place among the messages of the channel, from 1.
+    /// Its position among the messages of the channel, from 1.
     pub(super) position: u64,
-    /// What it is.
+    /// The kind of frame.
     pub(super) kind: Kind,
-    /// The message, or the bytes as they are.
+    /// The message, or the bytes to write unchanged.
     pub(super) bytes: Bytes,
-    /// What goes wrong on purpose here.
+    /// The fault to inject here.
     pub(super) misdeed: Option<Box<Misdeed>>,
 }
 
-/// What is written.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// An answer to a request of the POST; with its code where it is an error.
+    /// A response to a request of the POST, with its code if it is an error.
     Answer {
         /// The code of the error.
         code: Option<i64>,
     },
-    /// Anything else: a notification, a question.
+    /// Another message: a notification or a server request.
     Aside,
     /// Bytes without framing.
     Raw,
-    /// Bytes without framing that nobody needs: they never make a body whole.
+    /// Bytes without framing that carry no message: they never complete a body.
     Noise,
-    /// No bytes, but something that goes wrong on purpose.
+    /// An injected fault instead of bytes.
     Misdeed,
 }
 
 impl Kind {
-    /// Whether it has a place among the messages of its channel.
+    /// True if the frame has a position among the messages of its channel.
     pub(super) fn is_message(self) -> bool {
         matches!(self, Kind::Answer { .. } | Kind::Aside)
     }
 }
 
-/// The name of an event: its stream and its place in it. Unique in its session.
+/// The id of an event: its stream and its position there. It is unique in its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EventId {
     /// The stream.
     pub(super) channel: Channel,
-    /// The place; 0 is the empty event that some streams begin with.
+    /// The position; 0 is the empty event that some streams start with.
     pub(super) position: u64,
 }
 
@@ -190,33 +190,35 @@ impl FromStr for EventId {
     }
 }
 
-/// An event id that we did not write.
+/// An event id that this server did not write.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NotOurs;
 
-/// A message as an event.
+/// Encodes a message as an event.
 pub(super) fn message(id: Option<EventId>, data: Bytes) -> Bytes {
     let id = id.map(|id| id.to_string());
     sse::encode(&Event { event: Some("message".to_owned()), data, id, retry: None })
 }
 
-/// The event that tells a client of HTTP+SSE where to post.
+/// Encodes the event that sends an HTTP+SSE client the path to post to.
 pub(super) fn endpoint(uri: &str) -> Bytes {
     let data = Bytes::copy_from_slice(uri.as_bytes());
     sse::encode(&Event { event: Some("endpoint".to_owned()), data, id: None, retry: None })
 }
 
-/// The empty event that gives a client of 2025-11-25 an id to come back with.
+/// Encodes the empty event that gives a client of 2025-11-25 an id to resume from.
 pub(super) fn priming(id: EventId, retry: Option<Duration>) -> Bytes {
     sse::encode(&Event { event: None, data: Bytes::new(), id: Some(id.to_string()), retry })
 }
 
-/// How long a client should wait before it comes back; no event, so nobody takes it for a message.
+/// Encodes the time that a client should wait before it reconnects. It has no data, so no client takes it for a
+/// message.
 pub(super) fn retry(time: Duration) -> Bytes {
     format!("retry: {}\n\n", time.as_millis()).into()
 }
 
-/// An event that no client takes for a message, for its id alone: before 2025-11-25 an empty one would be taken for one.
+/// Encodes an event that only carries an id. It has a name of its own, because a client before 2025-11-25 would take an
+/// empty event for a message.
 pub(super) fn bookmark(id: EventId) -> Bytes {
     sse::encode(&Event {
         event: Some("bookmark".to_owned()),
@@ -226,12 +228,12 @@ pub(super) fn bookmark(id: EventId) -> Bytes {
     })
 }
 
-/// A message under another name.
+/// Encodes a message as an event with this name.
 pub(super) fn named(name: &str, data: Bytes) -> Bytes {
     sse::encode(&Event { event: Some(name.to_owned()), data, id: None, retry: None })
 }
 
-/// A comment, which shows that the stream lives.
+/// A comment, which shows that the connection is open.
 pub(super) const KEEP_ALIVE: Bytes = Bytes::from_static(b": keep-alive\n\n");
 
 /// The latest events of all streams of a session, oldest first.
@@ -244,7 +246,7 @@ pub(super) struct History {
     total: Arc<HistoryTotal>,
 }
 
-/// The bytes in the histories of all sessions of a listener.
+/// The number of bytes in the histories of all sessions of a listener.
 #[derive(Debug)]
 pub(super) struct HistoryTotal {
     bytes: AtomicUsize,
@@ -252,19 +254,19 @@ pub(super) struct HistoryTotal {
 }
 
 impl HistoryTotal {
-    /// Keeps at most this many bytes.
+    /// Sets the limit in bytes.
     pub(super) fn new(limit: usize) -> HistoryTotal {
         HistoryTotal { bytes: AtomicUsize::new(0), limit }
     }
 }
 
 impl History {
-    /// Keeps at most this many events and bytes, as far as the other sessions leave room.
+    /// Builds a history with limits on its events and bytes, and on the bytes of all sessions together.
     pub(super) fn new(events_limit: usize, bytes_limit: usize, total: Arc<HistoryTotal>) -> History {
         History { kept: VecDeque::new(), bytes: 0, events_limit, bytes_limit, total }
     }
 
-    /// Keeps an event, at the expense of the oldest ones.
+    /// Keeps an event, and drops the oldest ones beyond the limits.
     pub(super) fn keep(&mut self, id: EventId, message: Bytes) {
         self.bytes += message.len();
         self.total.bytes.fetch_add(message.len(), Ordering::Relaxed);
@@ -281,13 +283,13 @@ impl History {
         self.kept.len() > self.events_limit || self.bytes > self.bytes_limit || of_all > self.total.limit
     }
 
-    /// The later events of the same stream.
+    /// Returns the later events of the same stream.
     pub(super) fn after(&self, last: EventId) -> Vec<(EventId, Bytes)> {
         let later = |id: &EventId| id.channel == last.channel && id.position > last.position;
         self.kept.iter().filter(|(id, _)| later(id)).cloned().collect()
     }
 
-    /// The newest position of a stream, if anything of it is still kept.
+    /// Returns the newest position of a stream; `None` if none of its events is kept.
     pub(super) fn newest(&self, channel: Channel) -> Option<u64> {
         self.kept.iter().rev().find(|(id, _)| id.channel == channel).map(|(id, _)| id.position)
     }

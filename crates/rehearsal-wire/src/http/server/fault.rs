@@ -1,8 +1,8 @@
 //! Injected faults of a channel, and the response bodies that carry them out.
 //!
 //! ```text
-//! misdeed ──► the POST still waits ──► a wreck with a head: JSON, a stream of events, or neither
-//!         └─► a stream runs ─────────► a wreck in the middle of it
+//! fault ──► the POST has no head yet ──► a faulty response with a head: JSON, a stream of events, or neither
+//!       └─► a stream is open ──────────► a faulty part of the stream
 //! ```
 
 use std::collections::VecDeque;
@@ -24,11 +24,11 @@ use super::event_stream::{EventId, Frame, Kind};
 use super::options::Answers;
 use crate::SendError;
 
-/// How much of a flood is written at once.
+/// The size of one write of a flood, in bytes.
 const WAVE: usize = 32 * 1024;
 
 impl Outlet {
-    /// Does something wrong. Noise comes before the answer; anything else stands in its place.
+    /// Carries out a fault. Noise precedes the response; any other fault replaces it.
     pub(super) async fn misbehave(&self, misdeed: Misdeed) -> Result<Spent, SendError> {
         match misdeed {
             Misdeed::Noise(lines) => {
@@ -41,12 +41,13 @@ impl Outlet {
                 }
                 Ok(Spent::No)
             }
-            // Nobody listens to our stderr here. Comments, and space before JSON, are as useless and must be read too.
+            // The client does not read our stderr here. Comments, or spaces before JSON, are also bytes that it must
+            // read and discard.
             Misdeed::Flood(mut bytes) => {
                 let wave = if self.speaks_events() { comments() } else { Bytes::from_static(&[b' '; WAVE]) };
                 while bytes > 0 {
                     let length = wave.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
-                    // A comment that is cut off would swallow the event after it.
+                    // A truncated comment would merge with the event after it.
                     let wave = if self.speaks_events() { wave.clone() } else { wave.slice(..length) };
                     self.noise(&wave).await?;
                     bytes -= length as u64;
@@ -61,13 +62,13 @@ impl Outlet {
         self.terms.answers != Answers::Json || self.flow().stage != Stage::Waiting
     }
 
-    /// Puts a misdeed in the place of the answer.
+    /// Queues a fault that replaces the response.
     fn replace(&self, misdeed: Misdeed) -> Result<Spent, SendError> {
         let mut flow = self.flow();
         if flow.life != Life::Open {
             return Err(SendError::NoChannel);
         }
-        // What is kept for clients that come back has a place among the messages.
+        // A response that is kept for resumption has a position among the messages.
         flow.position += u64::from(matches!(misdeed, Misdeed::Cut(_)));
         let position = flow.position;
         let misdeed = Some(Box::new(misdeed));
@@ -83,12 +84,12 @@ impl Outlet {
         Ok(Spent::No)
     }
 
-    /// Keeps an answer for whoever comes back; whether anybody can.
+    /// Keeps a response for a client that resumes, and returns whether that is possible.
     fn keep_cut(&self, position: u64, answer: &Bytes) -> bool {
         self.keep(&Frame { position, kind: Kind::Aside, bytes: answer.clone(), misdeed: None }).is_some()
     }
 
-    /// The misdeed as the whole answer to a POST.
+    /// Builds a fault as the whole HTTP response to a POST.
     pub(super) fn wreck_of_post(&self, position: u64, misdeed: Misdeed) -> Wreck {
         let events = self.terms.answers == Answers::Events;
         let json = |answer: Bytes, end| Wreck::new(Head::Json { length: answer.len() }, [answer], end);
@@ -129,10 +130,10 @@ impl Outlet {
         }
     }
 
-    /// The misdeed in the middle of a stream.
+    /// Builds a fault within a stream.
     pub(super) fn wreck_of_stream(&self, position: u64, misdeed: Misdeed) -> Wreck {
         let usual = if self.channel == Channel::MAIN { End::GoesOn } else { End::Proper };
-        // The same silence as over a pipe: what comes next on a stream of all answers runs into the half.
+        // As over a pipe, the next message on the main channel follows the partial one directly.
         let silence = if self.channel == Channel::MAIN { End::GoesOn } else { End::Silence };
         let stream = |pieces: Vec<Bytes>, end| Wreck::new(Head::Events, pieces, end);
         let event = |answer: Bytes| event_stream::message(None, answer);
@@ -157,17 +158,17 @@ impl Outlet {
     }
 }
 
-/// A refusal as the whole answer to a POST.
+/// Builds a refusal as the whole HTTP response to a POST.
 fn refusal(refused: Refused, in_session: bool) -> Wreck {
     let (status, headers, body) = status(refused, in_session);
     Wreck::new(Head::Other { status, headers }, [body], End::Proper)
 }
 
-/// A status and what comes with it.
+/// Returns the status, headers and body of a refusal.
 pub(super) fn status(refused: Refused, in_session: bool) -> (StatusCode, HeaderMap, Bytes) {
     let status = StatusCode::from_u16(refused.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body = refused.body.unwrap_or_else(|| match status {
-        // What the TypeScript SDK says; some clients look for the code besides the status.
+        // The message of the TypeScript SDK. Some clients check the code in addition to the status.
         StatusCode::NOT_FOUND if in_session => {
             Bytes::from_static(br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}"#)
         }
@@ -183,7 +184,7 @@ pub(super) fn status(refused: Refused, in_session: bool) -> (StatusCode, HeaderM
     (status, headers, body)
 }
 
-/// Comments that fill a wave.
+/// Builds comments that fill one write of a flood.
 fn comments() -> Bytes {
     let mut comments = BytesMut::with_capacity(WAVE);
     while comments.len() < WAVE {
@@ -192,13 +193,13 @@ fn comments() -> Bytes {
     comments.freeze()
 }
 
-/// How long bytes have to leave before their socket is closed.
+/// How long bytes have to be sent before their socket is closed.
 const FAREWELL: Duration = Duration::from_millis(50);
 
-/// An answer that goes wrong: what is left of it.
+/// The rest of a faulty response.
 #[derive(Debug)]
 pub(super) struct Wreck {
-    /// How it begins, where it is the whole answer to a POST.
+    /// The head of the response, if the fault replaces the whole response.
     pub(super) head: Head,
     pieces: VecDeque<Bytes>,
     pause: Duration,
@@ -206,58 +207,58 @@ pub(super) struct Wreck {
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
-/// How an answer begins.
+/// The head of a faulty response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Head {
-    /// As JSON of this length, as far as anybody is told.
+    /// JSON with this `Content-Length`.
     Json {
-        /// How many bytes are announced.
+        /// The announced number of bytes.
         length: usize,
     },
-    /// As a stream of events.
+    /// A stream of events.
     Events,
-    /// As a stream of events that begins with an id to come back with.
+    /// A stream of events that starts with an id to resume from.
     Resumable,
-    /// As something else.
+    /// Another content type or status.
     Other {
-        /// The status.
+        /// The HTTP status.
         status: StatusCode,
-        /// Every header.
+        /// All headers.
         headers: HeaderMap,
     },
-    /// Not at all: the socket is closed without a word.
+    /// None: the socket is closed without a response.
     None,
 }
 
-/// What comes after the last piece.
+/// What follows the last piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The proper end of the body.
+    /// The regular end of the body.
     Proper,
-    /// The proper end of the body, and then that of the socket.
+    /// The regular end of the body, then the end of the connection.
     Closed,
-    /// Nothing, and the body is not over.
+    /// Nothing: the body stays incomplete.
     Silence,
-    /// The socket is closed in the middle of the body.
+    /// The socket is closed within the body.
     Broken,
-    /// The stream goes on as if nothing had happened.
+    /// The stream continues normally.
     GoesOn,
 }
 
-/// What a wreck gives next.
+/// The next step of a faulty response.
 #[derive(Debug)]
 pub(super) enum Piece {
-    /// Bytes.
+    /// Write these bytes.
     Bytes(Bytes),
-    /// The body is over.
+    /// End the body.
     Over,
-    /// The socket is to be closed.
+    /// Close the socket.
     Broken,
-    /// The rest is as usual.
+    /// Continue normally.
     GoesOn,
 }
 
-/// A body that ends its socket.
+/// The error of a body that closes its socket.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the connection was broken on purpose")]
 pub(super) struct Broken;
@@ -269,12 +270,12 @@ impl From<Infallible> for Broken {
 }
 
 impl Wreck {
-    /// Some bytes and an end.
+    /// Builds a faulty response from pieces and an end.
     pub(super) fn new(head: Head, pieces: impl IntoIterator<Item = Bytes>, end: End) -> Wreck {
         Wreck { head, pieces: pieces.into_iter().collect(), pause: Duration::ZERO, end, sleep: None }
     }
 
-    /// In pieces of this many bytes, with a pause between them.
+    /// Splits the bytes into pieces of this size, with a pause between them.
     pub(super) fn dripping(mut self, piece: usize, pause: Duration) -> Wreck {
         let mut whole: Bytes = self.pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
         self.pieces.clear();
@@ -285,13 +286,13 @@ impl Wreck {
         self
     }
 
-    /// The same, with this first.
+    /// Adds a piece at the front.
     pub(super) fn after(mut self, first: Bytes) -> Wreck {
         self.pieces.push_front(first);
         self
     }
 
-    /// The status and headers; `None` where not even they are sent.
+    /// Builds the status and headers; `None` if no head is sent.
     pub(super) fn response<B>(&self, body: B) -> Option<Response<B>> {
         let mut answer = Response::new(body);
         let headers = answer.headers_mut();
@@ -316,7 +317,7 @@ impl Wreck {
         Some(answer)
     }
 
-    /// The next piece.
+    /// Polls the next step.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Piece> {
         if let Some(sleep) = &mut self.sleep {
             ready!(sleep.as_mut().poll(context));
@@ -327,7 +328,7 @@ impl Wreck {
         }
         if let Some(piece) = self.pieces.pop_front() {
             if self.pieces.is_empty() && self.end == End::Broken {
-                // The socket takes what is written with it to its grave, so the last bytes get a head start.
+                // Closing the socket drops unsent bytes, so the last ones get time to be sent.
                 self.sleep = Some(Box::pin(tokio::time::sleep(FAREWELL)));
             } else if !self.pieces.is_empty() && !self.pause.is_zero() {
                 self.sleep = Some(Box::pin(tokio::time::sleep(self.pause)));
@@ -338,7 +339,7 @@ impl Wreck {
             End::Proper | End::Closed => Poll::Ready(Piece::Over),
             End::Broken => Poll::Ready(Piece::Broken),
             End::GoesOn => Poll::Ready(Piece::GoesOn),
-            // Whoever holds the body drops it when its client leaves or the server shuts down.
+            // The body is dropped when the client disconnects or the server shuts down.
             End::Silence => Poll::Pending,
         }
     }

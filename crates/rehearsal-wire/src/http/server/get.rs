@@ -1,4 +1,4 @@
-//! The stream that a client of the handshake era opens with GET, and the end of a session.
+//! GET and DELETE of the handshake era: the GET stream, and the end of a session.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::session::Session;
 use super::{ladder, read_post};
 use crate::Ending;
 
-/// Opens the standing stream of a session, or goes on with a stream that broke.
+/// Opens the GET stream of a session, or resumes a broken stream.
 pub(super) fn get(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, Refusal> {
     let options = &registry.options;
     let session = session(registry, &parts.headers)?;
@@ -42,7 +42,8 @@ pub(super) fn get(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, Ref
         };
     }
     let outlet = session.outlet(Channel::MAIN).ok_or_else(Refusal::no_session)?;
-    // As the TypeScript and Python SDKs do: two streams would leave the client to guess which one speaks.
+    // The TypeScript and Python SDKs do the same. With two streams the client could not know which one carries
+    // messages.
     let reader = outlet.attach_standing().ok_or_else(|| {
         let message = "Conflict: the session has a stream already; Last-Event-ID would take it over";
         Refusal::new(StatusCode::CONFLICT, BAD_REQUEST, message)

@@ -1,4 +1,4 @@
-//! A listener, and the conversations that begin there.
+//! The listener, and the connections that it accepts.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -18,7 +18,8 @@ use super::registry::Registry;
 use super::router::route;
 use crate::Connection;
 
-/// A server of MCP over HTTP. Dropping it ends everything at once; [`HttpServer::shutdown`] is polite.
+/// An MCP server over HTTP. Dropping it closes all connections at once; [`HttpServer::shutdown`] waits for active
+/// requests.
 #[derive(Debug)]
 pub struct HttpServer {
     newcomers: mpsc::UnboundedReceiver<Connection>,
@@ -27,7 +28,7 @@ pub struct HttpServer {
     task: JoinHandle<()>,
 }
 
-/// A way to a server that somebody else is serving.
+/// A handle to a server that another task is serving.
 #[derive(Clone, Debug)]
 pub struct Handle {
     address: SocketAddr,
@@ -37,18 +38,18 @@ pub struct Handle {
     stopped: watch::Receiver<bool>,
 }
 
-/// Why a server could not begin.
+/// Why a server could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// The address cannot be listened on.
+    /// The server cannot listen on the address.
     #[error("cannot listen on {address}: {source}")]
     Address {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A path without a slash in front.
+    /// A path does not start with a slash.
     #[error("path {path:?} does not begin with a slash")]
     Path {
         /// The path.
@@ -57,7 +58,7 @@ pub enum BindError {
 }
 
 impl HttpServer {
-    /// Begins to listen.
+    /// Starts to listen.
     pub async fn bind(options: Options) -> Result<HttpServer, BindError> {
         for path in [&options.path, &options.sse_path, &options.message_path] {
             if !path.starts_with('/') {
@@ -77,59 +78,61 @@ impl HttpServer {
         Ok(HttpServer { newcomers, handle, registry, task })
     }
 
-    /// The next conversation; `None` after a shutdown.
+    /// Waits for the next connection; `None` after a shutdown.
     pub async fn accept(&mut self) -> Option<Connection> {
         tokio::select! {
             biased;
             connection = self.newcomers.recv() => connection,
-            // The registry keeps the way for newcomers open, so only this tells that nobody comes any more.
+            // The registry keeps the queue open, so only this flag reports the shutdown.
             () = told(&mut self.handle.stopped) => None,
         }
     }
 
-    /// Where it listens.
+    /// Returns the address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.handle.address
     }
 
-    /// The address of Streamable HTTP, such as `http://127.0.0.1:8080/mcp`.
+    /// Returns the URL of Streamable HTTP, such as `http://127.0.0.1:8080/mcp`.
     pub fn url(&self) -> String {
         self.handle.url()
     }
 
-    /// The address of HTTP+SSE, such as `http://127.0.0.1:8080/sse`.
+    /// Returns the URL of HTTP+SSE, such as `http://127.0.0.1:8080/sse`.
     pub fn sse_url(&self) -> String {
         self.handle.sse_url()
     }
 
-    /// Something to shut the server down with, while somebody else waits in [`HttpServer::accept`].
+    /// Returns a handle to shut the server down while another task waits in [`HttpServer::accept`].
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Stops listening, lets what runs finish for a while, then closes everything; returns when it is over.
+    /// Stops listening, waits a limited time for active requests, and closes all connections. Returns when they are
+    /// closed.
     pub async fn shutdown(&self) {
         self.handle.shutdown().await;
     }
 }
 
 impl Handle {
-    /// Where it can be reached.
+    /// Returns the address that clients can connect to.
     pub fn address(&self) -> SocketAddr {
         reachable(self.address)
     }
 
-    /// The address of Streamable HTTP.
+    /// Returns the URL of Streamable HTTP.
     pub fn url(&self) -> String {
         format!("http://{}{}", reachable(self.address), self.path)
     }
 
-    /// The address of HTTP+SSE.
+    /// Returns the URL of HTTP+SSE.
     pub fn sse_url(&self) -> String {
         format!("http://{}{}", reachable(self.address), self.sse_path)
     }
 
-    /// Stops listening, lets what runs finish for a while, then closes everything; returns when it is over.
+    /// Stops listening, waits a limited time for active requests, and closes all connections. Returns when they are
+    /// closed.
     pub async fn shutdown(&self) {
         self.stop.send_replace(true);
         told(&mut self.stopped.clone()).await;
@@ -143,12 +146,12 @@ impl Drop for HttpServer {
     }
 }
 
-/// Waits until it is so, or until nobody is left who could say it.
+/// Waits until the flag is set, or its sender is dropped.
 async fn told(signal: &mut watch::Receiver<bool>) {
     let _ = signal.wait_for(|told| *told).await;
 }
 
-/// An address that a client can connect to: "every address" is none.
+/// Returns an address that a client can connect to. The wildcard address is not one.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         ip if !ip.is_unspecified() => ip,
@@ -184,7 +187,8 @@ async fn serve(
                         drop(permit);
                     });
                 }
-                // Out of file descriptors, or the client is gone already: neither gets better at once.
+                // No file descriptors are left, or the client has disconnected already. An immediate retry would fail
+                // too.
                 Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
             },
             Some(_) = tasks.join_next() => {}
@@ -197,22 +201,23 @@ async fn serve(
     let all_done = async |tasks: &mut JoinSet<()>| while tasks.join_next().await.is_some() {};
     let _ = tokio::time::timeout(options.grace, all_done(&mut tasks)).await;
     registry.end_all();
-    // Streams that were just ended still have to say so to their clients.
+    // Streams that were just ended still have to send their end to the client.
     let _ = tokio::time::timeout(Duration::from_secs(1), all_done(&mut tasks)).await;
     tasks.shutdown().await;
     stopped.send_replace(true);
 }
 
-/// Answers the requests that come over one socket.
+/// Serves the requests of one socket.
 async fn talk(stream: TcpStream, registry: Arc<Registry>, mut stop: watch::Receiver<bool>) {
-    // Without it a chunk of a stream waits for the acknowledgement of the one before: 40 ms each.
+    // Otherwise each chunk of a stream waits for the acknowledgement of the previous one: 40 ms each.
     let _ = stream.set_nodelay(true);
     let limits = &registry.options.limits;
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(limits.head_timeout).max_buf_size(limits.head.max(8192));
     let service = service_fn(|request| route(registry.clone(), request));
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    // An error means that the client broke off or speaks no HTTP; it has been told as far as it listens.
+    // An error means that the client disconnected or does not use HTTP. hyper has sent an error response if that was
+    // possible.
     let _ = tokio::select! {
         served = connection.as_mut() => served,
         () = told(&mut stop) => {

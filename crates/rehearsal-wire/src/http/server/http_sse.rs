@@ -1,4 +1,4 @@
-//! HTTP+SSE of 2024-11-05: a stream to listen to, and a second address to post to.
+//! HTTP+SSE of 2024-11-05: a stream for the server's messages, and a second path for the client's.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ use super::session::Kind;
 use super::{event_stream, fault, read_post};
 use crate::HttpHead;
 
-/// Opens a conversation: the stream first says where to post.
+/// Opens a connection: the first event of the stream is the path to post to.
 pub(super) fn listen(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, Refusal> {
     let options = &registry.options;
     if !read_post::takes_events(&parts.headers) {
@@ -37,7 +37,7 @@ pub(super) fn listen(registry: &Arc<Registry>, parts: &Parts) -> Result<Answer, 
     Ok(stream.then(outlet, reader).answer(HeaderMap::new()))
 }
 
-/// Takes a message for a conversation that is open.
+/// Receives a message for an open connection.
 pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming) -> Result<Answer, Refusal> {
     let fields = parts.uri.query().unwrap_or_default().split('&');
     let id = fields.filter_map(|field| field.split_once('=')).find(|(name, _)| *name == "sessionId").map(|(_, id)| id);
@@ -67,24 +67,24 @@ pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming)
     Ok(whole(StatusCode::ACCEPTED, Bytes::new()))
 }
 
-/// The POSTs that wait, by the request in them.
+/// The POSTs that are not acknowledged yet, by request id.
 #[derive(Debug, Default)]
 pub(super) struct PendingPosts(Mutex<HashMap<RequestId, oneshot::Sender<Refused>>>);
 
 impl PendingPosts {
-    /// A POST waits; what comes back is a refusal, or the news that there will be none.
+    /// Adds a POST. The receiver gets its refusal, or an error if it will not be refused.
     pub(super) fn hold(&self, id: RequestId) -> oneshot::Receiver<Refused> {
         let (sender, receiver) = oneshot::channel();
         self.posts().insert(id, sender);
         receiver
     }
 
-    /// Nobody is refused any more: an answer that the client waits for may depend on the next POST.
+    /// Acknowledges all POSTs, because a response may depend on the client's next POST.
     pub(super) fn release(&self) {
         self.posts().clear();
     }
 
-    /// Refuses the POST of a request; it comes back if that one does not wait.
+    /// Refuses the POST of a request. Returns the refusal if that POST is not waiting.
     pub(super) fn refuse(&self, refused: Refused) -> Option<Refused> {
         let said = Message::parse(refused.instead.clone());
         let id = said.as_response().and_then(|response| response.id.clone());

@@ -1,7 +1,8 @@
-//! Which era a POST belongs to, and whether it keeps the rules of that era.
+//! Decides the era of a POST, and checks the rules of that era.
 //!
-//! The body decides first: a request whose `_meta` names a version is one of the stateless era, whatever its headers say.
-//! Then, rung by rung: required `_meta` keys, headers that agree with the body, a version that is served.
+//! The body decides first: a request with a version in its `_meta` belongs to the stateless era, whatever its headers
+//! contain. Then come, in this order: required `_meta` keys, headers that agree with the body, a version that is
+//! served.
 
 use http::{HeaderMap, StatusCode};
 use rehearsal_core::message::{Body, ErrorReply, Message, Method, Request};
@@ -11,23 +12,23 @@ use serde_json::Value;
 use super::options::Options;
 use super::refusal::{BAD_REQUEST, Refusal};
 
-/// Where a POST goes on.
+/// How a POST is handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lane {
-    /// To the application, with everything checked.
+    /// A stateless message, fully checked.
     Stateless,
-    /// `initialize` of the handshake era, with the version that the client wants, if we know it.
+    /// `initialize` of the handshake era, with the requested version if it is known.
     Handshake {
-        /// The version in its params.
+        /// The requested version in its params.
         wants: Option<Revision>,
     },
-    /// Something of the handshake era that belongs to a session.
+    /// A message of the handshake era that belongs to a session.
     Session,
 }
 
-/// Finds the lane of a message that was understood.
+/// Decides how a message is handled.
 pub(super) fn classify(message: &Message, headers: &HeaderMap, options: &Options) -> Result<Lane, Refusal> {
-    // To a server of the handshake era alone, the marks of the other one mean nothing.
+    // A server of the handshake era alone ignores the marks of the other era.
     let modern_header = options.serves_modern() && version_header(headers).is_some_and(is_modern);
     match message.body() {
         Body::Request(request) => {
@@ -37,7 +38,7 @@ pub(super) fn classify(message: &Message, headers: &HeaderMap, options: &Options
                 return Ok(Lane::Stateless);
             }
             if modern_header || (!options.serves_legacy() && request.method != Method::INITIALIZE) {
-                // No version is declared, so this is the error for what is missing.
+                // The request declares no version, so this error names what is missing.
                 Claim::read(&meta_of(request)).map_err(|error| bad_request(error).of(Some(&request.id)))?;
             }
             if request.method != Method::INITIALIZE {
@@ -50,7 +51,7 @@ pub(super) fn classify(message: &Message, headers: &HeaderMap, options: &Options
             }
             Ok(Lane::Handshake { wants: wants.and_then(|version| version.parse().ok()) })
         }
-        // The rules for headers of notifications are undefined, so nothing more is asked of them.
+        // The headers of notifications are not specified, so none are required.
         Body::Notification(_) if modern_header => Ok(Lane::Stateless),
         Body::Response(_) | Body::Batch(_) if modern_header => {
             let message = "2026-07-28 has neither batches nor questions of the server";
@@ -64,12 +65,12 @@ pub(super) fn classify(message: &Message, headers: &HeaderMap, options: &Options
     }
 }
 
-/// What the version header says, if it is there.
+/// Returns the version header.
 pub(super) fn version_header(headers: &HeaderMap) -> Option<&str> {
     headers.get(header::PROTOCOL_VERSION).map(|value| value.to_str().unwrap_or_default().trim())
 }
 
-/// Whether a version, known or not, is one of the stateless era.
+/// True if a version, known or not, belongs to the stateless era.
 pub(super) fn is_modern(version: &str) -> bool {
     let is_date = version.len() == 10
         && version.bytes().enumerate().all(|(at, byte)| match at {
@@ -79,8 +80,8 @@ pub(super) fn is_modern(version: &str) -> bool {
     is_date && version >= Revision::V2026_07_28.as_str()
 }
 
-/// The version that a request of the handshake era speaks: its header's, else the session's, else the oldest that had
-/// no header.
+/// Returns the version of a request in the handshake era: from its header, else from the session, else the version that
+/// applies without a header.
 pub(super) fn legacy_revision(
     headers: &HeaderMap,
     negotiated: Option<Revision>,

@@ -1,4 +1,4 @@
-//! The server's side of HTTP: both eras of Streamable HTTP and the older HTTP+SSE, on one listener.
+//! The HTTP server: both eras of Streamable HTTP and the older HTTP+SSE, on one listener.
 //!
 //! ```text
 //! socket ──► router ──► guard ──► read_post ──► ladder ──┬─ stateless POST ─────► the one Connection of all of them
@@ -10,19 +10,19 @@
 //! Sender::send ──► channel_writer (one per channel) ──► JSON body, or a stream of events ──► socket
 //! ```
 //!
-//! The application sees [`Connection`](crate::Connection)s. Every POST with a request is a
-//! [`Channel`](rehearsal_core::exchange::Channel) of its own; notifications come on
+//! The application receives [`Connection`](crate::Connection)s. Every POST with a request is a
+//! [`Channel`](rehearsal_core::exchange::Channel) of its own. Notifications arrive on
 //! [`Channel::MAIN`](rehearsal_core::exchange::Channel::MAIN), which in a session is also the stream that the client
-//! opens with GET. A response that the client posts comes on the channel that its question was sent on.
+//! opens with GET. A response from the client arrives on the channel of its server request.
 //!
-//! A POST ends when each request in it is answered. If the answer is the first thing that is sent on the channel, it
-//! travels as JSON; anything sent before it turns the POST into a stream of events.
+//! A POST ends when each request in it has its response. If the response is the first message on the channel, it is
+//! sent as JSON; any message before it turns the POST into a stream of events.
 //!
-//! A client that goes away cancels only since 2026-07-28: there the application is told with
+//! A disconnect cancels the request only since 2026-07-28: there the application receives
 //! [`ChannelEnded`](crate::Event::ChannelEnded). Before, a stream that broke, or that
-//! [`close_channel`](crate::Sender::close_channel) closed, keeps its channel open: what is sent on it waits for the
-//! client to come back with `Last-Event-ID`. A client that left before its first event has nothing to come back with,
-//! and sending to it fails with [`NoChannel`](crate::SendError::NoChannel).
+//! [`close_channel`](crate::Sender::close_channel) closed, keeps its channel open: messages wait there for the client
+//! to resume with `Last-Event-ID`. A client that disconnected before its first event has no id to resume from, and
+//! sending to it fails with [`NoChannel`](crate::SendError::NoChannel).
 //!
 //! ```no_run
 //! use rehearsal_wire::http::server::{HttpServer, Options};

@@ -1,4 +1,4 @@
-//! What a server may be told.
+//! The options of a server.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,46 +11,47 @@ use serde_json::Value;
 use super::router::Routes;
 use crate::MESSAGE_LIMIT;
 
-/// The input schema of a tool, by its name.
+/// Returns the input schema of a tool by its name.
 pub type ToolSchema = Arc<dyn Fn(&str) -> Option<Arc<Value>> + Send + Sync>;
 
-/// What a server may be told; the default serves every version on a free port of this machine alone.
+/// The options of a server. The default serves every version on a free port of this machine alone.
 #[derive(Clone)]
 pub struct Options {
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on; port 0 selects a free one.
     pub address: SocketAddr,
     /// The path of Streamable HTTP.
     pub path: String,
-    /// The path of the stream of HTTP+SSE.
+    /// The path of the HTTP+SSE stream.
     pub sse_path: String,
-    /// The path that clients of HTTP+SSE post to.
+    /// The path that HTTP+SSE clients post to.
     pub message_path: String,
-    /// The versions that are served. HTTP+SSE is there if 2024-11-05 is one of them.
+    /// The served versions. HTTP+SSE is served if 2024-11-05 is among them.
     pub revisions: Vec<Revision>,
     /// Whether the handshake creates a session.
     pub sessions: Sessions,
-    /// How POSTs are answered.
+    /// The form in which POSTs are answered.
     pub answers: Answers,
-    /// Which `Host` a request may name.
+    /// The allowed values of `Host`.
     pub hosts: Hosts,
-    /// Which `Origin` a request may come from, if it says so: that of a page in a browser.
+    /// The allowed values of `Origin`, which browsers send for the page that makes the request.
     pub origins: Hosts,
-    /// How long clients of 2025-11-25 should wait before they come back to a closed stream.
+    /// How long clients of 2025-11-25 should wait before they resume a closed stream.
     pub retry: Option<Duration>,
-    /// How long a stream may be silent before a comment shows that it lives; a POST without an answer becomes a stream.
+    /// How long a stream may be silent before a comment keeps it alive. After that time a POST without a response
+    /// becomes a stream.
     pub keep_alive: Duration,
-    /// How long a session may be unused before it ends.
+    /// How long a session may be idle before it ends.
     pub session_idle: Duration,
-    /// How long a shutdown waits for what still runs.
+    /// How long a shutdown waits for active requests.
     pub grace: Duration,
-    /// Where to find the input schemas of tools, so that `Mcp-Param-*` can be checked.
+    /// Returns the input schemas of tools, to check `Mcp-Param-*` headers.
     pub tool_schema: Option<ToolSchema>,
-    /// How long a POST of HTTP+SSE may wait for the application before it is acknowledged, so that it can still be
-    /// refused with a status. Without it, it is acknowledged at once.
+    /// How long an HTTP+SSE POST may wait for the application before it is acknowledged. Within that time it can be
+    /// refused with a status. `None` acknowledges it at once.
     pub hold_posts: Option<Duration>,
-    /// Paths beside those of MCP.
+    /// The paths outside MCP.
     pub routes: Option<Arc<dyn Routes>>,
-    /// How much is too much.
+    /// The limits.
     pub limits: Limits,
 }
 
@@ -79,22 +80,22 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The served versions of an era, oldest first.
+    /// Returns the served versions of an era, oldest first.
     pub(super) fn served(&self, era: Era) -> impl Iterator<Item = Revision> + '_ {
         Revision::ALL.into_iter().filter(move |revision| revision.era() == era && self.revisions.contains(revision))
     }
 
-    /// Whether the stateless era is served.
+    /// True if the stateless era is served.
     pub(super) fn serves_modern(&self) -> bool {
         self.served(Era::Modern).next().is_some()
     }
 
-    /// Whether the handshake era is served over Streamable HTTP.
+    /// True if the handshake era is served over Streamable HTTP.
     pub(super) fn serves_legacy(&self) -> bool {
         self.served(Era::Legacy).any(Revision::has_streamable_http)
     }
 
-    /// Whether HTTP+SSE is served.
+    /// True if HTTP+SSE is served.
     pub(super) fn serves_two_endpoints(&self) -> bool {
         self.revisions.contains(&Revision::V2024_11_05)
     }
@@ -116,70 +117,71 @@ impl fmt::Debug for Options {
 /// Whether the handshake creates a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sessions {
-    /// `initialize` mints an `Mcp-Session-Id`; each session is a connection.
+    /// `initialize` creates an `Mcp-Session-Id`; each session is a connection.
     On,
-    /// No request needs a session, and all of the handshake era share one connection. GET and DELETE are refused.
+    /// No request needs a session, and the whole handshake era shares one connection. GET and DELETE are refused.
     Off,
 }
 
-/// How POSTs are answered, as far as the client accepts it.
+/// The form in which POSTs are answered, if the client accepts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answers {
-    /// As JSON if the answer is the first thing to say, otherwise as a stream of events.
+    /// JSON if the response is the first message, otherwise a stream of events.
     Lazy,
-    /// Always as a stream of events, except errors that have an HTTP status of their own.
+    /// Always a stream of events, except for errors with an HTTP status of their own.
     Events,
-    /// Always as JSON: anything but the answer cannot be sent.
+    /// Always JSON: only the response can be sent.
     Json,
 }
 
-/// Which names a `Host` or `Origin` header may contain, whatever address the server listens on.
+/// The names that `Host` and `Origin` may contain, whatever address the server listens on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hosts {
     /// `localhost`, IP addresses, and these names: `example.com` with any port, `example.com:8080`, or
     /// `https://example.com` for an origin. An IP address in an `Origin` must be a loopback address or that of the `Host`.
     Named(Vec<String>),
-    /// Any name. Every web page in a browser that reaches the server can then send it requests.
+    /// Any name. Every web page in a browser that can reach the server may then send it requests.
     Any,
 }
 
 impl Default for Hosts {
-    /// `localhost` and IP addresses.
+    /// Allows `localhost` and IP addresses.
     fn default() -> Hosts {
         Hosts::Named(Vec::new())
     }
 }
 
-/// How much is too much.
+/// The limits of a server.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Bytes of a body; beyond it the answer is 413.
+    /// The longest body in bytes; a longer one gets a 413.
     pub body: usize,
-    /// Bytes of all bodies longer than 64 KiB that are being received, at least `body`; further ones wait.
+    /// The most bytes of bodies over 64 KiB that are received concurrently, at least `body`; further ones wait.
     pub bodies: usize,
-    /// How long a body may wait for that; beyond it the answer is 503.
+    /// How long a body may wait for that; after it the client gets a 503.
     pub bodies_wait: Duration,
-    /// Bytes of the head of a request; beyond it the answer is 431. At least 8192.
+    /// The longest head of a request in bytes, at least 8192; a longer one gets a 431.
     pub head: usize,
-    /// Open sessions, streams of HTTP+SSE among them; beyond it the answer is 503.
+    /// The most open sessions, including HTTP+SSE streams; a further one gets a 503.
     pub sessions: usize,
-    /// POSTs and streams that are being answered; beyond it the answer is 503.
+    /// The most active POSTs and streams; a further one gets a 503.
     pub streams: usize,
-    /// Open sockets; further clients wait to be let in.
+    /// The most open sockets; further clients wait until one closes.
     pub sockets: usize,
-    /// Messages that wait: on each channel for a client that does not read, and in each connection for the application.
+    /// The most queued messages: on each channel for a client that does not read, and in each connection for the
+    /// application.
     pub queue: usize,
-    /// Bytes that wait on each channel for a client that does not read; the application waits when there are more.
+    /// The number of queued bytes on a channel from which the application has to wait.
     pub queue_bytes: usize,
-    /// Events that each session keeps for clients that come back.
+    /// The most events that each session keeps for resumption.
     pub history: usize,
-    /// Bytes of those events.
+    /// The most bytes that each session keeps for resumption.
     pub history_bytes: usize,
-    /// Bytes of those events of all sessions.
+    /// The most bytes that all sessions together keep for resumption.
     pub history_total: usize,
-    /// How long the head of a request may take.
+    /// The time limit for receiving the head of a request.
     pub head_timeout: Duration,
-    /// How long a body may take; beyond it the answer is 408.
+    /// The time limit for receiving a body; after it the client gets a 408.
     pub body_timeout: Duration,
 }
 

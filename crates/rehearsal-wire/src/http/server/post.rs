@@ -1,4 +1,4 @@
-//! A message that a client posts, and how it is answered.
+//! Handles a message that a client posts, and builds the HTTP response.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use super::registry::Registry;
 use super::session::{Busy, Kind, Session, requests};
 use crate::{Ending, HttpHead};
 
-/// Takes a POST to the path of Streamable HTTP.
+/// Handles a POST to the path of Streamable HTTP.
 pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming) -> Result<Answer, Refusal> {
     let options = &registry.options;
     let (message, reserved) = read_post::read(&parts.headers, body, registry).await?;
@@ -35,7 +35,7 @@ pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming)
     let (session, revision) = match ladder::classify(&message, &head.headers, options)? {
         Lane::Stateless => (registry.shared(Kind::SharedModern).map_err(refuse)?, Revision::LATEST_MODERN),
         Lane::Handshake { wants } => {
-            // A client that takes no answer must not leave a session behind.
+            // A client that accepts no response form must not leave a session behind.
             read_post::form(&head.headers, options.answers).ok_or_else(Refusal::not_acceptable).map_err(refuse)?;
             let session = match options.sessions {
                 Sessions::On => registry.begin(Kind::Session),
@@ -58,7 +58,7 @@ pub(super) async fn post(registry: &Arc<Registry>, parts: Parts, body: Incoming)
     take(registry, session, revision, (message, reserved), head).await.map_err(refuse)
 }
 
-/// The session that a request of the handshake era names.
+/// Returns the session that a request of the handshake era names.
 pub(super) fn named_session(registry: &Registry, headers: &HeaderMap) -> Result<Arc<Session>, Refusal> {
     let Some(id) = headers.get(header::SESSION_ID) else {
         let message = "Bad Request: Mcp-Session-Id header is required";
@@ -84,7 +84,7 @@ fn only_id(message: &Message) -> Option<RequestId> {
     message.as_request().map(|request| request.id.clone())
 }
 
-/// Hands a message to the application, and answers the POST once the application has.
+/// Delivers a message to the application, and builds the HTTP response from the application's messages.
 async fn take(
     registry: &Arc<Registry>,
     session: Arc<Session>,
@@ -118,7 +118,7 @@ async fn take(
     let first = tokio::select! {
         biased;
         first = poll_fn(|context| outlet.poll_first(context)) => first,
-        // A long silence looks like a dead connection; a stream can show that it is not.
+        // A silent connection looks broken. A stream can send comments to show that it is open.
         () = tokio::time::sleep(options.keep_alive), if answers != Answers::Json => First::Events(outlet.take_headers()),
     };
     let name = |headers: &mut HeaderMap| {
@@ -188,7 +188,8 @@ async fn take(
     }
 }
 
-/// What wants no answer, and where it belongs: one message, unless the parts of a batch answer on different channels.
+/// Splits a message without requests by channel. It stays one message, unless the responses in a batch belong to
+/// different channels.
 fn addressed(session: &Session, message: Message) -> Vec<(Channel, Message)> {
     let Body::Batch(messages) = message.body() else { return vec![(session.channel_of(&message), message)] };
     let parts: Vec<_> = messages.iter().map(|part| (session.channel_of(part), part.clone())).collect();
@@ -198,8 +199,8 @@ fn addressed(session: &Session, message: Message) -> Vec<(Channel, Message)> {
     }
 }
 
-/// The answers in a batch that also asks something, and the rest of it. They belong to the channels of the questions, while
-/// what is asked is answered on the channel of the POST.
+/// Separates the responses in a batch with requests from the rest. The responses belong to the channels of their server
+/// requests. The requests are answered on the channel of the POST.
 fn sorted(message: Message) -> (Vec<Message>, Message) {
     let Body::Batch(messages) = message.body() else { return (Vec::new(), message) };
     let (answers, rest): (Vec<_>, Vec<_>) =
@@ -211,7 +212,7 @@ fn sorted(message: Message) -> (Vec<Message>, Message) {
     (answers, Message::parse(rest))
 }
 
-/// An array of these.
+/// Joins messages to a JSON array.
 fn joined<'a>(items: impl Iterator<Item = &'a Bytes>) -> Bytes {
     let mut array = BytesMut::new();
     for (at, item) in items.enumerate() {
@@ -222,7 +223,7 @@ fn joined<'a>(items: impl Iterator<Item = &'a Bytes>) -> Bytes {
     array.freeze()
 }
 
-/// The conversation ended while a request waited.
+/// Builds the refusal for a request whose connection ended.
 pub(super) fn gone(session: &Session) -> Refusal {
     match session.kind {
         Kind::Session | Kind::TwoEndpoints => Refusal::no_session(),
@@ -230,7 +231,7 @@ pub(super) fn gone(session: &Session) -> Refusal {
     }
 }
 
-/// The answers as one body; those to a batch are an array.
+/// Joins the responses to one body; for a batch it is an array.
 fn body_of(frames: Vec<Frame>, is_batch: bool) -> Bytes {
     match &frames[..] {
         [noise @ .., answer]
@@ -249,11 +250,11 @@ fn body_of(frames: Vec<Frame>, is_batch: bool) -> Bytes {
     }
 }
 
-/// A POST that waits for its answer. Dropped before that, its client went away.
+/// A POST that waits for its response. If it is dropped before that, the client has disconnected.
 struct Waiting {
     session: Arc<Session>,
     outlet: Arc<Outlet>,
-    /// Whether the application has heard of it.
+    /// True if the application has received the message.
     is_known: bool,
     is_answered: bool,
     _busy: Busy,

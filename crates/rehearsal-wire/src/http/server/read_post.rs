@@ -1,4 +1,4 @@
-//! What a request declares and holds: its `Accept` header, and the body of a POST as a message, within limits.
+//! Checks the `Accept` header of a request, and reads the body of a POST as a message, within limits.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -13,13 +13,13 @@ use super::options::Answers;
 use super::refusal::{BAD_REQUEST, Refusal};
 use super::registry::Registry;
 
-/// How much of a body is received without a reservation: small messages never wait for large ones.
+/// The part of a body that is received without a reservation, in bytes: small messages never wait for large ones.
 const UNRESERVED: usize = 64 * 1024;
 
-/// The memory that a body has reserved among those of its listener; dropped once the application has the message.
+/// The memory reserved for a body within the limit of its listener; dropped once the application has the message.
 pub(super) type Reserved = Option<OwnedSemaphorePermit>;
 
-/// Reads a message that was understood, or explains why there is none.
+/// Reads a valid message, or builds the refusal.
 pub(super) async fn read(
     headers: &HeaderMap,
     body: Incoming,
@@ -56,7 +56,7 @@ async fn collect(mut body: Incoming, registry: &Registry) -> Result<(Bytes, Rese
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, BAD_REQUEST, message)
     };
     let announced = body.size_hint().exact().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
-    // What the head announces as too long is not read at all.
+    // A body whose announced length is beyond the limit is not read at all.
     if announced.is_some_and(|length| length > limit) {
         return Err(too_long());
     }
@@ -72,7 +72,7 @@ async fn collect(mut body: Incoming, registry: &Registry) -> Result<(Bytes, Rese
             return Err(too_long());
         }
         if length > UNRESERVED && reserved.is_none() {
-            // The whole length at once: bodies that held a part each and waited for the rest could block each other.
+            // The whole length is reserved at once: bodies that hold a part each and wait for the rest could deadlock.
             reserved = Some(reserve(announced.unwrap_or(limit), registry).await?);
             bytes.reserve(announced.unwrap_or(length) - bytes.len());
         }
@@ -81,7 +81,7 @@ async fn collect(mut body: Incoming, registry: &Registry) -> Result<(Bytes, Rese
     Ok((bytes.freeze(), reserved))
 }
 
-/// Reserves memory for a body, and waits for a while until other bodies have been received.
+/// Reserves memory for a body, and waits a limited time until other bodies have been received.
 async fn reserve(length: usize, registry: &Registry) -> Result<OwnedSemaphorePermit, Refusal> {
     let permits = u32::try_from(length).unwrap_or(u32::MAX);
     let reserved = registry.bodies.clone().acquire_many_owned(permits);
@@ -97,14 +97,15 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 fn garbled_refusal(garbled: &Garbled) -> Refusal {
     let code = code::for_garbled(&garbled.reason);
-    // Of what is no JSON nobody can say whose it was.
+    // If the body is not JSON, its request is unknown, so the error has no id.
     let id = garbled.id.as_ref().filter(|_| code != code::PARSE_ERROR);
     Refusal::new(StatusCode::BAD_REQUEST, code, garbled.to_string()).of(id)
 }
 
-/// How a POST is answered: what is preferred, as far as the client takes it. `None` if it takes neither form.
+/// Returns the form of the HTTP response: the preferred one, if the client accepts it. `None` if the client accepts no
+/// form.
 ///
-/// A client that does not say takes everything.
+/// A client without an `Accept` header accepts every form.
 pub(super) fn form(headers: &HeaderMap, preferred: Answers) -> Option<Answers> {
     match (takes(headers, "application/json"), takes(headers, "text/event-stream")) {
         (true, true) => Some(preferred),
@@ -114,7 +115,7 @@ pub(super) fn form(headers: &HeaderMap, preferred: Answers) -> Option<Answers> {
     }
 }
 
-/// Whether the client takes a stream of events.
+/// True if the client accepts a stream of events.
 pub(super) fn takes_events(headers: &HeaderMap) -> bool {
     takes(headers, "text/event-stream")
 }

@@ -1,4 +1,4 @@
-//! A request that is refused before the application sees it.
+//! The refusal of a request before the application receives it.
 
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
@@ -9,66 +9,66 @@ use rehearsal_core::protocol::{Era, code};
 
 use super::event_stream::EventStream;
 
-/// What goes back over HTTP: a whole body or a stream of events.
+/// An HTTP response: a whole body or a stream of events.
 pub(super) type Answer = Response<Either<Full<Bytes>, EventStream>>;
 
-/// The code with which servers of the handshake era say that a request is bad; the TypeScript SDK's choice.
+/// The error code for an invalid request in the handshake era, as in the TypeScript SDK.
 pub(super) const BAD_REQUEST: i64 = -32000;
-/// The code with which they say that a session is gone. Some clients look for it besides the status 404.
+/// The error code for an unknown session in the handshake era. Some clients check it in addition to the status 404.
 pub(super) const NO_SESSION: i64 = -32001;
 
-/// Why a request is refused: an HTTP status and a JSON-RPC error.
+/// The refusal of a request: an HTTP status and a JSON-RPC error.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Refusal {
-    /// The status.
+    /// The HTTP status.
     pub(super) status: StatusCode,
     /// The error in the body.
     pub(super) error: ErrorReply,
-    /// The request that is refused, where its id could be read.
+    /// The id of the refused request, if it could be read.
     pub(super) id: Option<RequestId>,
-    /// The methods of HTTP that would not have been refused.
+    /// The HTTP methods for the `Allow` header.
     pub(super) allow: Option<&'static str>,
 }
 
 impl Refusal {
-    /// A refusal of something without an id.
+    /// Builds a refusal without a request id.
     pub(super) fn new(status: StatusCode, code: i64, message: impl Into<String>) -> Refusal {
         Refusal { status, error: ErrorReply::new(code, message), id: None, allow: None }
     }
 
-    /// The same refusal, of a request.
+    /// Adds the request id.
     pub(super) fn of(self, id: Option<&RequestId>) -> Refusal {
         Refusal { id: id.cloned(), ..self }
     }
 
-    /// The session is unknown, or over.
+    /// The session is unknown or has ended.
     pub(super) fn no_session() -> Refusal {
         Refusal::new(StatusCode::NOT_FOUND, NO_SESSION, "Session not found")
     }
 
-    /// There is too much to do already.
+    /// A limit is reached.
     pub(super) fn busy(what: &str) -> Refusal {
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, format!("too many {what}"))
     }
 
-    /// The server is on its way out.
+    /// The server is shutting down.
     pub(super) fn closing() -> Refusal {
         Refusal::new(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, "the server closed the conversation")
     }
 
-    /// The method of HTTP has no meaning here.
+    /// The HTTP method is not supported on this path.
     pub(super) fn method(allow: &'static str) -> Refusal {
         let message = format!("Method Not Allowed: here is only {allow}");
         Refusal { allow: Some(allow), ..Refusal::new(StatusCode::METHOD_NOT_ALLOWED, BAD_REQUEST, message) }
     }
 
-    /// The client takes no answer that we can give.
+    /// The client accepts no response form of this server.
     pub(super) fn not_acceptable() -> Refusal {
         let message = "Not Acceptable: the client must accept application/json or text/event-stream";
         Refusal::new(StatusCode::NOT_ACCEPTABLE, BAD_REQUEST, message)
     }
 
-    /// As it goes back.
+    /// Builds the HTTP response.
     pub(super) fn answer(self) -> Answer {
         let body = Message::error(self.id, &self.error).raw().clone();
         let mut answer = whole(self.status, body);
@@ -84,12 +84,12 @@ impl Refusal {
     }
 }
 
-/// Marks what is no answer at all: the socket is closed without a word.
+/// Marks a missing response: the socket is closed without one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HungUp;
 
 impl HungUp {
-    /// Where an answer would have been.
+    /// Builds the marker in place of a response.
     pub(super) fn answer() -> Answer {
         let mut answer = whole(StatusCode::INTERNAL_SERVER_ERROR, Bytes::new());
         answer.extensions_mut().insert(HungUp);
@@ -97,16 +97,17 @@ impl HungUp {
     }
 }
 
-/// An answer that is there as a whole.
+/// Builds a response with a whole body.
 pub(super) fn whole(status: StatusCode, body: Bytes) -> Answer {
     let mut answer = Response::new(Either::Left(Full::new(body)));
     *answer.status_mut() = status;
     answer
 }
 
-/// The status of an answer that the application gave.
+/// Returns the HTTP status of the application's response.
 ///
-/// Since 2026-07-28 some errors have a status of their own. Before, all are 200: a 404 would say that the session is gone.
+/// Since 2026-07-28 some errors have their own status. Before, all have status 200: a 404 would mean that the session
+/// has ended.
 pub(super) fn status_of(era: Era, error: Option<i64>) -> StatusCode {
     match (era, error) {
         (Era::Modern, Some(code::METHOD_NOT_FOUND)) => StatusCode::NOT_FOUND,

@@ -1,4 +1,4 @@
-//! All conversations of a server.
+//! All connections of a server.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,10 +13,10 @@ use super::session;
 use super::session::{Kind, Session};
 use crate::{Connection, Ending};
 
-/// All conversations of a server.
+/// All connections of a server.
 #[derive(Debug)]
 pub(super) struct Registry {
-    /// What the server was told.
+    /// The options of the server.
     pub(super) options: Options,
     sessions: RwLock<HashMap<String, Arc<Session>>>,
     shared_legacy: RwLock<Option<Arc<Session>>>,
@@ -29,7 +29,7 @@ pub(super) struct Registry {
 }
 
 impl Registry {
-    /// New conversations go to `newcomers`.
+    /// Builds a registry that sends new connections to `newcomers`.
     pub(super) fn new(options: Options, newcomers: mpsc::UnboundedSender<Connection>) -> Registry {
         let streams = Arc::new(Semaphore::new(options.limits.streams.min(Semaphore::MAX_PERMITS)));
         let bodies = options.limits.bodies.max(options.limits.body);
@@ -39,13 +39,13 @@ impl Registry {
         Registry { options, sessions, shared_legacy, shared_modern, newcomers, streams, bodies, history_total }
     }
 
-    /// A conversation that has a name.
+    /// Finds a connection by its id.
     pub(super) fn find(&self, id: &str, kind: Kind) -> Option<Arc<Session>> {
         let sessions = self.sessions.read().unwrap_or_else(PoisonError::into_inner);
         sessions.get(id).filter(|session| session.kind == kind).cloned()
     }
 
-    /// Begins a conversation that has a name of its own.
+    /// Starts a connection with an id of its own.
     pub(super) fn begin(self: &Arc<Self>, kind: Kind) -> Result<Arc<Session>, Refusal> {
         let id = random_id()?;
         let (session, events) = Session::new(id.clone(), kind, self);
@@ -59,7 +59,7 @@ impl Registry {
         Ok(session)
     }
 
-    /// The conversation that all requests without a session share; it begins with the first of them.
+    /// Returns the connection that all requests without a session share. The first of them starts it.
     pub(super) fn shared(self: &Arc<Self>, kind: Kind) -> Result<Arc<Session>, Refusal> {
         let slot = self.slot(kind);
         if let Some(session) = &*slot.read().unwrap_or_else(PoisonError::into_inner) {
@@ -84,11 +84,11 @@ impl Registry {
     }
 
     fn hand_out(&self, connection: Connection) -> Result<(), Refusal> {
-        // A connection that nobody takes is dropped here, and its conversation ends with it.
+        // If the server no longer accepts connections, this one is dropped and thereby closed.
         self.newcomers.send(connection).map_err(|_| Refusal::closing())
     }
 
-    /// Forgets a conversation that is over.
+    /// Removes a connection that ended.
     pub(super) fn remove(&self, session: &Session) {
         match session.kind {
             Kind::Session | Kind::TwoEndpoints => {
@@ -113,12 +113,12 @@ impl Registry {
         }
     }
 
-    /// Closes what never ends by itself.
+    /// Closes the GET and HTTP+SSE streams, which have no end of their own.
     pub(super) fn drain(&self) {
         self.all().iter().for_each(|session| session.drain());
     }
 
-    /// Ends everything.
+    /// Ends all connections.
     pub(super) fn end_all(&self) {
         self.all().iter().for_each(|session| session.end(Ending::Closed));
     }
@@ -130,13 +130,13 @@ impl Registry {
         sessions.values().cloned().chain(shared).collect()
     }
 
-    /// Permission to answer one more request.
+    /// Reserves one of the active requests; fails at the limit.
     pub(super) fn stream(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         self.streams.clone().try_acquire_owned().map_err(|_| Refusal::busy("open streams"))
     }
 }
 
-/// A name that nobody can guess, in visible ASCII.
+/// Builds an unguessable id of visible ASCII characters.
 fn random_id() -> Result<String, Refusal> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| {

@@ -1,4 +1,4 @@
-//! Which part of the server a request is for, and the paths of the application.
+//! Routes a request by its path and method, including the paths of the application.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::BoxFuture;
 use crate::http::guard;
 use crate::http::guard::Named;
 
-/// Answers one request, whatever it is; fails only where the socket is to be closed without a word.
+/// Handles one request. An error closes the socket without a response.
 pub(super) async fn route(registry: Arc<Registry>, request: Request<Incoming>) -> Result<Answer, Broken> {
     let answer = find(&registry, request).await.unwrap_or_else(Refusal::answer);
     if answer.extensions().get::<HungUp>().is_some() { Err(Broken) } else { Ok(answer) }
@@ -59,7 +59,7 @@ async fn find(registry: &Arc<Registry>, request: Request<Incoming>) -> Result<An
     Err(Refusal::new(StatusCode::NOT_FOUND, BAD_REQUEST, format!("Not Found: {path}")))
 }
 
-/// Whether the request names a host, and comes from an origin, that is welcome.
+/// Checks the `Host` and the `Origin` of a request.
 fn welcome(parts: &Parts, options: &Options) -> Result<(), Refusal> {
     let all = |name: HeaderName| {
         let values = parts.headers.get_all(name).into_iter();
@@ -80,16 +80,16 @@ fn health(method: &Method) -> Result<Answer, Refusal> {
     Ok(answer)
 }
 
-/// Paths beside those of MCP. They are behind the same check of `Host` and `Origin`, and bodies have the same limit.
+/// Paths outside MCP. `Host`, `Origin` and the length of a body are checked for them too.
 pub trait Routes: fmt::Debug + Send + Sync {
-    /// Whether a path is one of them. The paths of MCP come first.
+    /// True if a path is one of them. The paths of MCP take precedence.
     fn has(&self, path: &str) -> bool;
 
-    /// Answers a request to one of them.
+    /// Handles a request to one of them.
     fn answer(&self, request: Request<Bytes>) -> BoxFuture<'_, Response<Bytes>>;
 }
 
-/// Reads a request whole and lets it be answered.
+/// Reads a whole request and passes it to the routes.
 pub(super) async fn answer(
     routes: &dyn Routes,
     parts: Parts,

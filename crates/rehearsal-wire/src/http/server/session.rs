@@ -1,4 +1,4 @@
-//! One conversation with a client, or the one that all stateless requests share.
+//! One connection with a client, or the one that all stateless requests share.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -22,66 +22,66 @@ use crate::{
     BoxFuture, ChannelEnd, Connection, Ending, Event, HttpHead, Outgoing, Receiver, SendError, Sender, Stopped,
 };
 
-/// What kind of conversation it is.
+/// The kind of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A session of Streamable HTTP, with an `Mcp-Session-Id`.
     Session,
-    /// A stream of HTTP+SSE and what is posted beside it.
+    /// An HTTP+SSE stream and its POSTs.
     TwoEndpoints,
-    /// All requests of the handshake era, where sessions are off.
+    /// All requests of the handshake era, if sessions are off.
     SharedLegacy,
     /// All requests of the stateless era.
     SharedModern,
 }
 
-/// An event and its place in the queue of the application.
+/// An event in the queue of the application.
 #[derive(Debug)]
 pub(super) struct Queued {
-    /// What happened.
+    /// The event.
     pub(super) event: Event,
-    /// Given back when the application has it; only messages need one.
+    /// Released when the application receives the event; only messages need one.
     pub(super) _place: Option<OwnedSemaphorePermit>,
 }
 
-/// The conversation is over.
+/// The error of a connection that has ended.
 #[derive(Debug)]
 pub(super) struct Over;
 
-/// One conversation.
+/// One connection with a client.
 #[derive(Debug)]
 pub(super) struct Session {
-    /// What the client calls it; empty where it does not.
+    /// The id in the client's requests; empty for a shared connection.
     pub(super) id: String,
-    /// What kind it is.
+    /// The kind of connection.
     pub(super) kind: Kind,
     registry: Weak<Registry>,
-    /// `None` once it is over.
+    /// `None` after the connection ended.
     events: Mutex<Option<mpsc::UnboundedSender<Queued>>>,
     places: Arc<Semaphore>,
     outlets: Mutex<HashMap<Channel, Arc<Outlet>>>,
     history: Option<Arc<Mutex<History>>>,
     queue: usize,
     queue_bytes: usize,
-    /// Questions of the application that the client has not answered, and where they were asked.
+    /// The pending server requests, with their channels.
     asked: Mutex<HashMap<RequestId, Channel>>,
     last_channel: AtomicU64,
     negotiated: OnceLock<Revision>,
     ending: OnceLock<Ending>,
     began: Instant,
-    /// How many streams are open.
+    /// The number of open streams.
     streams: AtomicUsize,
-    /// When something was last heard, in milliseconds since it began.
+    /// When the client was last active, in milliseconds since the start.
     heard: AtomicU64,
-    /// Requests of HTTP+SSE that wait for an answer.
+    /// The number of active HTTP+SSE requests.
     running: AtomicUsize,
     draining: AtomicBool,
-    /// POSTs of HTTP+SSE that may still be refused.
+    /// The HTTP+SSE POSTs that may still be refused.
     pub(super) held: PendingPosts,
 }
 
 impl Session {
-    /// A new conversation and the way to its events.
+    /// Builds a connection and the queue of its events.
     pub(super) fn new(
         id: String,
         kind: Kind,
@@ -118,17 +118,17 @@ impl Session {
         (Arc::new(session), receiver)
     }
 
-    /// The version that the handshake agreed on, once it has.
+    /// Returns the negotiated version, after the handshake.
     pub(super) fn negotiated(&self) -> Option<Revision> {
         self.negotiated.get().copied()
     }
 
-    /// Why it is over, if it is.
+    /// Returns how the connection ended, if it has.
     pub(super) fn ending(&self) -> Option<&Ending> {
         self.ending.get()
     }
 
-    /// Hands a message to the application, and waits while it is behind.
+    /// Delivers a message to the application, and waits if its queue is full.
     pub(super) async fn deliver(&self, channel: Channel, message: Message, head: Arc<HttpHead>) -> Result<(), Over> {
         self.touch();
         let place = self.places.clone().acquire_owned().await.map_err(|_| Over)?;
@@ -143,30 +143,30 @@ impl Session {
         events.as_ref().ok_or(Over)?.send(Queued { event, _place: place }).map_err(|_| Over)
     }
 
-    /// The channel on which the question was asked that a message answers; [`Channel::MAIN`] for anything else.
+    /// Returns the channel of the server request that a message responds to; [`Channel::MAIN`] for any other message.
     pub(super) fn channel_of(&self, message: &Message) -> Channel {
         let id = message.as_response().and_then(|response| response.id.as_ref());
         id.and_then(|id| self.asked().remove(id)).unwrap_or(Channel::MAIN)
     }
 
-    /// A channel for a POST with these requests.
+    /// Opens a channel for a POST with these requests.
     pub(super) fn open(&self, requests: Vec<RequestId>, answers: Answers) -> Arc<Outlet> {
         let channel = Channel(self.last_channel.fetch_add(1, Ordering::Relaxed) + 1);
         let outlet = Arc::new(Outlet::of_post(channel, requests, self.terms(answers)));
         self.outlets().insert(channel, outlet.clone());
-        // The session may have ended just before the channel was there to be ended with it.
+        // The session may have ended just before the channel was added.
         if self.ending.get().is_some() {
             outlet.end();
         }
         outlet
     }
 
-    /// The channel, unless everything on it was said.
+    /// Returns an open channel; `None` after it was completed.
     pub(super) fn outlet(&self, channel: Channel) -> Option<Arc<Outlet>> {
         self.outlets().get(&channel).cloned()
     }
 
-    /// A channel that is over: the events after `last` that are still kept; `None` if some are not.
+    /// Returns the kept events after `last` of a closed channel; `None` if some are missing.
     pub(super) fn replay(&self, last: EventId) -> Option<Vec<(EventId, bytes::Bytes)>> {
         let history = self.history.as_ref()?.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let missed = history.after(last);
@@ -176,14 +176,14 @@ impl Session {
         }
     }
 
-    /// A channel that lives: a stream that goes on after `last`; `None` if some events are not kept any more.
+    /// Resumes a stream of an open channel after `last`; `None` if some events are missing.
     pub(super) fn resume(&self, last: EventId) -> Option<(Arc<Outlet>, Resumed)> {
         let outlet = self.outlet(last.channel)?;
         let resumed = outlet.resume(last)?;
         Some((outlet, resumed))
     }
 
-    /// Sends what the application has to say.
+    /// Sends a message of the application.
     pub(super) async fn send(&self, outgoing: Outgoing) -> Result<(), SendError> {
         let Outgoing { channel, message, headers } = outgoing;
         let outlet = self.reach(channel)?;
@@ -199,7 +199,7 @@ impl Session {
         Ok(())
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     pub(super) async fn send_bytes(&self, channel: Channel, bytes: bytes::Bytes) -> Result<(), SendError> {
         if self.reach(channel)?.send_bytes(bytes).await? == Spent::Yes {
             self.forget(channel);
@@ -207,7 +207,7 @@ impl Session {
         Ok(())
     }
 
-    /// Does something wrong on purpose. A session that is said to be unknown is over.
+    /// Carries out a fault. A refusal that reports an unknown session also ends the session.
     pub(super) async fn misbehave(&self, channel: Channel, misdeed: Misdeed) -> Result<Aftermath, SendError> {
         let outlet = self.reach(channel)?;
         let misdeed = match misdeed {
@@ -250,7 +250,7 @@ impl Session {
         }
     }
 
-    /// Remembers what a message from the application changes: questions that are open, the version agreed on.
+    /// Updates the state from a message of the application: pending server requests, the negotiated version.
     fn note(&self, channel: Channel, message: &Message) {
         match message.body() {
             Body::Request(request) if channel != Channel::MAIN => {
@@ -270,8 +270,7 @@ impl Session {
         }
     }
 
-    /// Closes the stream of a channel. In a session the channel goes on, and the client may come back for the rest, after
-    /// as long as it is told.
+    /// Closes the stream of a channel. In a session the channel stays open, and the client may resume after `retry`.
     pub(super) fn close_channel(&self, channel: Channel, retry: Option<Duration>) {
         let Some(outlet) = self.outlet(channel) else { return };
         match self.kind {
@@ -284,19 +283,19 @@ impl Session {
         }
     }
 
-    /// A POST was given up by its client before it was answered.
+    /// Closes the channel of a POST that the client cancelled before its response.
     pub(super) fn abandoned(&self, outlet: &Outlet) -> Left {
-        // Without an event id the client cannot come back, so nobody will ever ask for the answer.
+        // Without an event id the client cannot resume, so the response would never be read.
         let left = outlet.abandon();
         self.forget(outlet.channel);
         if self.kind == Kind::Session && outlet.channel == Channel(1) && self.negotiated().is_none() {
-            // Nobody will ever know the name of this session.
+            // The client never received the id of this session.
             self.end(Ending::PeerClosed);
         }
         left
     }
 
-    /// A stream is gone, at its end or before.
+    /// Handles the end of a stream.
     pub(super) fn left(&self, outlet: &Outlet, reader: u64) {
         self.touch();
         match (outlet.leave(reader), self.kind) {
@@ -312,16 +311,16 @@ impl Session {
         }
     }
 
-    /// Says that a client went away, where that cancels its request.
+    /// Reports that a client disconnected, if that cancels its request.
     pub(super) fn broke(&self, channel: Channel) {
         if self.kind == Kind::SharedModern {
             let end = ChannelEnd::Broken { why: "the client closed the connection before the answer".to_owned() };
-            // If nobody listens any more, nobody has to know.
+            // An error means that the application dropped the connection.
             let _ = self.tell(Event::ChannelEnded { channel, end }, None);
         }
     }
 
-    /// Drops a channel on which everything was said.
+    /// Removes a completed channel.
     pub(super) fn forget(&self, channel: Channel) {
         if channel != Channel::MAIN {
             self.outlets().remove(&channel);
@@ -332,7 +331,7 @@ impl Session {
         }
     }
 
-    /// Ends the conversation after what was said so far. The first ending counts.
+    /// Ends the connection after the queued messages. Only the first ending counts.
     pub(super) fn end(&self, ending: Ending) {
         if self.ending.set(ending).is_err() {
             return;
@@ -347,7 +346,7 @@ impl Session {
         }
     }
 
-    /// Closes what never ends by itself, because the server shuts down.
+    /// Closes the GET stream or the HTTP+SSE stream, because the server shuts down.
     pub(super) fn drain(&self) {
         match self.kind {
             Kind::Session => self.close_channel(Channel::MAIN, None),
@@ -370,7 +369,7 @@ impl Session {
         self.heard.fetch_max(now, Ordering::Relaxed);
     }
 
-    /// How long nothing was heard and no stream was open.
+    /// Returns the time since the last activity; zero while a stream is open.
     pub(super) fn idle(&self) -> Duration {
         match self.streams.load(Ordering::Relaxed) {
             0 => self.began.elapsed().saturating_sub(Duration::from_millis(self.heard.load(Ordering::Relaxed))),
@@ -395,12 +394,12 @@ impl Session {
     }
 }
 
-/// Keeps a session from looking idle while something of it is being answered.
+/// Marks a session as active while a request is being handled.
 #[derive(Debug)]
 pub(super) struct Busy(Arc<Session>);
 
 impl Busy {
-    /// From now on.
+    /// Starts to mark the session as active.
     pub(super) fn new(session: &Arc<Session>) -> Busy {
         session.streams.fetch_add(1, Ordering::Relaxed);
         Busy(session.clone())
@@ -414,7 +413,7 @@ impl Drop for Busy {
     }
 }
 
-/// The ids of the requests in a message.
+/// Returns the ids of the requests in a message.
 pub(super) fn requests(message: &Message) -> Vec<RequestId> {
     match message.body() {
         Body::Request(request) => vec![request.id.clone()],
@@ -423,7 +422,7 @@ pub(super) fn requests(message: &Message) -> Vec<RequestId> {
     }
 }
 
-/// How many responses are in a message.
+/// Returns the number of responses in a message.
 fn answers(message: &Message) -> usize {
     match message.body() {
         Body::Response(_) => 1,
@@ -432,7 +431,7 @@ fn answers(message: &Message) -> usize {
     }
 }
 
-/// The connection of a conversation.
+/// Builds the connection for the application.
 pub(super) fn connection(session: Arc<Session>, events: mpsc::UnboundedReceiver<Queued>) -> Connection {
     let open = Arc::new(OpenGuard(session));
     Connection {
@@ -441,7 +440,7 @@ pub(super) fn connection(session: Arc<Session>, events: mpsc::UnboundedReceiver<
     }
 }
 
-/// A conversation that somebody holds: it ends when both halves are dropped.
+/// Ends the connection when both halves are dropped.
 #[derive(Debug)]
 struct OpenGuard(Arc<Session>);
 
@@ -457,7 +456,7 @@ struct SessionSender {
 }
 
 impl Sender for SessionSender {
-    /// A question of the server that belongs to no request goes on the standing stream.
+    /// A server request that belongs to no client request goes to the GET stream.
     fn open_channel(&self) -> Channel {
         Channel::MAIN
     }

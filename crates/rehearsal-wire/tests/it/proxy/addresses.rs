@@ -1,4 +1,4 @@
-//! A client stays on the proxy, and the server hears its own name.
+//! The proxy translates URLs: the client stays on the proxy, and the server sees its own host.
 
 use super::stage::{GET, Stage};
 
@@ -50,7 +50,7 @@ async fn a_whole_endpoint_is_moved_and_its_chunk_gets_the_right_size() {
     let theirs = format!("event: endpoint\ndata: http://{}/m?s=1\n\n", stage.there());
     let ours = format!("event: endpoint\ndata: http://{here}:{port}/m?s=1\n\n");
     assert!(stage.there().starts_with(there));
-    // The event is in two chunks, and the second holds more than the event.
+    // The event spans two chunks, and the second one contains more than the event.
     let (one, two) = theirs.split_at(20);
     server.send(&format!("{head}14\r\n{one}\r\n{:x};e\r\n{two}: pi", two.len() + 7)).await;
     client.expect(&head).await;

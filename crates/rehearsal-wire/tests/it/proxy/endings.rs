@@ -1,4 +1,4 @@
-//! Who goes away when, and what the other side sees of it.
+//! One side disconnects, and the other side notices it in the right way.
 
 use tokio::net::TcpListener;
 

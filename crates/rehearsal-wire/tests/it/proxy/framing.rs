@@ -234,7 +234,7 @@ async fn a_client_that_waits_for_an_answer_before_it_says_the_rest_gets_one() {
 async fn a_client_that_says_a_little_again_and_again_is_held_back_no_longer_than_one_that_is_silent() {
     let stage = Stage::watched_by(Log { hold: true, ..Log::default() }, |_| {}).await;
     let mut client = stage.client().await;
-    // It stands still unless it is told to go on: somebody is always busy below.
+    // The paused clock does not advance automatically, because some task below is always active.
     tokio::time::pause();
     client.send(&format!("POST /mcp HTTP/1.1\r\nHost: {}\r\nContent-Length: 100\r\n\r\n", stage.here())).await;
     for said in ["1 > x", "1 > xx", "1 > xxx", "1 > xxxx"] {

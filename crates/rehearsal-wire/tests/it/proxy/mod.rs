@@ -1,4 +1,4 @@
-//! The proxy between raw sockets: which bytes come out where, and what whoever watches is told.
+//! Tests of the proxy between raw sockets: which bytes it forwards, and what it reports to the watcher.
 
 mod addresses;
 mod endings;

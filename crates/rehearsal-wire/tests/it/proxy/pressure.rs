@@ -1,4 +1,4 @@
-//! Whoever does not take what he is sent holds up his own direction and nothing else.
+//! A side that does not read blocks only its own direction.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::stage::{End, GET, OK, POST, Stage};
 
-/// Sends until nothing more is taken; how much that was.
+/// Sends until the peer stops reading, and returns the number of bytes sent.
 async fn fill(end: &mut End) -> usize {
     let block = [b'x'; 64 * 1024];
     let mut sent = 0;
@@ -27,7 +27,7 @@ async fn a_client_that_does_not_read_stops_the_server_and_nobody_else() {
     let (mut other, mut others) = stage.asked(POST).await;
     others.send(OK).await;
     other.expect(OK).await;
-    // The other direction of the same socket moves as well.
+    // The other direction of the same socket continues.
     client.send(&POST.replace("HERE", &stage.here())).await;
     server.expect(&POST.replace("HERE", &stage.there())).await;
     client.expect("HTTP/1.1 200 OK\r\n\r\n").await;

@@ -1,4 +1,4 @@
-//! What goes no further, and what is said about it.
+//! Requests that are not forwarded, and the proxy's responses to them.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 
 use super::stage::{GET, OK, POST, Stage};
 
-/// The status and the text of a refusal.
+/// Returns the status and the text of a refusal.
 fn refusal(response: &str) -> (&str, &str) {
     let (head, body) = response.split_once("\r\n\r\n").unwrap();
     assert!(head.contains("connection: close") && head.contains(&format!("content-length: {}", body.len())), "{head}");

@@ -9,14 +9,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-/// After so long a test has failed.
+/// The time limit of every wait; only a failing test reaches it.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What was seen, a line each: `1 POST /mcp`, `1 > data`, `1 >.`, `1 200`, `1 < data`, `1 <.`, `1 Done`.
+/// The log of a tap, one event per line: `1 POST /mcp`, `1 > data`, `1 >.`, `1 200`, `1 < data`, `1 <.`, `1 Done`.
 #[derive(Clone, Default)]
 pub(crate) struct Log {
     pub(crate) lines: Arc<Mutex<(u64, Vec<String>)>>,
-    /// The first forward of a request waits for its end.
+    /// If true, the tap holds each request until it is complete.
     pub(crate) hold: bool,
 }
 
@@ -30,7 +30,7 @@ impl Log {
     fn add(&self, number: u64, line: &str) {
         let lines = &mut self.lines.lock().unwrap().1;
         let (data, prefix) = (&line[1.min(line.len())..], format!("{number} {}", &line[..1.min(line.len())]));
-        // Data comes in whatever pieces the socket gives.
+        // The socket may deliver the data in pieces of any size.
         match lines.last_mut() {
             Some(last)
                 if (line.starts_with("> ") || line.starts_with("< "))
@@ -114,12 +114,12 @@ impl Stage {
         Stage { listener, proxy, log }
     }
 
-    /// `127.0.0.1:1234`, where the server is.
+    /// Returns the server's address, such as `127.0.0.1:1234`.
     pub(crate) fn there(&self) -> String {
         self.listener.local_addr().unwrap().to_string()
     }
 
-    /// `127.0.0.1:1234`, where the proxy is.
+    /// Returns the proxy's address, such as `127.0.0.1:1234`.
     pub(crate) fn here(&self) -> String {
         self.proxy.address().to_string()
     }
@@ -136,7 +136,8 @@ impl Stage {
         End(stream)
     }
 
-    /// A client that has sent these bytes, and the server that has got them; `HERE` in them becomes `THERE`.
+    /// Sends a request from a client, and returns the client and the server after both have it. `HERE` in it arrives as
+    /// `THERE`.
     pub(crate) async fn asked(&self, request: &str) -> (End, End) {
         let mut client = self.client().await;
         client.send(&request.replace("HERE", &self.here())).await;
@@ -161,7 +162,7 @@ impl End {
         self.0.write_all(bytes.as_bytes()).await.unwrap();
     }
 
-    /// Exactly these bytes come next.
+    /// Checks that exactly these bytes arrive next.
     pub(crate) async fn expect(&mut self, bytes: &str) {
         let mut got = Vec::new();
         while got.len() < bytes.len() {
@@ -174,26 +175,26 @@ impl End {
         }
     }
 
-    /// Everything that comes before the end.
+    /// Reads to the end of the stream.
     pub(crate) async fn rest(&mut self) -> String {
         let mut got = Vec::new();
         timeout(LIMIT, self.0.read_to_end(&mut got)).await.expect("an end").unwrap();
         String::from_utf8(got).unwrap()
     }
 
-    /// The connection is broken off, not closed.
+    /// Checks that the connection was reset, not closed.
     pub(crate) async fn expect_reset(&mut self) {
         let mut got = Vec::new();
         let error = timeout(LIMIT, self.0.read_to_end(&mut got)).await.expect("an end").unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
     }
 
-    /// Nothing more comes from this end, but it still listens.
+    /// Closes the writing side; reading continues.
     pub(crate) async fn close_writing(&mut self) {
         self.0.shutdown().await.unwrap();
     }
 
-    /// Breaks off.
+    /// Resets the connection.
     pub(crate) fn reset(self) {
         self.0.set_zero_linger().unwrap();
     }

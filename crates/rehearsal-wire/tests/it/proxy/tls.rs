@@ -1,4 +1,4 @@
-//! A server behind TLS, and one on IPv6 or `localhost`.
+//! An upstream behind TLS, and one on IPv6 or `localhost`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,7 +75,7 @@ async fn a_certificate_that_is_not_known_is_a_bad_gateway() {
 #[tokio::test]
 async fn names_and_addresses_of_every_kind_are_reached() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
-        // A machine without IPv6 has nothing to show here.
+        // On a machine without IPv6 there is nothing to test here.
         let Ok(listener) = TcpListener::bind(address).await else { continue };
         let local = listener.local_addr().unwrap();
         let name = format!("localhost:{}", local.port());

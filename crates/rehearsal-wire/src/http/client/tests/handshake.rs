@@ -1,4 +1,4 @@
-//! The handshake era: session, version, standing stream, answers to the server's questions.
+//! The handshake era: session, version, GET stream, responses to server requests.
 
 use insta::assert_snapshot;
 use rehearsal_core::exchange::Channel;
@@ -161,7 +161,7 @@ async fn a_question_on_a_request_s_stream_is_answered_by_a_post_of_its_own() {
     let told = stage.tell(channel, r#"{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}"#);
     stage.arrives().await.accept().await;
     told.await.unwrap().unwrap();
-    // Refused, the answer fails alone: the stream that carried the question goes on.
+    // The refusal fails only this response: the stream that carried the server request continues.
     let told = stage.tell(channel, r#"{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}"#);
     stage.arrives().await.answer("400 Bad Request", "", "answered already").await;
     let refused = told.await.unwrap().unwrap_err();

@@ -1,4 +1,4 @@
-//! HTTP+SSE: one stream down, one endpoint up.
+//! HTTP+SSE: one stream for the server's messages, one endpoint for the client's.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
 type Connecting = JoinHandle<Result<Connection, ConnectError>>;
 
-/// A client that is connecting, its first request, and those to come.
+/// Starts a client, and returns it with its first request and the queue of later ones.
 async fn connecting() -> (Connecting, HttpRequest, mpsc::UnboundedReceiver<HttpRequest>) {
     let (url, mut requests) = server().await;
     let mut options = Options::new(&url).unwrap();

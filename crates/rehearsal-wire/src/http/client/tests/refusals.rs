@@ -1,4 +1,4 @@
-//! Everything that can go wrong with one POST.
+//! Errors of one POST.
 
 use std::time::Duration;
 
@@ -114,7 +114,7 @@ async fn nobody_is_sent_to_another_origin_or_for_ever() {
 
 #[tokio::test]
 async fn a_connection_that_fails_says_why() {
-    // A port that was ours a moment ago and that nobody listens on.
+    // A port that was just closed, so nothing listens on it.
     let (url, requests) = super::stage::server().await;
     drop(requests);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -132,7 +132,7 @@ async fn a_connection_that_fails_says_why() {
     let port = closed.rsplit(':').next().unwrap().trim_end_matches("/mcp").to_owned();
     let refused = why(closed).await.replace(&port, "[port]");
     assert_snapshot!(refused, @"cannot connect to 127.0.0.1:[port]: tcp connect error: Connection refused (os error 111)");
-    // Too long for a name, so that nobody has to be asked.
+    // Longer than a host name may be, so no name server is queried.
     let host = "x".repeat(64);
     let unknown = why(format!("http://{host}.invalid/mcp")).await;
     assert!(unknown.starts_with(&format!("cannot connect to {host}.invalid: dns error: ")), "{unknown}");
@@ -271,7 +271,7 @@ async fn one_request_too_many_waits_for_the_answer_to_another() {
     let second = stage.tell(stage.sender.open_channel(), r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#);
     tokio::task::yield_now().await;
     assert!(!second.is_finished());
-    // An answer needs no place in the queue: the server may need it before it can give its own.
+    // A response needs no slot: the server may need it before it can send its own response.
     let told = stage.tell(Channel::MAIN, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
     stage.arrives().await.accept().await;
     told.await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Streams that break before the answer, and how they go on.
+//! Streams that break before the response, and their resumption.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ async fn a_stream_that_ends_early_goes_on_where_it_was() {
     let progress = "id: e1\nretry: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\n";
     again.write(&format!("{:x}\r\n{progress}\r\n", progress.len())).await;
     again.write("20\r\nid: e2\ndata: {\"jsonrpc\":\"2").await;
-    again.end().await; // in the middle of a chunk and of an event
+    again.end().await; // within a chunk and an event
     stage.happens().await;
     stage.arrives().await.events("id: e2\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n\n").await;
     stage.happen(2).await;

@@ -1,4 +1,4 @@
-//! The stage: one client, one server, and the transcript.
+//! The test setup: one client, one server, and the transcript.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use crate::http::client::{self, Options};
 use crate::{ChannelEnd, Connection, Event, Outgoing, SendError, Sender};
 
-/// Long enough for any machine; nothing waits for it unless a test fails.
+/// The time limit of every wait; only a failing test reaches it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The headers that a transcript shows.
@@ -31,7 +31,7 @@ pub(super) struct Stage {
     transcript: String,
 }
 
-/// A request that arrived, and the way to answer it.
+/// A request that arrived at the server, and the stream for its response.
 pub(super) struct HttpRequest {
     pub(super) line: String,
     pub(super) headers: Vec<(String, String)>,
@@ -40,7 +40,7 @@ pub(super) struct HttpRequest {
     again: mpsc::UnboundedSender<HttpRequest>,
 }
 
-/// A server on a port of its own, and its address.
+/// Starts a server on its own port, and returns its URL and its requests.
 pub(super) async fn server() -> (String, mpsc::UnboundedReceiver<HttpRequest>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -53,7 +53,7 @@ pub(super) async fn server() -> (String, mpsc::UnboundedReceiver<HttpRequest>) {
     (format!("http://{address}/mcp"), requests)
 }
 
-/// Reads one request; whoever answers it decides whether the connection lives on.
+/// Reads one request. The code that sends the response decides whether the connection stays open.
 async fn serve(mut stream: BufReader<TcpStream>, arrived: mpsc::UnboundedSender<HttpRequest>) {
     let mut lines = Vec::new();
     loop {
@@ -83,12 +83,12 @@ impl HttpRequest {
         self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
-    /// Writes exactly these bytes.
+    /// Writes these bytes unchanged.
     pub(super) async fn write(&mut self, bytes: &str) {
         self.stream.write_all(bytes.as_bytes()).await.unwrap();
     }
 
-    /// A whole answer, after which the connection can be used again.
+    /// Sends a whole response, after which the connection can be reused.
     pub(super) async fn answer(mut self, status: &str, headers: &str, body: &str) {
         let length = body.len();
         self.write(&format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\n\r\n{body}")).await;
@@ -103,24 +103,24 @@ impl HttpRequest {
         self.answer("202 Accepted", "", "").await;
     }
 
-    /// The head of a stream of events that ends when the connection does.
+    /// Sends the head of a stream of events that ends with the connection.
     pub(super) async fn begin_events(&mut self) {
         self.write("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n").await;
     }
 
-    /// A whole stream of events.
+    /// Sends a whole stream of events.
     pub(super) async fn events(mut self, events: &str) {
         self.begin_events().await;
         self.write(events).await;
         self.end().await;
     }
 
-    /// Ends the connection.
+    /// Closes the connection.
     pub(super) async fn end(mut self) {
         self.stream.shutdown().await.unwrap();
     }
 
-    /// Returns when the client has hung up.
+    /// Returns when the client has disconnected.
     pub(super) async fn hung_up(mut self) {
         let read = timeout(PATIENCE, self.stream.read_u8()).await.expect("the client should have hung up");
         assert!(read.is_err(), "the client should have hung up, but it sent more");
@@ -128,7 +128,7 @@ impl HttpRequest {
 }
 
 impl Stage {
-    /// A client with options that make tests quick, and its server.
+    /// Builds a client with short timeouts, and its server.
     pub(super) async fn new() -> Stage {
         Stage::with(|_| {}).await
     }
@@ -147,7 +147,7 @@ impl Stage {
         }
     }
 
-    /// A stage for a connection that was made elsewhere.
+    /// Builds a stage from an existing connection.
     pub(super) fn of(connection: Connection, requests: mpsc::UnboundedReceiver<HttpRequest>) -> Stage {
         Stage {
             sender: Arc::clone(&connection.sender),
@@ -157,21 +157,21 @@ impl Stage {
         }
     }
 
-    /// A request on a channel of its own, which is returned.
+    /// Sends a request on its own channel, and returns the channel.
     pub(super) async fn ask(&mut self, message: &str) -> Channel {
         let channel = self.sender.open_channel();
         self.sender.send(Outgoing::new(channel, Message::parse(message.to_owned()))).await.unwrap();
         channel
     }
 
-    /// Something that waits for the server to accept it.
+    /// Sends a message in a task, and waits there until the server accepts it.
     pub(super) fn tell(&self, channel: Channel, message: &str) -> JoinHandle<Result<(), SendError>> {
         let sender = Arc::clone(&self.sender);
         let message = Message::parse(message.to_owned());
         tokio::spawn(async move { sender.send(Outgoing::new(channel, message)).await })
     }
 
-    /// The same with headers of the caller's.
+    /// Sends a request with headers of the caller.
     pub(super) async fn ask_with(&mut self, headers: HeaderMap, message: &str) -> Channel {
         let channel = self.sender.open_channel();
         let message = Message::parse(message.to_owned());
@@ -185,7 +185,7 @@ impl Stage {
         channel
     }
 
-    /// The next request that arrives at the server.
+    /// Returns the next request that arrives at the server.
     pub(super) async fn arrives(&mut self) -> HttpRequest {
         let request = timeout(PATIENCE, self.requests.recv()).await.expect("no request arrived").unwrap();
         writeln!(self.transcript, "> {}", request.line).unwrap();
@@ -200,7 +200,7 @@ impl Stage {
         request
     }
 
-    /// Nothing was on its way to the server.
+    /// Checks that no request is being sent to the server.
     pub(super) async fn nothing_arrives(&mut self) {
         for _ in 0..50 {
             tokio::task::yield_now().await;
@@ -209,7 +209,7 @@ impl Stage {
         self.note("(nothing more arrives)");
     }
 
-    /// The next event at the client.
+    /// Returns the next event at the client.
     pub(super) async fn happens(&mut self) -> Event {
         let receiver = &mut self.connection.as_mut().unwrap().receiver;
         let event = timeout(PATIENCE, receiver.receive()).await.expect("nothing happened");
@@ -233,14 +233,14 @@ impl Stage {
         event
     }
 
-    /// The next `count` events.
+    /// Receives the next `count` events.
     pub(super) async fn happen(&mut self, count: usize) {
         for _ in 0..count {
             self.happens().await;
         }
     }
 
-    /// A session under this version, with its standing stream, which is returned.
+    /// Starts a session with this version, and returns the request of its GET stream.
     pub(super) async fn begin_session(&mut self, version: &str) -> HttpRequest {
         self.ask(r#"{"jsonrpc":"2.0","id":0,"method":"initialize"}"#).await;
         let answer = format!(r#"{{"jsonrpc":"2.0","id":0,"result":{{"protocolVersion":"{version}"}}}}"#);
@@ -256,12 +256,12 @@ impl Stage {
         standing
     }
 
-    /// Writes down something that only the test can see.
+    /// Adds a line to the transcript.
     pub(super) fn note(&mut self, what: impl std::fmt::Display) {
         writeln!(self.transcript, "{what}").unwrap();
     }
 
-    /// Drops the client without a word.
+    /// Drops the client without closing it.
     pub(super) fn drop_client(&mut self) {
         self.connection = None;
         self.sender = Arc::clone(&crate::memory::pair().0.sender);

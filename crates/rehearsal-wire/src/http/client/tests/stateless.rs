@@ -1,4 +1,4 @@
-//! 2026-07-28: every request says everything, and hanging up is cancelling.
+//! 2026-07-28: every request is self-contained, and disconnecting cancels it.
 
 use http::HeaderMap;
 use insta::assert_snapshot;

@@ -1,4 +1,4 @@
-//! The same over TLS, with a certificate that only the test knows.
+//! The client over TLS, with a certificate that only the test trusts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::{ChannelEnd, Event, Outgoing};
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 const PONG: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
 
-/// A server that answers every request alike, its port and its certificate.
+/// Starts a server with a fixed response, and returns its port and its certificate.
 async fn server() -> (u16, Bytes) {
     let rcgen::CertifiedKey { cert, signing_key } =
         rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();

@@ -88,7 +88,7 @@ async fn a_response_comes_on_the_channel_of_its_question() {
     let posted = response.to_string();
     assert_eq!(stage.ask(Ask::post(&posted).in_session(&session)).await.status, 202);
     assert_eq!(heard(&mut connection).await, (channel, response.clone()));
-    // Nobody asked a second time, so the same answer belongs nowhere.
+    // The server request has its response already, so this second one is delivered on the main channel.
     assert_eq!(stage.ask(Ask::post(&posted).in_session(&session)).await.status, 202);
     assert_eq!(heard(&mut connection).await, (Channel::MAIN, response));
 

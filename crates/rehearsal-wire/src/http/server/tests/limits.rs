@@ -1,4 +1,4 @@
-//! What is refused because it is malformed, too much, or from a stranger.
+//! Refusals of requests that are malformed, too large, or from a foreign origin.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ async fn a_body_that_is_too_long_is_not_read_to_its_end() {
     assert_eq!(chunked.answer().await.refusal(), (413, -32000));
 }
 
-/// The head of a POST, and the beginning of its body, 100 kB of 150 kB.
+/// Builds the head of a POST, and the first 100 kB of its 150 kB body.
 fn two_thirds() -> (String, String) {
     let whole = request(1, "ping", json!({"text": "x".repeat(150_000)})).to_string();
     let ask = Ask::post(&whole[..100_000]).with("content-length", &whole.len().to_string()).text();
@@ -80,7 +80,7 @@ async fn bodies_that_are_received_share_one_bound_and_wait_for_each_other() {
     let (begin, rest) = two_thirds();
     let (mut first, mut second) = (stage.client().await, stage.client().await);
     first.write(&begin).await;
-    // The first one has its reservation before the second one needs its own.
+    // The first request must have its reservation before the second one needs its own.
     while stage.server.registry.bodies.available_permits() == 200_000 {
         tokio::task::yield_now().await;
     }

@@ -32,14 +32,14 @@ async fn wrong(connection: &Connection, channel: Channel, misdeed: Misdeed) {
     assert_eq!(aftermath, Aftermath::GoesOn, "a socket is not the conversation");
 }
 
-/// Everything that still comes on a socket, to its end.
+/// Reads a socket to its end.
 async fn rest(client: &mut Client) -> String {
     let mut rest = Vec::new();
     soon(client.stream.read_to_end(&mut rest)).await.unwrap();
     String::from_utf8_lossy(&rest).into_owned()
 }
 
-/// Bytes that were written in chunks, whether or not the last chunk came.
+/// Removes the chunk framing, even if the last chunk is missing.
 fn unchunked(text: &str) -> String {
     let mut whole = String::new();
     let mut rest = text;
@@ -51,7 +51,7 @@ fn unchunked(text: &str) -> String {
     whole
 }
 
-/// A POST of the stateless era that waits for its answer.
+/// Sends a stateless POST that waits for its response.
 async fn stateless(stage: &mut Stage, connection: &mut Option<Connection>, accept: &str) -> (Client, Channel) {
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
     let call = request(1, "tools/call", json!({"name": "t", "arguments": {}, "_meta": meta})).to_string();
@@ -68,14 +68,14 @@ async fn stateless(stage: &mut Stage, connection: &mut Option<Connection>, accep
 const BOTH: &str = "application/json, text/event-stream";
 const JSON: &str = "application/json";
 
-/// What a misdeed looks like as the answer to a POST: the head, and every byte until the socket is closed.
+/// Returns a fault as the response to a POST: the head, and every byte until the socket is closed.
 async fn seen(misdeed: Misdeed, accept: &str) -> String {
     let mut stage = Stage::new(Options::default()).await;
     let mut connection = None;
     let (mut client, channel) = stateless(&mut stage, &mut connection, accept).await;
     wrong(connection.as_ref().unwrap(), channel, misdeed).await;
     let handle = stage.server.handle();
-    // The end of the server is the end of sockets that stay open otherwise.
+    // The shutdown closes sockets that would otherwise stay open.
     let closing = tokio::spawn(async move { handle.shutdown().await });
     let seen = rest(&mut client).await;
     closing.abort();
@@ -103,7 +103,7 @@ async fn a_post_is_answered_with_the_bytes_that_were_given() {
             if matches!(misdeed, Misdeed::Disconnect { moment: Moment::After, .. }) {
                 assert!(seen.contains("connection: close\r\n"), "{seen}");
             }
-            // Otherwise it depends on whether the server shuts down before the head is written.
+            // The header depends on whether the server shuts down before the head is written.
             assert_eq!(seen.replace("connection: close\r\n", ""), expected, "{misdeed:?}");
         }
     }

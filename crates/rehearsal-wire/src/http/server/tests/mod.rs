@@ -1,4 +1,4 @@
-//! Plays over real sockets: a client that writes HTTP by hand, and an application behind the server.
+//! Tests over real sockets: a client that writes HTTP by hand, and an application behind the server.
 
 mod legacy;
 mod limits;

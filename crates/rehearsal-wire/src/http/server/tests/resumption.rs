@@ -1,4 +1,4 @@
-//! Clients that lose a stream and come back for the rest.
+//! Clients that lose a stream and resume it.
 
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ async fn an_answer_waits_for_a_client_that_lost_its_stream() {
     assert_eq!(client.data().await, note("one"));
     drop(client);
 
-    // Going away does not cancel, so the next thing that the application hears is another message.
+    // A disconnect does not cancel, so the next event of the application is another message.
     let told = note("from the client").to_string();
     assert_eq!(stage.ask(Ask::post(&told).in_session(&session)).await.status, 202);
     assert_eq!(heard(&mut connection).await.0, Channel::MAIN);

@@ -1,4 +1,4 @@
-//! The stage of the plays: a server on a free port, a client that writes bytes, an application that reads events.
+//! The test setup: a server on a free port, a client that writes bytes, an application that reads events.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use crate::http::server::{HttpServer, Options};
 use crate::{Connection, Ending, Event, Outgoing, SendError};
 
-/// Fails instead of hanging.
+/// Waits with a time limit, so that a test fails instead of hanging.
 pub(super) async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), what).await.expect("it should have happened by now")
 }
@@ -36,14 +36,14 @@ impl Stage {
         soon(self.server.accept()).await.unwrap()
     }
 
-    /// What a request by a client of its own is answered with.
+    /// Sends a request from a new client, and returns the response.
     pub(super) async fn ask(&self, request: Ask<'_>) -> Answer {
         let mut client = self.client().await;
         client.send(request).await;
         client.answer().await
     }
 
-    /// A session after its handshake: its name and the application's end.
+    /// Runs a handshake, and returns the session id and the application's connection.
     pub(super) async fn session(&mut self, version: &str) -> (String, Connection) {
         let mut client = self.client().await;
         let params =
@@ -57,7 +57,7 @@ impl Stage {
     }
 }
 
-/// A request of HTTP.
+/// An HTTP request.
 #[derive(Clone)]
 pub(super) struct Ask<'a> {
     method: &'a str,
@@ -90,13 +90,13 @@ impl<'a> Ask<'a> {
         Ask { path, ..self }
     }
 
-    /// With this header instead of any of the same name.
+    /// Sets a header, and replaces one of the same name.
     pub(super) fn with(mut self, name: &str, value: &str) -> Ask<'a> {
         self.headers.retain(|(other, _)| other != name);
         self.also(name, value)
     }
 
-    /// With this header beside any of the same name.
+    /// Adds a header to those of the same name.
     pub(super) fn also(mut self, name: &str, value: &str) -> Ask<'a> {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
@@ -111,7 +111,7 @@ impl<'a> Ask<'a> {
         self.with("mcp-session-id", id)
     }
 
-    /// As bytes.
+    /// Builds the request as text.
     pub(super) fn text(&self) -> String {
         let mut text = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
         for (name, value) in &self.headers {
@@ -129,7 +129,7 @@ pub(super) struct Client {
     pub(super) stream: BufReader<TcpStream>,
 }
 
-/// An answer with its whole body, or the head of a stream.
+/// A response with its whole body, or the head of a stream.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,
@@ -142,7 +142,7 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {:?}", self.body))
     }
 
-    /// The status and the code of the error in the body.
+    /// Returns the status and the error code in the body.
     pub(super) fn refusal(&self) -> (u16, i64) {
         (self.status, self.json()["error"]["code"].as_i64().unwrap())
     }
@@ -167,7 +167,7 @@ impl Client {
         line.trim_end_matches(['\r', '\n']).to_owned()
     }
 
-    /// The next answer; of a stream only its head.
+    /// Reads the next response; of a stream only its head.
     pub(super) async fn answer(&mut self) -> Answer {
         let first = self.line().await;
         let status = first.split(' ').nth(1).unwrap_or_else(|| panic!("no status in {first:?}")).parse().unwrap();
@@ -183,7 +183,7 @@ impl Client {
         Answer { status, headers, body: String::from_utf8(body).unwrap() }
     }
 
-    /// The next event of a stream as it was written, without its last line end; `None` at the end of the stream.
+    /// Reads the next event of a stream as it was written, without its last line end; `None` at the end of the stream.
     pub(super) async fn event(&mut self) -> Option<String> {
         let length = usize::from_str_radix(&self.line().await, 16).expect("the length of a chunk");
         let mut chunk = vec![0; length + 2];
@@ -193,7 +193,7 @@ impl Client {
         (length > 0).then(|| chunk.strip_suffix("\n\n").expect("the end of an event").to_owned())
     }
 
-    /// The data of the next event.
+    /// Reads the data of the next event.
     pub(super) async fn data(&mut self) -> Value {
         let event = self.event().await.expect("one more event");
         let data = event.lines().find_map(|line| line.strip_prefix("data: ")).unwrap_or_default();
@@ -217,7 +217,7 @@ pub(super) fn message(value: &Value) -> Message {
     Message::parse(Bytes::from(value.to_string()))
 }
 
-/// The next message that the application hears.
+/// Returns the next message that the application receives.
 pub(super) async fn heard(connection: &mut Connection) -> (Channel, Value) {
     match soon(connection.receiver.receive()).await {
         Event::Message { channel, message, head } => {
@@ -228,7 +228,7 @@ pub(super) async fn heard(connection: &mut Connection) -> (Channel, Value) {
     }
 }
 
-/// How a conversation ends.
+/// Returns how a connection ended.
 pub(super) async fn ended(connection: &mut Connection) -> Ending {
     match soon(connection.receiver.receive()).await {
         Event::Ended(ending) => ending,

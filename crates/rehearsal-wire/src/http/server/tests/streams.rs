@@ -1,4 +1,4 @@
-//! When an answer is JSON, when it is a stream, and how a stream behaves.
+//! The form of a response, JSON or a stream, and the behaviour of a stream.
 
 use std::time::Duration;
 
@@ -144,7 +144,7 @@ async fn a_client_that_does_not_read_makes_only_its_own_channel_wait() {
     lazy.send(Ask::post(&ping).in_session(&session)).await;
     let (stuck, _) = heard(&mut connection).await;
     let flood = message(&note(&"x".repeat(1024 * 1024)));
-    // The buffers of the two sockets take some megabytes first, but not this many.
+    // The buffers of the two sockets hold some megabytes, but not this many.
     let sender = connection.sender.clone();
     let sent = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let count = sent.clone();
@@ -200,7 +200,7 @@ async fn answers_to_a_batch_wait_for_a_client_that_does_not_read() {
         say(&connection, channel, result(1)).await;
         assert_eq!(quick.answer().await.json(), result(1));
     }
-    // The buffers of the two sockets take some megabytes first, but not this many.
+    // The buffers of the two sockets hold some megabytes, but not this many.
     assert!(sent.load(std::sync::atomic::Ordering::SeqCst) < REQUESTS, "the application waits");
     assert!(lazy.answer().await.is_stream(), "so many answers are not gathered for a body of JSON");
     for id in 0..REQUESTS {
