@@ -1,7 +1,7 @@
-//! What the client says when the server asks.
+//! The client's answers to server requests and input requests.
 //!
-//! In the handshake era a server asks with requests of its own, in the stateless era with an `input_required` result;
-//! the same answers serve both.
+//! In the handshake era a server sends requests, in the stateless era an `input_required` result with input requests.
+//! The same answers serve both.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,7 +14,7 @@ use rehearsal_core::message::{ErrorReply, Method, Reply};
 use rehearsal_core::protocol::code;
 use serde_json::{Map, Value, json};
 
-/// What a server asks of the client.
+/// A server request or an input request.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// `sampling/createMessage`, `elicitation/create`, `roots/list` or anything else.
@@ -23,7 +23,7 @@ pub struct Asked {
     pub params: Value,
 }
 
-/// What the client says to it.
+/// The client's answer: a result or an error.
 pub type Answer = Result<Value, ErrorReply>;
 
 type Handler = Arc<dyn Fn(&Asked) -> Given + Send + Sync>;
@@ -35,7 +35,7 @@ pub(super) enum Given {
 }
 
 impl Given {
-    /// What the server hears.
+    /// The reply that is sent to the server.
     pub(super) async fn reply(self) -> Reply {
         let answer = match self {
             Given::Now(answer) => answer,
@@ -48,7 +48,7 @@ impl Given {
     }
 }
 
-/// Scripted answers to what servers ask; a client declares the capabilities that it has answers for.
+/// Scripted answers to requests of servers. A client declares the capabilities that it has answers for.
 #[derive(Clone, Default)]
 pub struct Answers {
     handlers: Vec<(Method, Handler)>,
@@ -57,7 +57,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Nothing can be asked of this client but `ping`.
+    /// Answers `ping` only.
     pub fn new() -> Answers {
         Answers::default()
     }
@@ -94,7 +94,7 @@ impl Answers {
         Answers { first: Some(Arc::new(first)), ..self }
     }
 
-    /// Answers a method with these, one after the other; asked more often than that, the client refuses.
+    /// Answers a method with these, one after the other. After the last one, the client refuses.
     pub fn in_order(self, method: Method, answers: impl IntoIterator<Item = Value>) -> Answers {
         let queue: Mutex<VecDeque<Value>> = Mutex::new(answers.into_iter().collect());
         self.on(method, move |asked| {
@@ -165,7 +165,7 @@ impl Answers {
         self.first.is_some() || self.handlers.iter().any(|(other, _)| other == method)
     }
 
-    /// The answer to a question of the server's.
+    /// The answer to a server request or an input request.
     pub(super) fn given(&self, asked: &Asked) -> Given {
         let of_method = || self.handlers.iter().find(|(method, _)| *method == asked.method).map(|(_, handler)| handler);
         match self.first.as_ref().filter(|_| asked.method != Method::PING).or_else(of_method) {

@@ -23,10 +23,10 @@ use super::session::Client;
 use super::target::{Endpoint, HttpTransport, Protocol, Target};
 use crate::config::{ServerEntry, read_config};
 
-/// Set for every server that a client starts, so that a server can tell a test from real life.
+/// The environment variable that every server gets that a client starts, so that it can detect a test run.
 const TEST_MODE: (&str, &str) = ("REHEARSAL_TEST_MODE", "1");
 
-/// Everything that can be said before a client connects.
+/// Every setting of a client before it connects.
 #[must_use = "nothing happens before `connect`"]
 pub struct ClientBuilder {
     pub(super) target: Target,
@@ -36,10 +36,10 @@ pub struct ClientBuilder {
     pub(super) capabilities: Option<Value>,
     pub(super) client_info: Value,
     pub(super) tap: Option<Tap>,
-    /// What is done with the server's words before they are evidence.
+    /// Redacts the text of the server before it becomes evidence.
     pub(super) clean: Option<Clean>,
     pub(super) assumed: Option<Revision>,
-    /// How long a server may be silent before it is taken for one that does not know `server/discover`.
+    /// How long to wait for a response to `server/discover` before the server is treated as a legacy one.
     pub(super) probe: Duration,
 }
 
@@ -54,11 +54,11 @@ impl Client {
         ClientBuilder::new(Target::Url(Endpoint { url: url.into(), ..Endpoint::default() }))
     }
 
-    /// A server to start that listens on a port: its URL is found in what it says on stdout or stderr, and it ends with the
+    /// A server to start that listens on a port. Its URL is read from its stdout or stderr, and it ends with the
     /// client.
     ///
     /// `listening on http://127.0.0.1:43121/mcp`, `running on http://0.0.0.0:8000` and `listening on port 3001` are
-    /// understood; where no path is named, [`path`](ClientBuilder::path) says it, or it is `/mcp`.
+    /// recognized. Without a path there, [`path`](ClientBuilder::path) is used, or `/mcp`.
     pub fn listening(program: impl Into<OsString>) -> ClientBuilder {
         let command = started(program);
         ClientBuilder::new(Target::Listening { command, endpoint: Endpoint::default(), started: OnceCell::new() })
@@ -83,7 +83,7 @@ impl Client {
     }
 }
 
-/// A program that knows that this is a test.
+/// A command with the environment variable of tests.
 fn started(program: impl Into<OsString>) -> ServerCommand {
     let mut command = ServerCommand::new(program);
     command.environment.insert(TEST_MODE.0.into(), TEST_MODE.1.into());
@@ -174,7 +174,8 @@ impl ClientBuilder {
         }
     }
 
-    /// Where on a server that is started by [`Client::listening`] MCP is, whatever the server says; such as `/sse`.
+    /// The path of the MCP endpoint of a server that is started by [`Client::listening`], such as `/sse`. It overrides
+    /// the path that the server prints.
     pub fn path(mut self, path: impl Into<String>) -> ClientBuilder {
         if let Target::Listening { endpoint, .. } = &mut self.target {
             endpoint.url = path.into();
@@ -190,7 +191,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Logs in where the server asks for it. A header `Authorization` that is given wins.
+    /// Logs in if the server requires it. A configured header `Authorization` takes precedence.
     #[cfg(feature = "oauth")]
     pub fn oauth(mut self, oauth: crate::oauth::OAuth) -> ClientBuilder {
         if let Some(endpoint) = self.endpoint() {
@@ -199,7 +200,7 @@ impl ClientBuilder {
         self
     }
 
-    /// The same with somebody who answers for us already.
+    /// Authorizes with an [`Authority`](crate::oauth::Authority) that exists already.
     #[cfg(feature = "oauth")]
     pub(crate) fn authority(mut self, authority: Arc<crate::oauth::Authority>) -> ClientBuilder {
         if let Some(endpoint) = self.endpoint() {
@@ -208,7 +209,7 @@ impl ClientBuilder {
         self
     }
 
-    /// How the URL is spoken to.
+    /// Which HTTP transport to use.
     pub fn transport(mut self, wanted: HttpTransport) -> ClientBuilder {
         if let Some(endpoint) = self.endpoint() {
             endpoint.transport = wanted;
@@ -216,7 +217,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Trusts this certificate (PEM) beside those that everybody trusts.
+    /// Trusts this certificate (PEM) in addition to the usual root certificates.
     pub fn root_certificate(mut self, pem: impl Into<Bytes>) -> ClientBuilder {
         if let Some(endpoint) = self.endpoint() {
             endpoint.root_certificates.push(pem.into());
@@ -224,7 +225,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Which era and version to speak.
+    /// Which era and version to use.
     pub fn protocol(self, protocol: Protocol) -> ClientBuilder {
         ClientBuilder { protocol, ..self }
     }
@@ -234,22 +235,22 @@ impl ClientBuilder {
         self.protocol(Protocol::Legacy(revision))
     }
 
-    /// Speaks 2026-07-28 and nothing else.
+    /// Uses 2026-07-28 only.
     pub fn modern(self) -> ClientBuilder {
         self.protocol(Protocol::Modern)
     }
 
-    /// How long to wait for any answer unless a call says otherwise; 30 seconds unless given.
+    /// How long to wait for a response, unless a call has its own timeout. The default is 30 seconds.
     pub fn timeout(self, timeout: Duration) -> ClientBuilder {
         ClientBuilder { timeout, ..self }
     }
 
-    /// What to say when the server asks.
+    /// The answers to requests of the server.
     pub fn answers(self, answers: Answers) -> ClientBuilder {
         ClientBuilder { answers, ..self }
     }
 
-    /// Changes what to say when the server asks.
+    /// Changes the answers to requests of the server.
     pub fn answering(self, change: impl FnOnce(Answers) -> Answers) -> ClientBuilder {
         ClientBuilder { answers: change(self.answers), ..self }
     }
@@ -259,12 +260,12 @@ impl ClientBuilder {
         ClientBuilder { capabilities: Some(capabilities), ..self }
     }
 
-    /// Who the client says it is.
+    /// The `clientInfo` of the client.
     pub fn client_info(self, name: &str, version: &str) -> ClientBuilder {
         ClientBuilder { client_info: serde_json::json!({"name": name, "version": version}), ..self }
     }
 
-    /// Takes out of the server's words what must not be shown, before they are evidence.
+    /// Redacts the text of the server before it becomes evidence.
     pub(crate) fn clean(self, clean: impl Fn(&str) -> String + Send + Sync + 'static) -> ClientBuilder {
         ClientBuilder { clean: Some(Arc::new(clean)), ..self }
     }
@@ -279,9 +280,9 @@ impl ClientBuilder {
         ClientBuilder { tap: Some(Arc::new(tap)), ..self }
     }
 
-    /// Starts or reaches the server, and agrees on a version with it.
+    /// Starts the server or connects to it, and negotiates a version.
     ///
-    /// A server with which that fails is closed politely before this returns. If this is dropped the server is killed;
+    /// If that fails, the server is shut down before this returns. If this is dropped, the server is killed;
     /// [`connecting`](ClientBuilder::connecting) can be closed.
     pub async fn connect(self) -> Result<Client, ClientError> {
         let connecting = self.connecting();
@@ -292,7 +293,7 @@ impl ClientBuilder {
         connected
     }
 
-    /// A connection that can be closed politely while it is being made.
+    /// A connection that can be closed while it is being established.
     pub fn connecting(self) -> Connecting {
         Connecting::new(self)
     }

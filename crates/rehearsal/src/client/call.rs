@@ -1,4 +1,4 @@
-//! One request and everything that can be said about it.
+//! One request and its options: timeout, headers, progress, input rounds.
 
 use std::borrow::Cow;
 use std::future::IntoFuture;
@@ -22,15 +22,15 @@ use super::pending_request::{GiveUp, Running};
 use super::response::{LogMessage, Progress, Response};
 use super::session::Client;
 
-/// What we have to say in `_meta`.
+/// The `_meta` that this client sends.
 enum OurMeta<'a> {
-    /// What every request of this client says.
+    /// The `_meta` of every request of this client.
     Usual,
     /// That and more.
     Fields(Vec<MetaField<'a>>),
 }
 
-/// How often a server may ask for more input before it answers.
+/// At most this many input rounds are followed for one request.
 const ROUNDS: usize = 16;
 
 /// One request; `.await` sends it and waits for the answer.
@@ -77,12 +77,12 @@ impl Call {
         self.wish(|wishes| wishes.timeout = Some(timeout))
     }
 
-    /// Asks for progress; it is in the response.
+    /// Requests progress; the response contains it.
     pub fn with_progress(self) -> Call {
         self.wish(|wishes| wishes.progress = true)
     }
 
-    /// Asks for progress and sees it as it comes.
+    /// Requests progress, and passes it to `see` as it arrives.
     pub fn on_progress(self, see: impl Fn(Progress) + Send + Sync + 'static) -> Call {
         self.with_progress().wish(|wishes| wishes.on_progress = Some(Arc::new(see)))
     }
@@ -92,7 +92,7 @@ impl Call {
         self.wish(|wishes| wishes.on_log = Some(Arc::new(see)))
     }
 
-    /// Asks for progress, and sees whatever is told of this request as it was on the wire.
+    /// Requests progress, and passes every notification of this request to `see`, exactly as on the wire.
     pub(crate) fn on_told(self, see: impl Fn(&Message) + Send + Sync + 'static) -> Call {
         self.with_progress().wish(|wishes| wishes.on_told = Some(Arc::new(see)))
     }
@@ -102,7 +102,7 @@ impl Call {
         self.wish(|wishes| wishes.headers.push((name.into(), value.into())))
     }
 
-    /// Comes back to a server that wants to know more no more often than this, and then takes `input_required` for an answer.
+    /// Follows at most this many input rounds; after that, `input_required` is returned as the response.
     pub fn rounds(self, rounds: usize) -> Call {
         self.wish(|wishes| wishes.rounds = Some(rounds))
     }
@@ -188,7 +188,7 @@ impl Call {
         self.client.inner.meta.iter().map(|(key, text)| (*key, Cow::Borrowed(&**text))).collect()
     }
 
-    /// What we have to say in `_meta`.
+    /// The `_meta` of this request.
     fn meta(&self, number: i64) -> OurMeta<'_> {
         let level = match self.client.revision().era() {
             Era::Legacy => None,
@@ -260,8 +260,8 @@ impl Call {
         Ok(Some(Box::new(headers)))
     }
 
-    /// A header that repeats an argument was missing because the tool's schema was not known. Learns it; `false` where
-    /// that changes nothing.
+    /// Lists the tools, because a header that repeats an argument was missing. Returns `false` if the schema of the tool was
+    /// known already, or is still unknown.
     async fn learn_schema(&self) -> bool {
         let Some(tool) = self.params.name() else { return false };
         let known =
@@ -274,8 +274,8 @@ impl Call {
         listed.is_ok() && known(&self.client)
     }
 
-    /// What the server wants to know before it goes on, answered; `None` where it wants something that there is no
-    /// answer to.
+    /// The input responses and the request state for an `input_required` result. `None` if an input request has no
+    /// answer.
     async fn fulfilled(&self, response: &Response) -> Option<(Map<String, Value>, Option<Value>)> {
         let result = response.result();
         let mut given = Vec::new();
@@ -289,7 +289,7 @@ impl Call {
             }
             given.push((key.clone(), self.client.inner.answers.given(&asked)));
         }
-        // Everybody who takes time has begun by now.
+        // The answers that take time were all started above, so they run concurrently.
         let mut inputs = Map::new();
         for (key, given) in given {
             match given.reply().await {

@@ -1,4 +1,4 @@
-//! Everything that passes between us and one server, and who waits for what.
+//! The connection to one server: its messages, pending requests and answers.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -20,9 +20,9 @@ use super::pending_request::{GiveUp, Running, Settled, Slot, Unsent};
 
 /// What one answer carries, and what waits unread.
 const NOTIFICATIONS: Limit = Limit { notifications: 10_000, bytes: 64 * 1024 * 1024 };
-/// How many questions of the server's are answered at once; a server that asks more waits until one is.
+/// At most this many server requests are answered at once; further ones wait.
 const QUESTIONS_LIMIT: usize = 256;
-/// How long the server may take to read the answer to a question of its own.
+/// How long the server may take to read the response to its request.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// Time for a server to request the roots, and after each response to apply them. Servers do not report when they have.
 const ROOTS_PAUSE: Duration = Duration::from_millis(100);
@@ -33,12 +33,12 @@ const EVIDENCE_LIMIT: usize = 20;
 /// How much of each.
 const EVIDENCE_WIDTH: usize = 300;
 
-/// Sees every message that passes, with who said it.
+/// Receives every message of either side, with its sender.
 pub(super) type Tap = Arc<dyn Fn(Side, &Message) + Send + Sync>;
 /// Sees the notifications that belong to one request.
 pub(super) type Watch = Arc<dyn Fn(&Message) + Send + Sync>;
 
-/// Takes out of a server's words what must not be shown.
+/// Redacts a text of the server.
 pub(super) type Clean = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// A conversation with one server.
@@ -50,7 +50,7 @@ pub(super) struct Conversation {
     tap: Option<Tap>,
     clean: Option<Clean>,
     state: Mutex<State>,
-    /// Something arrived that nobody asked for, or the end.
+    /// Notified when a message arrives that belongs to no request, and when the connection ends.
     arrived: Notify,
     /// Changes each time a response to `roots/list` was written.
     roots_sent: watch::Sender<()>,
@@ -180,13 +180,13 @@ impl Conversation {
         Running::new(self.clone(), key, method, unsent, slot, limit, deadline, on_give_up)
     }
 
-    /// Sends something that wants no answer.
+    /// Sends a message that has no response: a notification or a response.
     pub(super) async fn tell(&self, channel: Channel, message: Message) -> Result<(), SendError> {
         self.tapped(Side::Client, &message);
         self.sender.send(Outgoing::new(channel, message)).await
     }
 
-    /// Waits for something as long as it may take, and while somebody logs in.
+    /// Awaits `work` for at most `limit`, which starts again while the user logs in.
     pub(super) async fn in_time<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
         loop {
@@ -198,7 +198,7 @@ impl Conversation {
         }
     }
 
-    /// Takes the first unread notification that `wanted` accepts; waits for it if need be. `Err` is the end.
+    /// Returns the first unread notification that `wanted` accepts; waits for it if needed. `Err` is the end.
     pub(super) async fn notification(&self, wanted: impl Fn(&Message) -> bool) -> Result<Message, Ending> {
         loop {
             let arrived = self.arrived.notified();
@@ -234,7 +234,7 @@ impl Conversation {
         }
     }
 
-    /// Takes what the server said; a question of its own is put to `asked`.
+    /// Processes a message of the server. The key of a server request is added to `asked`.
     fn hear(&self, channel: Channel, message: Message, status: Option<u16>, asked: &mut Vec<Key>) {
         self.tapped(Side::Server, &message);
         let at = self.started.elapsed();
@@ -270,7 +270,7 @@ impl Conversation {
         }
     }
 
-    /// Answers a question of the server's.
+    /// Answers a server request.
     async fn answer(self: Arc<Self>, key: Key) {
         let asked = self.state().pairing.request(&key).and_then(|request| {
             let request = request.message.as_request()?;
@@ -281,7 +281,7 @@ impl Conversation {
         let message = Message::reply(key.id.clone(), &self.answers.given(&asked).reply().await);
         let at = self.started.elapsed();
         self.state().pairing.step(Side::Client, key.channel, at, message.clone());
-        // The server hears nothing if it is gone or does not read; whoever waits for it is told by the reader.
+        // A server that has exited or does not read gets no response. The reader reports that to the pending requests.
         let _ = tokio::time::timeout(ANSWER_LIMIT, self.tell(key.channel, message)).await;
         if asked.method == Method::ROOTS_LIST {
             self.roots_sent.send_replace(());
@@ -295,7 +295,8 @@ impl Conversation {
         let _ = tokio::time::timeout(ROOTS_TIMEOUT, quiet).await;
     }
 
-    /// As much of a server's words as is evidence. What is cut cannot be told for a secret any more, so those go first.
+    /// The beginning of a text of the server, as evidence. Secrets are redacted before it is cut: a secret that is cut
+    /// is no longer recognized.
     pub(super) fn shown(&self, text: &str) -> String {
         match &self.clean {
             Some(clean) => clean(text).chars().take(EVIDENCE_WIDTH).collect(),
@@ -347,7 +348,7 @@ impl Conversation {
         }
     }
 
-    /// Tells everybody that it is over; only how it ended first counts.
+    /// Reports the end to every pending request. Only the first end is kept.
     pub(super) fn ended(&self, ending: &Ending) {
         let lost = {
             let mut state = self.state();
@@ -368,20 +369,20 @@ fn push(ring: &mut VecDeque<String>, item: String) {
     ring.push_back(item);
 }
 
-/// The request of ours that a server sends back as it came, as `cat` would.
+/// The key of a pending request that the server sends back unchanged, as `cat` does.
 fn repeated(pairing: &Pairing<Option<Waiter>>, channel: Channel, message: &Message) -> Option<Key> {
     let key = Key { channel, asker: Side::Client, id: message.as_request()?.id.clone() };
     let ours = pairing.request(&key)?.message.raw();
     (message.raw().trim_ascii_end() == &ours[..]).then_some(key)
 }
 
-/// Calls a function of the user's; if it panics that is shown as usual, but the conversation goes on.
+/// Calls a function of the user. If it panics, the panic is printed as usual, and the connection continues.
 fn harmlessly(call: impl FnOnce()) {
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
 }
 
 async fn read(conversation: Arc<Conversation>, mut receiver: Box<dyn Receiver>) {
-    // Ends with this task, so that nobody who still answers keeps the conversation alive.
+    // Aborted with this task, so that an answer that is still computed does not keep the connection alive.
     let mut answering = JoinSet::new();
     let mut asked = Vec::new();
     loop {

@@ -13,12 +13,12 @@ use rehearsal_wire::{Ending, SendError};
 
 use crate::config::ConfigError;
 
-/// Why a server could not be driven.
+/// Why a request or a connection failed.
 ///
-/// A server that answers with an error has answered: [`call_tool`](super::Client::call_tool) returns that as a
-/// [`Response`](super::Response). Here is what went wrong before or instead of an answer.
+/// A server that responds with an error has responded: [`call_tool`](super::Client::call_tool) returns that as a
+/// [`Response`](super::Response). These are the failures before or instead of a response.
 ///
-/// `Debug` prints the same as `Display`, with the evidence, because that is what `unwrap` shows in a test.
+/// `Debug` prints the same as `Display`, with the evidence, because `unwrap` shows it in a test.
 #[derive(thiserror::Error)]
 pub enum ClientError {
     /// The server's process could not be started.
@@ -27,7 +27,7 @@ pub enum ClientError {
     /// The engine of the server's container did not do what it should.
     #[error("{0}")]
     Engine(#[source] EngineError),
-    /// What was said about the server makes no sense.
+    /// The configuration of the server is invalid.
     #[error("{0}")]
     Config(#[from] ConfigError),
     /// The URL, a header or the container is wrong.
@@ -39,7 +39,7 @@ pub enum ClientError {
     /// The server was started, but could not be reached over HTTP.
     #[error("the server {why}{evidence}")]
     NotListening {
-        /// What became of it: a predicate.
+        /// What happened to it: a predicate.
         why: String,
         /// What else is known.
         evidence: Box<Evidence>,
@@ -47,17 +47,17 @@ pub enum ClientError {
     /// The server ended, or became unreachable, before it answered.
     #[error("the server {ending} before it answered {method}{evidence}")]
     ServerGone {
-        /// What was asked.
+        /// The method of the request.
         method: Method,
         /// How it ended.
         ending: Ending,
         /// What else is known.
         evidence: Box<Evidence>,
     },
-    /// No answer came in time; or, to what wants no answer, the server did not take it in time.
+    /// The response did not arrive in time. For a message without a response: the server did not read it in time.
     #[error("{} within {}{evidence}", waited_for(.method), seconds(.after))]
     TimedOut {
-        /// What was asked.
+        /// The method of the request.
         method: Method,
         /// How long we waited.
         after: Duration,
@@ -67,21 +67,21 @@ pub enum ClientError {
     /// An HTTP server answered with a status and no message.
     #[error("{method} was refused: {said}{evidence}")]
     Refused {
-        /// What was asked.
+        /// The method of the request.
         method: Method,
         /// The status.
         status: u16,
-        /// The status and the beginning of the body, in words.
+        /// The status and the beginning of the body, as text.
         said: String,
         /// What else is known.
         evidence: Box<Evidence>,
     },
-    /// The server wants to know who we are, and that could not be settled.
+    /// The server requires authorization, and none was obtained.
     #[error("{method} needs a login: {why}")]
     NotAuthorized {
-        /// What was asked.
+        /// The method of the request.
         method: Method,
-        /// Why there is none.
+        /// Why no authorization was obtained.
         why: String,
     },
     /// An HTTP server refused both ways of speaking to it.
@@ -89,25 +89,25 @@ pub enum ClientError {
         "the server speaks neither Streamable HTTP nor HTTP+SSE\n  Streamable HTTP: {streamable}\n  HTTP+SSE: {sse}"
     )]
     NoTransport {
-        /// What it said to Streamable HTTP.
+        /// How Streamable HTTP failed.
         streamable: Box<ClientError>,
-        /// What it said to HTTP+SSE.
+        /// How HTTP+SSE failed.
         sse: Box<ClientError>,
     },
     /// The stream that the answer should have come on broke off.
     #[error("no answer to {method}: {why}{evidence}")]
     Lost {
-        /// What was asked.
+        /// The method of the request.
         method: Method,
         /// What went wrong.
         why: String,
         /// What else is known.
         evidence: Box<Evidence>,
     },
-    /// The request itself came back.
+    /// The server sent the request itself back.
     #[error("no answer to {method}: the server sends back what it is told, as `cat` does{evidence}")]
     Repeated {
-        /// What was asked.
+        /// The method of the request.
         method: Method,
         /// What else is known.
         evidence: Box<Evidence>,
@@ -115,7 +115,7 @@ pub enum ClientError {
     /// Something came, but not a response.
     #[error("the answer to {method} is not a response: {reason}{}{evidence}", quoted(.found))]
     Garbled {
-        /// What was asked.
+        /// The method of the request.
         method: Method,
         /// What is wrong with it.
         reason: Reason,
@@ -124,25 +124,25 @@ pub enum ClientError {
         /// What else is known.
         evidence: Box<Evidence>,
     },
-    /// The server answered with an error where the caller wanted a result.
+    /// The server responded with an error, and the caller needs a result.
     #[error("{method} was refused{}: {error}{}", http_status(*.status), data(.error))]
     ErrorReply {
-        /// What was asked.
+        /// The method of the request.
         method: Method,
         /// The error.
         error: ErrorReply,
         /// The HTTP status that it came with, where there was one.
         status: Option<u16>,
     },
-    /// The result is not what the protocol says it must be.
+    /// The result violates the protocol.
     #[error("the result of {method} is not usable: {what}")]
     BadResult {
-        /// What was asked.
+        /// The method of the request.
         method: Method,
         /// What is wrong.
         what: String,
     },
-    /// The server speaks no version that we do.
+    /// The server and this client have no version in common.
     #[error("the server speaks {theirs:?}; this client was told to speak {}", ours.map_or("any version it knows", Revision::as_str))]
     NoCommonVersion {
         /// What the server offered.
@@ -153,7 +153,7 @@ pub enum ClientError {
     /// The message could not be sent.
     #[error("{method} could not be sent: {cause}{evidence}")]
     NotSent {
-        /// What was to be asked.
+        /// The method of the request.
         method: Method,
         /// Why not.
         #[source]
@@ -164,7 +164,7 @@ pub enum ClientError {
     /// The params cannot be written as JSON.
     #[error("the params of {method} cannot be written as JSON: {cause}")]
     BadParams {
-        /// What was to be asked.
+        /// The method of the request.
         method: Method,
         /// Why not.
         #[source]
@@ -173,7 +173,7 @@ pub enum ClientError {
     /// The method does not exist in the version that was agreed on.
     #[error("{method} does not exist in protocol version {revision}; {hint}")]
     NotInVersion {
-        /// What was to be asked.
+        /// The method of the request.
         method: Method,
         /// The version.
         revision: Revision,
@@ -214,7 +214,7 @@ impl ClientError {
         }
     }
 
-    /// What the server left behind, where there is such a thing.
+    /// The evidence, if this error has any.
     pub fn evidence(&self) -> Option<&Evidence> {
         match self {
             ClientError::NotListening { evidence, .. }
@@ -247,17 +247,17 @@ pub struct Evidence {
     pub exit_status: Option<ExitStatus>,
     /// The last lines of its stderr.
     pub last_stderr: Vec<String>,
-    /// What it said that is not a message.
+    /// What the server wrote that is not a message.
     pub noise: Vec<String>,
-    /// Where it said that.
+    /// Where it wrote that.
     pub noise_on: NoiseOn,
-    /// Answers that nobody asked for, such as one with a wrong id.
+    /// Responses without a pending request, such as one with a wrong id.
     pub strays: Vec<String>,
     /// What stood in the way of an answer when it was given up, such as a stream that broke and was being resumed.
     pub trouble: Option<String>,
 }
 
-/// Where a server says what is not a message.
+/// Where a server writes what is not a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NoiseOn {
     /// On the stdout of its process.
@@ -303,8 +303,7 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// A server's words without what would change the terminal that shows them: escape sequences are left out, other control
-/// characters become `�`.
+/// Makes a text of the server safe to print: escape sequences are removed, other control characters become `�`.
 fn harmless(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut letters = text.chars();
@@ -338,13 +337,13 @@ fn quoted(text: &str) -> String {
     if text.trim().is_empty() { String::new() } else { format!("\n  {}", harmless(text.trim())) }
 }
 
-/// What else the error says.
+/// The `data` of the error, on a separate line.
 fn data(error: &ErrorReply) -> String {
     let data = error.data.as_ref().and_then(|data| data.value().ok());
     data.map(|data| format!("\n  {}", excerpt(&data, 300))).unwrap_or_default()
 }
 
-/// ` with HTTP status 404`; nothing where it says nothing.
+/// ` with HTTP status 404`; nothing for 200.
 fn http_status(status: Option<u16>) -> String {
     status.filter(|status| *status != 200).map(|status| format!(" with HTTP status {status}")).unwrap_or_default()
 }

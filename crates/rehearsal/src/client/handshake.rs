@@ -1,12 +1,12 @@
-//! Which era the server lives in, and which version we speak with it.
+//! Finds the era of a server, and negotiates the version.
 //!
 //! ```text
 //! auto:  server/discover ── its result, or an error of the stateless era ──► modern
 //!              │
-//!              └─ any other answer, or silence ──► initialize ── 400/404/405 over HTTP ──► HTTP+SSE
+//!              └─ any other response, or none ──► initialize ── 400/404/405 over HTTP ──► HTTP+SSE
 //! ```
 //!
-//! 401, 403 and 5xx say nothing about the era.
+//! The statuses 401, 403 and 5xx do not decide the era.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -47,14 +47,14 @@ impl Drop for Begun {
         // At once, and not when the runtime gets round to ending the task.
         self.conversation.sender.abort();
         self.reading.abort();
-        // Nobody else will tell those who still wait.
+        // The aborted task no longer reports the end to the pending requests.
         self.conversation.ended(&Ending::Closed);
     }
 }
 
-/// A server that is being connected to, and that can be closed politely before the handshake is over.
+/// A server that is being connected to. It can be closed before the handshake is over.
 ///
-/// Dropping it kills the server, unless a client of it is there.
+/// Dropping it kills the server, unless it has a client.
 pub struct Connecting {
     builder: ClientBuilder,
     /// The connection that was opened last.
@@ -86,8 +86,8 @@ impl Connecting {
         Ok(Client::new(begun, negotiated, builder.timeout, answers, capabilities, &builder.client_info))
     }
 
-    /// Ends the connection, whether the handshake is over or not: politely first, then SIGTERM, then SIGKILL. Returns what
-    /// it took.
+    /// Closes the connection, during or after the handshake. A server process may exit by itself; then it gets SIGTERM, then
+    /// SIGKILL. Returns which of these was needed.
     pub async fn close(&self) -> Stopped {
         let begun = locked(&self.begun).take();
         match begun {
@@ -185,7 +185,8 @@ impl Handshake<'_> {
         Ok((begun, negotiated))
     }
 
-    /// Asks what the server speaks. One that refuses a version and lists it among those that it knows is asked once more.
+    /// Sends `server/discover`. If the server refuses the version and lists a modern one as supported, it is sent once
+    /// more.
     async fn discover(&self, begun: &Begun) -> Result<Answered, ClientError> {
         let answered = self.discover_once(begun).answered().await?;
         let again = match answered.exchange.reply() {
@@ -249,7 +250,7 @@ impl Handshake<'_> {
     }
 }
 
-/// What a probe tells.
+/// The result of a probe.
 enum Verdict {
     /// A version was agreed on.
     Agreed(Negotiated),
@@ -257,7 +258,7 @@ enum Verdict {
     Legacy,
     /// The server ended when it saw the probe.
     Died(ClientError),
-    /// It said neither yes nor no.
+    /// The probe failed without deciding the era.
     Failed(ClientError),
 }
 
@@ -287,29 +288,29 @@ fn era(answer: Result<Answered, ClientError>) -> Verdict {
                 Verdict::Failed(ClientError::NoCommonVersion { theirs, ours: None })
             }
         }
-        // Who may not come in, or finds the house on fire, has learned nothing about the era.
+        // An error of the stateless era is returned as it is. Statuses such as 401 and 503 do not decide the era.
         Some(Reply::Error(error)) if code::is_modern(error.code) || says_nothing(answered.status) => {
             let (error, status) = (error.clone(), answered.status);
             Verdict::Failed(ClientError::ErrorReply { method: Method::DISCOVER, error, status })
         }
         Some(Reply::Error(_)) | None => Verdict::Legacy,
-        // Some answer whatever they are asked with something.
+        // Some servers return a result for every method.
         Some(Reply::Result(result)) if !is_discovery(result) => Verdict::Legacy,
         Some(Reply::Result(_)) => modern(&answered).map_or_else(Verdict::Failed, Verdict::Agreed),
     }
 }
 
-/// Whether a server that is there does not know what it was asked.
+/// Whether the error shows that the server is running but does not support the method.
 fn is_no(error: &ClientError) -> bool {
     match error {
-        // 4xx without a message is how servers of the first era refuse what they do not know.
+        // Servers of the handshake era refuse unknown requests with 4xx and no message.
         ClientError::Refused { status, .. } => matches!(status, 400 | 404 | 405 | 406 | 415 | 422),
         ClientError::Garbled { .. } | ClientError::TimedOut { .. } => true,
         _ => false,
     }
 }
 
-/// Whether this is what `server/discover` gives, whatever is in it.
+/// Whether this is a result of `server/discover`.
 pub(crate) fn is_discovery(result: &RawJson) -> bool {
     result.value().is_ok_and(|result| result.get("supportedVersions").is_some_and(Value::is_array))
 }
@@ -330,7 +331,7 @@ fn modern(discovered: &Answered) -> Result<Negotiated, ClientError> {
     Ok(Negotiated::new(Revision::LATEST_MODERN, server_info, &result, discovered.exchange.reply()))
 }
 
-/// What a server speaks that refuses the version it was asked in.
+/// The versions that a server lists in its error for an unsupported version.
 fn refused_versions(error: &ErrorReply) -> Option<Vec<String>> {
     let data = error.data.as_ref().filter(|_| error.code == code::UNSUPPORTED_VERSION)?.value().ok()?;
     Some(versions(data.get("supported")))
@@ -357,7 +358,7 @@ fn result(answered: &Answered, method: Method) -> Result<Value, ClientError> {
     }
 }
 
-/// Whether the endpoint does not know Streamable HTTP, so that HTTP+SSE is worth a try.
+/// Whether the endpoint does not support Streamable HTTP, so that HTTP+SSE is tried.
 fn refuses_transport(error: &ClientError) -> bool {
     matches!(
         error,

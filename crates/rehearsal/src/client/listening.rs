@@ -24,11 +24,11 @@ use tokio::task::JoinHandle;
 
 use super::error::{ClientError, Evidence};
 
-/// Where a server that only names its port or its host is asked.
+/// The path for a server that prints only its port or its host.
 const USUAL_PATH: &str = "/mcp";
 /// How many lines of its stdout are kept.
 const LINES: usize = 20;
-/// Between two attempts to reach a server that said that it listens.
+/// The pause between two attempts to reach a server that has printed its address.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A server that listens; it is killed when this is dropped.
@@ -41,7 +41,7 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// Starts the command and waits until it says where it listens, and until somebody answers there.
+    /// Starts the command. Waits until it has printed its address and accepts connections there.
     pub(super) async fn start(
         command: &ServerCommand,
         path: Option<&str>,
@@ -74,7 +74,7 @@ impl Listening {
         &self.url
     }
 
-    /// The same connection, and the process behind it.
+    /// A connection that keeps the process running.
     pub(super) fn behind(self: &Arc<Listening>, connection: Connection) -> Connection {
         let Connection { sender, receiver } = connection;
         let sender = ListeningSender { http: sender, listening: Mutex::new(Some(self.clone())) };
@@ -92,7 +92,7 @@ impl Listening {
             tokio::select! {
                 connected = TcpStream::connect((place.host.trim_matches(['[', ']']), place.port)) => match connected {
                     Ok(_) => return Ok(()),
-                    // Some say where they listen before they do.
+                    // Some servers print their address before they listen.
                     Err(_) => tokio::time::sleep(PAUSE).await,
                 },
                 ending = &mut self.reading => return Err(gone(ending)),
@@ -108,14 +108,14 @@ impl Drop for Listening {
     }
 }
 
-/// The same command, with a second pair of ears at its stderr.
+/// A copy of the command that also searches its stderr for the address.
 fn overheard(command: &ServerCommand, found: mpsc::UnboundedSender<Place>) -> ServerCommand {
     let mut command = command.clone();
     let also = command.stderr.take();
     command.farewell = Farewell::Signal;
     command.stderr = Some(Arc::new(move |line: &str| {
         if let Some(place) = Place::in_line(line) {
-            // Nobody waits for it any more once one was found.
+            // The receiver is dropped after the first address.
             let _ = found.send(place);
         }
         if let Some(also) = &also {
@@ -149,7 +149,7 @@ async fn read(
     }
 }
 
-/// Where a server says that it listens.
+/// The address that a server prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     scheme: String,
@@ -159,7 +159,7 @@ struct Place {
 }
 
 impl Place {
-    /// A URL of this machine, a `HOST:PORT` of it, or `port N`; other people's URLs are not where our server listens.
+    /// A URL of this machine, a `HOST:PORT` of it, or `port N`. URLs of other hosts are ignored.
     fn in_line(line: &str) -> Option<Place> {
         static URL: LazyLock<Regex> = LazyLock::new(|| {
             let host = r"(localhost|127(?:\.\d+){3}|0\.0\.0\.0|\[::1?\])";

@@ -98,7 +98,7 @@ impl Client {
         self.listing().await?.sound()
     }
 
-    /// All of a list that can be used, and beside it what is wrong with the rest.
+    /// Returns all usable elements of a list, and an error for each of the others.
     ///
     /// ```no_run
     /// # async fn example(client: rehearsal::Client) -> Result<(), rehearsal::client::ClientError> {
@@ -154,7 +154,7 @@ impl Client {
         }
     }
 
-    /// Keeps the schemas of tools: what headers repeat of a call's arguments stands in them.
+    /// Stores the schemas of tools, which say what arguments are repeated in headers.
     fn remember<T: Listed>(&self, items: &[T]) {
         if T::METHOD == Method::TOOLS_LIST && self.revision().has_request_headers() {
             let mut schemas = self.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,7 +166,7 @@ impl Client {
 }
 
 impl Response {
-    /// The result, or the server's error as ours.
+    /// The result, or the server's error as a [`ClientError`].
     pub fn into_result(self) -> Result<Value, ClientError> {
         match self.error() {
             Some(error) => {

@@ -3,7 +3,7 @@
 //! ```text
 //! Target ──► Connection ──► handshake (era, version) ──► Client ──► Call ──► Response
 //!                                                          │
-//!                     the server's own questions ──► Answers
+//!                         requests of the server ──► Answers
 //! ```
 //!
 //! ```no_run

@@ -92,7 +92,7 @@ impl Params {
 /// One of our fields of `_meta`.
 pub(super) type MetaField<'a> = (&'static str, Cow<'a, RawValue>);
 
-/// Our `_meta` as it stands behind other fields: `,"_meta":{…}`, or nothing.
+/// The `_meta` as text after other fields: `,"_meta":{…}`, or nothing.
 pub(super) fn written(meta: &[MetaField<'_>]) -> Result<Vec<u8>, serde_json::Error> {
     let mut text = Vec::new();
     if !meta.is_empty() {

@@ -1,4 +1,4 @@
-//! A request whose answer is waited for, and the slot that the answer is put in.
+//! A pending request, and the slot for its response.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -29,10 +29,10 @@ enum Sent {
     Failed(SendError),
 }
 
-/// What to do when nobody waits for the answer any more.
+/// How a request is cancelled when its future is dropped or times out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GiveUp {
-    /// Say nothing: `initialize` must not be cancelled.
+    /// Sends nothing: `initialize` must not be cancelled.
     Silently,
     /// Send `notifications/cancelled`.
     Notify,
@@ -48,7 +48,7 @@ pub(super) enum Unsent {
     Refused(SendError),
 }
 
-/// A request whose answer is waited for; dropping it gives up.
+/// A pending request; dropping it cancels it.
 pub(super) struct Running {
     conversation: Arc<Conversation>,
     pub(super) key: Key,
@@ -57,14 +57,14 @@ pub(super) struct Running {
     unsent: Option<Unsent>,
     slot: Arc<Slot>,
     limit: Duration,
-    /// `None` where no clock goes that far.
+    /// `None` if the limit is beyond what an `Instant` can hold.
     deadline: Option<Instant>,
     /// Set when the answer is not there at once.
     timer: Option<Pin<Box<Sleep>>>,
     /// Whether it may never have reached the server.
     lost: bool,
     on_give_up: GiveUp,
-    /// Whether there is nothing left to give up.
+    /// Whether it has ended, so that dropping it cancels nothing.
     over: bool,
 }
 
@@ -102,7 +102,7 @@ impl Running {
         Ok(self)
     }
 
-    /// Gives the answer the whole time from now on.
+    /// Restarts the timeout.
     pub(super) fn counted_anew(mut self) -> Running {
         self.deadline = Instant::now().checked_add(self.limit);
         self.timer = None;
@@ -144,7 +144,7 @@ impl Running {
 
     /// Ready when there is no time left.
     fn poll_deadline(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        // No clock goes as far as some limits.
+        // Some limits are beyond what an `Instant` can hold.
         let Some(deadline) = self.deadline else { return Poll::Pending };
         let timer = self.timer.get_or_insert_with(|| {
             let first_check = deadline.checked_sub(self.limit.saturating_sub(CLOSED_CHECK)).unwrap_or(deadline);
@@ -189,7 +189,7 @@ impl Running {
         }
     }
 
-    /// What that means for whoever waits.
+    /// Turns the end of the request into the caller's result.
     fn outcome(&self, settled: Settled) -> Result<Answered, ClientError> {
         let (method, evidence) = (self.method.clone(), || self.conversation.evidence());
         match settled {
@@ -240,7 +240,7 @@ impl Running {
         }
     }
 
-    /// Ends the exchange; what must be said about that, if anything.
+    /// Ends the exchange. Returns the notification that cancels it, if one is to be sent.
     fn give_up(&mut self, reason: Option<&str>) -> Option<Message> {
         let unsent = self.unsent.is_some();
         let has_stream = self.key.channel != Channel::MAIN;
@@ -273,8 +273,8 @@ impl Running {
     }
 }
 
-/// Says that a request is taken back, then stops to listen: whoever is cancelled need not answer, and over HTTP a stream
-/// that nobody waits for must not be resumed for ever.
+/// Sends the cancellation, then closes the channel. A server need not respond to a cancelled request, and over HTTP a
+/// stream without a pending request must not be resumed for ever.
 async fn farewell(conversation: &Conversation, channel: Channel, message: Message) {
     let _ = tokio::time::timeout(LAST_WORDS, conversation.tell(channel, message)).await;
     if channel != Channel::MAIN {
@@ -295,10 +295,10 @@ impl Drop for Running {
     }
 }
 
-/// What a waiter is told.
+/// How a pending request ended.
 pub(super) enum Settled {
     Answered(Answered),
-    /// The request itself came back.
+    /// The server sent the request itself back.
     Repeated,
     ChannelEnded(ChannelEnd),
     Ended(Ending),

@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use super::conversation::Answered;
 
-/// An answer: a result, or an error of the protocol.
+/// A response: a result, or an error of the protocol.
 ///
-/// A tool that fails *answers*: its result says `isError`. That is kept apart from a protocol error, but neither is a
+/// A tool that fails *responds*: its result has `isError`. That is distinct from a protocol error, but neither is a
 /// [success](Response::success).
 #[derive(Debug)]
 pub struct Response {
@@ -29,7 +29,7 @@ impl Response {
         Response { answered, result: OnceLock::new() }
     }
 
-    /// Whether the request did what it was asked to: a result, complete, and not a tool's failure.
+    /// Whether the request succeeded: a complete result that is not a tool's failure.
     pub fn success(&self) -> bool {
         matches!(self.reply(), Some(Reply::Result(_)))
             && self.read().is_ok()
@@ -51,7 +51,7 @@ impl Response {
         self.error().map(|error| error.code)
     }
 
-    /// What a protocol error, or a tool that failed, has to say.
+    /// The message of a protocol error or of a failed tool.
     pub fn error_message(&self) -> Option<String> {
         match self.error() {
             Some(error) => Some(error.message.clone()),
@@ -78,12 +78,12 @@ impl Response {
         if let Some(Reply::Error(error)) = self.reply() { Some(error) } else { None }
     }
 
-    /// Whether a tool says that it failed (`isError`).
+    /// Whether the result has `isError`, so the tool failed.
     pub fn is_error(&self) -> bool {
         self.result().get("isError").and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// Whether the server wants input before it goes on (2026-07-28) and no answer to that was scripted.
+    /// Whether the result is `input_required` (2026-07-28), because an input request had no scripted answer.
     pub fn is_input_required(&self) -> bool {
         self.reply().is_some_and(Reply::is_input_required)
     }
@@ -123,7 +123,7 @@ impl Response {
         contents.into_iter().flatten().filter_map(ResourceContents::read).collect()
     }
 
-    /// From question to answer.
+    /// The time from request to response.
     pub fn took(&self) -> Duration {
         self.answered.exchange.took().unwrap_or_default()
     }
@@ -133,7 +133,7 @@ impl Response {
         self.answered.status
     }
 
-    /// What was asked.
+    /// The method of the request.
     pub fn method(&self) -> Option<&Method> {
         self.answered.exchange.request.message.method()
     }
@@ -143,7 +143,7 @@ impl Response {
         &self.answered.exchange.notifications
     }
 
-    /// The progress that was told before the answer.
+    /// The progress notifications that arrived before the response.
     pub fn progress(&self) -> Vec<Progress> {
         self.answered.exchange.notifications.iter().filter_map(|stamped| Progress::read(&stamped.message)).collect()
     }
@@ -153,7 +153,7 @@ impl Response {
         self.answered.exchange.notifications.iter().filter_map(|stamped| LogMessage::read(&stamped.message)).collect()
     }
 
-    /// The question and everything that became of it.
+    /// The exchange: request, notifications and outcome.
     pub fn exchange(&self) -> &Exchange {
         &self.answered.exchange
     }
@@ -196,7 +196,7 @@ impl Progress {
 pub struct LogMessage {
     /// One of the eight levels of syslog.
     pub level: String,
-    /// Who logs.
+    /// The name of the logger.
     pub logger: Option<String>,
     /// Anything.
     pub data: Value,

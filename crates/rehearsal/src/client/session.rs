@@ -26,8 +26,8 @@ use super::subscription::Subscription;
 
 /// A connected client; clones share the connection.
 ///
-/// Any number of requests may be in flight at once. When the last clone is dropped the server is ended at once;
-/// [`close`](Client::close) ends it politely.
+/// Any number of requests may be in flight at once. When the last clone is dropped, the server is killed;
+/// [`close`](Client::close) shuts it down.
 #[derive(Clone)]
 pub struct Client {
     pub(super) inner: Arc<Inner>,
@@ -41,11 +41,11 @@ pub(super) struct Inner {
     pub(super) answers: Answers,
     /// The `_meta` that every request carries in the stateless era; empty before that.
     pub(super) meta: Vec<(&'static str, Box<RawValue>)>,
-    /// The same as it stands behind the other params.
+    /// This `_meta` as text, as it is appended to the other params.
     pub(super) written_meta: Vec<u8>,
     /// The input schemas of the tools that were listed, for the headers that repeat arguments.
     pub(super) schemas: Mutex<HashMap<String, Arc<Value>>>,
-    /// In the stateless era every request says which log messages it wants.
+    /// The log level that every request of the stateless era carries.
     pub(super) log_level: Mutex<Option<Box<RawValue>>>,
     pub(super) subscriptions: Mutex<HashMap<String, Subscription>>,
 }
@@ -56,7 +56,7 @@ pub(super) struct Negotiated {
     server_info: Value,
     capabilities: Value,
     instructions: Option<String>,
-    /// The answer in which all that was said.
+    /// The reply that contained all of it.
     said: Option<Reply>,
 }
 
@@ -117,17 +117,17 @@ impl Client {
         self.inner.negotiated.revision
     }
 
-    /// Who the server says it is: an object with `name` and `version`, or `null`.
+    /// The `serverInfo`: an object with `name` and `version`, or `null`.
     pub fn server_info(&self) -> &Value {
         &self.inner.negotiated.server_info
     }
 
-    /// What the server says that it can do.
+    /// The capabilities that the server declared.
     pub fn server_capabilities(&self) -> &Value {
         &self.inner.negotiated.capabilities
     }
 
-    /// How the server wants to be used.
+    /// The server's `instructions`.
     pub fn instructions(&self) -> Option<&str> {
         self.inner.negotiated.instructions.as_deref()
     }
@@ -148,7 +148,7 @@ impl Client {
         }
     }
 
-    /// Any request; valid in the agreed version as far as the envelope goes.
+    /// Any request. Its envelope is valid in the negotiated version.
     pub fn request(&self, method: impl Into<Method>, params: Value) -> Call {
         Call::new(self.clone(), method.into(), Params::Any(Box::new(params)))
     }
@@ -157,7 +157,7 @@ impl Client {
         Call::new(self.clone(), method, Params::named(name, arguments))
     }
 
-    /// A tool call to say more about: a time-out of its own, who sees its progress, and so on.
+    /// A tool call with more options: its own timeout, a callback for progress, and so on.
     pub fn call(&self, tool: &str) -> Call {
         self.named(Method::TOOLS_CALL, tool, &json!({}))
     }
@@ -187,7 +187,7 @@ impl Client {
         async move { call.run().await }
     }
 
-    /// Asks how an argument of a prompt, or a variable of a resource template, may go on.
+    /// Requests completions for an argument of a prompt, or for a variable of a resource template.
     ///
     /// `reference` is `{"type": "ref/prompt", "name": …}` or `{"type": "ref/resource", "uri": …}`.
     pub async fn complete(&self, reference: Value, argument: &str, value: &str) -> Result<Vec<String>, ClientError> {
@@ -201,7 +201,7 @@ impl Client {
         Ok(values.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect())
     }
 
-    /// Asks whether the server is there. 2026-07-28 has no `ping`; there `server/discover` does the same.
+    /// Checks that the server responds. 2026-07-28 has no `ping`, so `server/discover` is sent instead.
     pub async fn ping(&self) -> Result<Response, ClientError> {
         match self.revision().era() {
             Era::Legacy => self.request(Method::PING, Value::Null).await,
@@ -223,7 +223,7 @@ impl Client {
         Ok(())
     }
 
-    /// Tells the server something.
+    /// Sends a notification.
     pub async fn notify(&self, method: impl Into<Method>, params: Value) -> Result<(), ClientError> {
         let method = method.into();
         let params = if params.is_null() { None } else { Some(params) };
@@ -232,9 +232,9 @@ impl Client {
         self.in_time(method, self.inner.conversation.tell(Channel::MAIN, message)).await
     }
 
-    /// Puts bytes on the wire exactly as they are, valid or not: over a pipe not even a line end is added, over HTTP
-    /// they are the body of a POST. What comes back is among the [notifications](Client::take_notifications) or in the
-    /// [evidence](Client::evidence).
+    /// Puts bytes on the wire exactly as they are, valid or not. Over a pipe not even a line end is added; over HTTP
+    /// they are the body of a POST. What the server sends back is among the [notifications](Client::take_notifications)
+    /// or in the [evidence](Client::evidence).
     pub async fn send_bytes(&self, bytes: impl Into<Bytes>) -> Result<(), ClientError> {
         let (sender, bytes) = (&self.inner.conversation.sender, bytes.into());
         self.inner.conversation.tapped(Side::Client, &Message::parse(bytes.clone()));
@@ -267,22 +267,23 @@ impl Client {
         }
     }
 
-    /// Takes all notifications that belong to no call and that nobody has taken.
+    /// Removes and returns all unread notifications that belong to no call.
     pub fn take_notifications(&self) -> Vec<Message> {
         self.inner.conversation.take_notifications()
     }
 
-    /// What the server left behind so far: stderr, noise on stdout, answers that nobody asked for.
+    /// The evidence so far: stderr, noise on stdout, responses without a request.
     pub fn evidence(&self) -> Box<Evidence> {
         self.inner.conversation.evidence()
     }
 
-    /// Whether the server is gone, or was told to go.
+    /// Whether the connection has ended, by either side.
     pub(crate) fn is_over(&self) -> bool {
         self.inner.conversation.state().ended.is_some()
     }
 
-    /// Ends the conversation: politely first, then SIGTERM, then SIGKILL. Says what it took.
+    /// Closes the connection. A server process may exit by itself; then it gets SIGTERM, then SIGKILL. Returns which of these
+    /// was needed.
     pub async fn close(&self) -> Stopped {
         self.inner.conversation.sender.close().await
     }

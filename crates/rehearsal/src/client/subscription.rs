@@ -1,4 +1,4 @@
-//! Being told of changes.
+//! Subscriptions to changes.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::call::InFlight;
 use super::error::ClientError;
 use super::session::Client;
 
-/// What a client wants to be told of, in 2026-07-28.
+/// A subscription filter of 2026-07-28.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listen {
     /// The list of tools.
@@ -29,7 +29,7 @@ pub struct Listen {
 pub struct Subscription {
     /// Resolves when the server ends it; dropping it takes the request back.
     _open: <InFlight as IntoFuture>::IntoFuture,
-    /// What the server agreed to tell.
+    /// The filter that the server acknowledged.
     pub accepted: Value,
 }
 
@@ -37,7 +37,7 @@ pub struct Subscription {
 const FOR_EVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
 
 impl Client {
-    /// Wants to be told when a resource changes; [`notification`](Client::notification) waits for that.
+    /// Subscribes to changes of a resource; [`notification`](Client::notification) waits for one.
     pub async fn subscribe(&self, uri: &str) -> Result<(), ClientError> {
         match self.revision().era() {
             Era::Legacy => {
@@ -52,7 +52,7 @@ impl Client {
         Ok(())
     }
 
-    /// Does not want to be told any more.
+    /// Ends the subscription to a resource.
     pub async fn unsubscribe(&self, uri: &str) -> Result<(), ClientError> {
         match self.revision().era() {
             Era::Legacy => {

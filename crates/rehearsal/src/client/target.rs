@@ -17,10 +17,10 @@ use super::listening::Listening;
 #[cfg(feature = "oauth")]
 use crate::oauth::{Authority, OAuth};
 
-/// Which era and version a client speaks.
+/// Which era and version a client uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// The stateless era if the server speaks it, otherwise a handshake.
+    /// The stateless era if the server supports it, otherwise a handshake.
     #[default]
     Auto,
     /// A handshake that offers this version.
@@ -47,10 +47,10 @@ impl std::str::FromStr for Protocol {
     }
 }
 
-/// How a URL is spoken to.
+/// The HTTP transport for a URL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HttpTransport {
-    /// Streamable HTTP, and HTTP+SSE where the server does not know that.
+    /// Streamable HTTP, or HTTP+SSE if the server does not support that.
     #[default]
     Auto,
     /// Streamable HTTP.
@@ -68,7 +68,7 @@ pub(super) struct Endpoint {
     pub(super) root_certificates: Vec<Bytes>,
     #[cfg(feature = "oauth")]
     pub(super) oauth: Option<OAuth>,
-    /// Made with the first connection, and kept for those that the handshake may need beside it.
+    /// Created with the first connection, and reused for further connections of the handshake.
     #[cfg(feature = "oauth")]
     pub(super) authority: OnceCell<Arc<Authority>>,
 }
@@ -83,7 +83,7 @@ pub(super) enum Target {
     Listening {
         command: ServerCommand,
         endpoint: Endpoint,
-        /// Started with the first connection, and kept for those that the handshake may need beside it.
+        /// Started with the first connection, and reused for further connections of the handshake.
         started: OnceCell<Arc<Listening>>,
     },
     /// `None` once it was taken.
@@ -95,7 +95,7 @@ impl Target {
     pub(super) fn can_reopen(&self) -> bool {
         match self {
             Target::Command(_) | Target::Container(_) | Target::Url(_) => true,
-            // What died of the first one does not take a second.
+            // The process or connection that broke cannot be replaced.
             Target::Listening { .. } | Target::Connection(_) => false,
         }
     }
@@ -108,7 +108,7 @@ impl Target {
         }
     }
 
-    /// Connects; `sse` asks for HTTP+SSE where Streamable HTTP was refused.
+    /// Connects; `sse` selects HTTP+SSE after Streamable HTTP was refused.
     pub(super) async fn open(&self, sse: bool, limit: Duration) -> Result<Connection, ClientError> {
         match self {
             Target::Command(command) => stdio::spawn(command).await.map_err(ClientError::Start),

@@ -14,7 +14,7 @@ use crate::oauth::{Authority, OAuth};
 /// How often is looked whether the token is still good. It is renewed half a minute before it ends.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// A token that stays good while this lives.
+/// A token that is refreshed until this is dropped.
 #[derive(Debug)]
 pub struct Token {
     header: watch::Receiver<Option<HeaderValue>>,
@@ -22,7 +22,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// Logs in to a server where it asks for that. For this it is connected to once, and left again.
+    /// Logs in to a server if it requires that. For this, connects once and closes the connection.
     pub async fn get(url: &str, oauth: OAuth) -> Result<Token, ClientError> {
         let bad = |what: String| ClientError::BadTarget { what };
         let options = Options::new(url).map_err(|error| bad(error.to_string()))?;
@@ -33,7 +33,7 @@ impl Token {
         let renewing = tokio::spawn(async move {
             loop {
                 tokio::time::sleep(PAUSE).await;
-                // Where it cannot be renewed now, the server will say what it thinks of the old one.
+                // If it cannot be refreshed now, the server decides whether the old one is still valid.
                 if let Ok(token) = authority.authorization().await {
                     sender.send_if_modified(|old| std::mem::replace(old, token.clone()) != token);
                 }
@@ -42,7 +42,7 @@ impl Token {
         Ok(Token { header, renewing })
     }
 
-    /// The value of `Authorization`, as it is just then; `None` where the server wants none.
+    /// The current value of `Authorization`; `None` if the server requires none.
     pub fn header(&self) -> watch::Receiver<Option<HeaderValue>> {
         self.header.clone()
     }

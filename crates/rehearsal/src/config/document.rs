@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-/// A value and where it stands.
+/// A value and its place in the text.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Where, in bytes.
@@ -33,7 +33,7 @@ pub enum Kind {
 pub struct BadText {
     /// Where, in bytes.
     pub at: usize,
-    /// What should stand there.
+    /// What is expected there.
     pub expected: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What an entry of a file of servers says.
+//! Reads an entry of a file of servers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,12 +29,13 @@ pub enum ServerEntry {
         url: String,
         /// Headers for it.
         headers: BTreeMap<String, String>,
-        /// Whether the file says that it speaks HTTP+SSE.
+        /// Whether the file selects HTTP+SSE.
         sse: bool,
     },
 }
 
-/// Reads the entry `name` of the file at `path`; `variable` gives the environment for `${NAME}` and `${NAME:-default}`.
+/// Reads the entry `name` of the file at `path`; `variable` returns the environment variables for `${NAME}` and
+/// `${NAME:-default}`.
 pub fn read_config(
     path: &Path,
     name: &str,
@@ -121,7 +122,7 @@ impl Reader<'_> {
     fn string(&self, at: &Place, value: &Value) -> Result<String, ConfigError> {
         match value {
             Value::String(text) => self.expanded(at, text),
-            // People write ports and switches without quotes.
+            // Users write ports and switches without quotes.
             Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
             Value::Null | Value::Array(_) | Value::Object(_) => Err(self.shape(at, "must be a string")),
         }

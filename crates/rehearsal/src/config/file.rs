@@ -7,17 +7,17 @@ use rehearsal_core::script::{ScriptError, text};
 
 use super::document::Node;
 
-/// The places in which clients keep servers, for people.
+/// The places in which clients keep servers, for messages.
 pub(super) const PLACES: &str = "`mcpServers`, `servers`, `mcp.servers`, `context_servers`, `amp.mcpServers` or `mcp`";
-/// The keys under which a URL stands.
+/// The keys of a URL.
 pub(super) const URLS: [&str; 3] = ["url", "serverUrl", "httpUrl"];
 
-/// A file of servers as it was read.
+/// A file of servers.
 #[derive(Debug)]
 pub struct ConfigFile {
     /// Where it is.
     pub path: PathBuf,
-    /// What stands in it.
+    /// Its content.
     pub text: String,
     root: Node,
 }
@@ -27,9 +27,9 @@ pub struct ConfigFile {
 pub struct Server<'a> {
     /// What it is called there.
     pub name: &'a str,
-    /// Where it stands, from the top of the file.
+    /// Its place, from the top of the file.
     pub at: Place,
-    /// What is said of it.
+    /// The value of its entry.
     pub node: &'a Node,
 }
 
@@ -62,7 +62,7 @@ impl ConfigFile {
         Ok(ConfigFile { path: path.to_owned(), text, root })
     }
 
-    /// The servers, wherever clients keep them:
+    /// Returns the servers, wherever clients keep them:
     ///
     /// ```text
     /// mcpServers              most clients; amp.mcpServers, and projects.PATH.mcpServers beside it in ~/.claude.json
@@ -131,7 +131,7 @@ pub enum ConfigError {
         line: usize,
         /// Where in the line.
         column: usize,
-        /// What should stand there.
+        /// What is expected there.
         expected: &'static str,
     },
     /// It is JSON, but something else.

@@ -1,10 +1,10 @@
 //! The files in which clients keep their servers: `.mcp.json` and its relatives.
 //!
 //! ```text
-//! text ──► Node, with places ──► ConfigFile ──► Server, Server, … ──► ServerEntry   what to start or to reach
+//! text ──► Node, with places ──► ConfigFile ──► Server, Server, … ──► ServerEntry   what to start or to connect to
 //! ```
 //!
-//! Whoever starts a server from such a file and whoever edits one finds the same servers in it.
+//! Commands that start a server from such a file and commands that edit one find the same servers in it.
 
 mod document;
 mod entry;

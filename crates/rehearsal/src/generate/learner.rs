@@ -20,10 +20,10 @@ use super::recorded_call::{
 use super::secret::{has_secret, with_one_secret};
 use super::server_model::{DistinctRequest, PrecedingEvent, RecordedAnswer, RecordedReply, ServerModel};
 
-/// How many bytes of answers are read. What is generated is for people to edit.
+/// At most this many bytes of answers are read, because users edit the generated file.
 const MAX_ANSWER_BYTES: usize = 64 << 20;
 
-/// The recording is too large for a file that people edit.
+/// The recording is too large for a file that users edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the answers of the recording are larger than {} MB together", MAX_ANSWER_BYTES >> 20)]
 pub struct TooLarge;
@@ -34,7 +34,7 @@ pub struct Learner {
     model: ServerModel,
     /// The index of each request in the model.
     known: HashMap<RequestKey, usize>,
-    /// What was sent in rounds of 2026-07-28 that the client has to come back for, by request and state.
+    /// The events of input rounds of 2026-07-28 that the client has not continued yet, by request and state.
     rounds: HashMap<(RequestKey, Option<String>), VecDeque<Vec<PrecedingEvent>>>,
     /// The version that this session agreed on.
     agreed: Option<Revision>,
@@ -118,7 +118,7 @@ impl Learner {
         Ok(())
     }
 
-    /// Learns from a call. Gives back whether the answer is in the model with what came before it.
+    /// Adds a call to the model. Returns whether its answer is in the model, with the events before it.
     fn add_answer(&mut self, call: &Call, method: &Method, inside: &[Inside]) -> bool {
         // A subscription that was acknowledged was not refused, however it ended.
         if inside.iter().any(Inside::lets_in) {

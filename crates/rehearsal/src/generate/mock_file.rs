@@ -18,7 +18,8 @@ use super::server_model::{
     ServerModel,
 };
 
-/// Some clients receive the answer first if a notification comes at the same time, and lose the notification.
+/// The gap between a notification and the answer. Some clients lose a notification that arrives together with the
+/// answer.
 const NOTIFICATION_GAP: Duration = Duration::from_millis(5);
 
 /// Writes the mock that answers like the recording; `source` is the name of the recording.

@@ -1,4 +1,4 @@
-//! A recording turned into something that people edit.
+//! Turns a recording into a mock file or a program that users edit.
 //!
 //! ```text
 //! Recording ──► ServerModel (what the server is, what it lists, what it answers) ──► mock file, Rust, Python

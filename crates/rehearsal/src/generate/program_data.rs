@@ -13,7 +13,7 @@ use super::server_model::{
     ServerModel,
 };
 
-/// A template of ours could not be filled in.
+/// A built-in template could not be rendered.
 #[derive(Debug, thiserror::Error)]
 #[error("a template could not be filled in: {0}")]
 pub struct TemplateError(#[from] minijinja::Error);
@@ -70,7 +70,7 @@ impl ProgramData {
             true => {
                 with_unlisted(&model.resources, model, &Method::RESOURCES_READ, |uri| json!({"uri": uri, "name": uri}))
             }
-            // They may be what a template stands for.
+            // They may be instances of a template.
             false => model.resources.items.clone(),
         };
         ProgramData {
@@ -86,7 +86,7 @@ impl ProgramData {
         }
     }
 
-    /// Whether the server declares something, or was asked for it and answered.
+    /// Whether the server declares a capability, or answered one of its methods.
     pub(super) fn has(&self, capability: &str, methods: &[&str]) -> bool {
         let declares = self.capabilities.as_ref().is_some_and(|all| all.contains_key(capability));
         declares || methods.iter().any(|method| self.responses.contains_key(*method))
@@ -157,12 +157,12 @@ fn step(before: &PrecedingEvent) -> Option<Value> {
     }
 }
 
-/// Fills in a template of ours. What goes in is never read as a template.
+/// Renders a built-in template. The values are never parsed as a template.
 pub(super) fn rendered(template: &str, context: &minijinja::Value) -> Result<String, TemplateError> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
-    // The last line end of a template is not part of what it gives.
+    // The template engine removes the last line end of a template.
     Ok(environment.render_str(template, context)? + "\n")
 }
 
@@ -175,7 +175,7 @@ pub(super) fn notes(comment: &str, left_out: &LeftOut) -> String {
     if left_out.is_empty() { String::new() } else { format!("{comment} Recorded, but left out: {left_out}") }
 }
 
-/// The name of a file as plain words for a comment.
+/// The name of a file with only those characters that are safe in a comment.
 pub(super) fn plain_words(text: &str) -> String {
     let kept = |c: char| if c.is_alphanumeric() || " ._-".contains(c) { c } else { '?' };
     text.chars().take(80).map(kept).collect()

@@ -118,7 +118,7 @@ fn write(value: &Value, depth: usize, used: usize, out: &mut String) {
     }
 }
 
-/// Whether a text goes on after the end of a line.
+/// Whether a text has more than one line.
 fn has_lines(text: &str) -> bool {
     text.trim_end_matches('\n').contains('\n')
 }

@@ -67,7 +67,7 @@ pub(super) fn without_envelope(mut result: Map<String, Value>) -> Map<String, Va
     result
 }
 
-/// Whether a result announces a task that will give the answer.
+/// Whether a result creates a task, which has the answer later.
 pub(super) fn is_task(result: &Map<String, Value>) -> bool {
     result.get("resultType").is_some_and(|kind| kind == "task")
         || (result.get("task").is_some_and(Value::is_object) && !result.contains_key("content"))

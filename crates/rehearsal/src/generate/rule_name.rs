@@ -1,4 +1,4 @@
-//! What rules are called, so that people find them again.
+//! Names rules, so that users recognize them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,9 +16,9 @@ pub(super) const ANYTHING_ELSE: &str = "anything else";
 /// Oslo · city Oslo, days 3 · no arguments · Oslo #2
 /// ```
 pub(super) struct RuleNames {
-    /// The arguments that differ between requests; those that are always the same tell nothing.
+    /// The arguments that differ between requests. The others do not distinguish them.
     telling: Vec<String>,
-    /// How often a name was wanted.
+    /// The number of rules for each name.
     given: HashMap<String, usize>,
 }
 
@@ -119,7 +119,7 @@ mod tests {
         let all: Vec<_> = all.iter().map(Value::as_object).collect();
         let mut names = RuleNames::new(all.iter().copied());
         let given: Vec<_> = all.iter().map(|arguments| names.name(*arguments)).collect();
-        // `unit` is not in the last, so it tells something too.
+        // `unit` is missing from the last one, so it distinguishes too.
         assert_eq!(given, ["city Oslo, unit C", "city Bergen, unit C", "city Oslo, unit C, days 3", "no arguments"]);
         let mut names = RuleNames::new(all[..2].iter().copied());
         assert_eq!(names.name(all[0]), "Oslo");

@@ -1,9 +1,9 @@
-//! Secrets that were taken out of what was asked: whatever is in their place fits.
+//! Redacted secrets in requests: any value matches in their place.
 
 use rehearsal_core::redact::{StandIn, StandIns, pseudonym};
 use serde_json::{Map, Value, json};
 
-/// Whether something was taken out of a value.
+/// Whether a value contains a pseudonym.
 pub(super) fn has_secret(value: &Value) -> bool {
     match value {
         Value::Array(elements) => elements.iter().any(has_secret),
@@ -12,7 +12,7 @@ pub(super) fn has_secret(value: &Value) -> bool {
     }
 }
 
-/// A value in which all secrets are the same one.
+/// Replaces every pseudonym in a value by the same one.
 pub(super) fn with_one_secret(value: &Value) -> Value {
     match value {
         Value::Array(elements) => elements.iter().map(with_one_secret).collect(),
@@ -55,7 +55,8 @@ fn of_part(value: &Value) -> Value {
     }
 }
 
-/// A pattern for the URIs that are this one but for its secrets; `None` where nothing was taken out, or no pattern could be written.
+/// A pattern for the URIs that differ from this one only in their secrets. `None` without a pseudonym, or if no pattern
+/// is possible.
 ///
 /// ```text
 /// feed://a?key=[redacted:3f9a2c1b]  ──►  feed://a?key={+secret}

@@ -7,7 +7,7 @@ use rehearsal_core::message::{ErrorReply, Method};
 use rehearsal_core::protocol::Revision;
 use serde_json::{Map, Value};
 
-/// A server as its recordings show it. Everything is as it goes on the wire.
+/// The model of a server, built from its recordings. Every value is as on the wire.
 #[derive(Clone, Debug)]
 pub struct ServerModel {
     /// Its `serverInfo`, in the newest recorded version: `name`, `version` and so on.
@@ -39,7 +39,7 @@ pub struct ServerModel {
 /// What is made of a model: files, and what of the recording is not in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Generated {
-    /// Each file with its path: one file, or those of a project.
+    /// Each file with its path: one file, or the files of a project.
     pub files: Vec<(String, String)>,
     /// How much of the recording has no place in them.
     pub left_out: LeftOut,
@@ -92,7 +92,7 @@ pub struct DistinctRequest {
     /// `tools/call`, `prompts/get`, `resources/read`, `completion/complete`, `resources/subscribe`, `resources/unsubscribe` or
     /// a method that is not of the protocol.
     pub method: Method,
-    /// Its params, without those that belong to one conversation only.
+    /// Its params, without the members that belong to one connection only.
     pub params: Value,
     /// All answers in the order in which they came.
     pub answers: Vec<RecordedAnswer>,

@@ -21,10 +21,10 @@ use super::options::{OAuth, OAuthError};
 use super::shelf::Shelf;
 use super::store::Login;
 
-/// A token that ends within so many seconds is renewed before it is used, unless its whole life is short.
+/// A token that expires within this many seconds is renewed before it is used, unless its whole lifetime is short.
 const MARGIN: u64 = 30;
 
-/// Answers for us at one server; whoever comes while somebody logs in waits for that.
+/// Authorizes us at one server. Requests that are sent during a login wait for it.
 pub(crate) struct Authority {
     oauth: OAuth,
     options: Options,
@@ -67,7 +67,7 @@ impl Authority {
         let lock = self.shelf.lock().await?;
         let login = self.shelf.fresh()?;
         if login.as_ref().and_then(header).is_some_and(|token| Some(&token) != sent) {
-            return Ok(Again::Yes); // somebody else was here before
+            return Ok(Again::Yes); // another request or process has logged in already
         }
         let challenge = challenge(&head.headers);
         let scopes = match head.status {
@@ -86,7 +86,7 @@ impl Authority {
                 return Ok(Again::Yes);
             }
         }
-        drop(lock); // a person may take minutes
+        drop(lock); // a user may take minutes
         let (oauth, shelf, options) = (&self.oauth, &self.shelf, &self.options);
         let mut logging = Logging { oauth, manager: &mut manager, metadata: &metadata, shelf, options };
         logging.log_in(scopes).await?;
@@ -123,21 +123,21 @@ impl Authority {
     }
 }
 
-/// `Bearer …`, not to be shown; `None` where the token cannot stand in a header.
+/// `Bearer …`, marked as sensitive. `None` if the token is not valid in a header.
 fn header(login: &Login) -> Option<HeaderValue> {
     let mut value = HeaderValue::try_from(format!("Bearer {}", login.access_token())).ok()?;
     value.set_sensitive(true);
     Some(value)
 }
 
-/// What the server wants, in its own words.
+/// The `Bearer` challenge of the server, verbatim.
 fn challenge(headers: &HeaderMap) -> Option<String> {
     let mut challenges = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
     challenges.find(|value| value.to_ascii_lowercase().contains("bearer")).map(str::to_owned)
 }
 
-/// The scopes to ask for where those of a login are not enough: what was asked for before, and what the server names.
-/// `None` where there is nothing new in that, so that asking again would change nothing.
+/// The scopes to request if those of a login are insufficient: the earlier ones and those in the challenge. `None` if
+/// the challenge has no new scope, because another request would change nothing.
 fn more(challenge: Option<&str>, login: Option<&Login>) -> Option<Vec<String>> {
     let nowhere = oauth2::url::Url::parse("http://localhost/").ok()?;
     let params = WWWAuthenticateParams::parse(challenge?, &nowhere);
@@ -174,11 +174,11 @@ impl fmt::Debug for Authority {
     }
 }
 
-/// How long each request may take, unless it says so itself.
+/// The timeout of each request that has none.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Makes the requests of a login with our own client, so that certificates and limits are those of the server's
-/// connection. Redirects are not followed.
+/// Sends the requests of a login with our client, so that certificates and limits are those of the server's connection.
+/// Redirects are not followed.
 pub(super) struct Fetcher {
     pub(super) options: Options,
 }

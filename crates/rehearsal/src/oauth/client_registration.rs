@@ -1,4 +1,4 @@
-//! What an authorization server knows the client by: its registration, or a key that it signs with.
+//! How an authorization server identifies the client: by its registration, or by a key that it signs with.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::options::{OAuth, OAuthError};
 use super::store::Login;
 
-/// The client as it was registered before: it can be used again where nothing about it has changed.
+/// The client of an earlier login, which is used again if neither the issuer nor the redirect URI has changed.
 pub(super) fn known(login: &Login, redirect_uri: &str, issuer: Option<&str>) -> Option<OAuthClientConfig> {
     let same = login.issuer.as_deref() == issuer && login.redirect_uri.as_deref() == Some(redirect_uri);
     same.then(|| client(&login.client_id, login.client_secret.clone(), redirect_uri))
@@ -32,7 +32,7 @@ fn client(id: &str, secret: Option<String>, redirect_uri: &str) -> OAuthClientCo
     }
 }
 
-/// Finds, or gets, something that the authorization server knows the client by, and tells `manager`.
+/// Finds or registers the client id for the authorization server, and configures `manager` with it.
 pub(super) async fn identify(
     manager: &mut AuthorizationManager,
     metadata: &AuthorizationMetadata,

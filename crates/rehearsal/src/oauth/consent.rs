@@ -1,4 +1,4 @@
-//! How a person says yes.
+//! The consent of a user.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,25 +10,25 @@ use rehearsal_wire::http::redirect::RedirectListener;
 use super::login::parameter;
 use super::options::OAuthError;
 
-/// How a person says yes.
+/// How the consent is obtained.
 #[derive(Clone)]
 pub(super) enum Consent {
-    /// Somebody opens the address in a browser, which comes back to a port of this machine.
+    /// The user opens the address in a browser, which is redirected to a port of this machine.
     Browser { show: Arc<dyn Fn(&str) + Send + Sync>, limit: Duration },
-    /// A function goes there and says where it was sent back to.
+    /// A function visits the address and returns the address that it was redirected to.
     Visit { redirect_uri: String, visit: Visit },
 }
 
 pub(super) type Visit = Arc<dyn Fn(String) -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
-/// Somebody is ready to be asked.
+/// A consent that is ready to be requested.
 pub(super) enum Asker<'a> {
     Browser { show: &'a (dyn Fn(&str) + Send + Sync), limit: Duration, listener: RedirectListener },
     Visit { redirect_uri: &'a str, visit: &'a Visit },
 }
 
 impl Consent {
-    /// Gets ready; `before` is where the browser came back to the last time.
+    /// Prepares the consent; `before` is the redirect URI of the last login.
     pub(super) async fn asker(&self, before: Option<&str>) -> Result<Asker<'_>, OAuthError> {
         match self {
             Consent::Browser { show, limit } => {
@@ -52,7 +52,7 @@ impl Asker<'_> {
         }
     }
 
-    /// Asks, and gives the whole address that the browser was sent back to.
+    /// Requests the consent. Returns the whole address that the browser was redirected to.
     pub(super) async fn ask(&self, url: &str) -> Result<String, OAuthError> {
         match self {
             Asker::Browser { show, limit, listener } => {

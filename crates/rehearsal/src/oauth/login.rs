@@ -33,7 +33,7 @@ pub(super) struct Logging<'a> {
 }
 
 impl Logging<'_> {
-    /// Logs in, asking for `scopes`, or for what the server says is needed.
+    /// Logs in with `scopes`, or with those that the server requires.
     pub(super) async fn log_in(&mut self, scopes: Vec<String>) -> Result<(), OAuthError> {
         let scopes = if !scopes.is_empty() {
             self.with_offline_access(scopes)
@@ -60,7 +60,7 @@ impl Logging<'_> {
         }
     }
 
-    /// What is asked for where an authorization server gives refresh tokens only to those who say so.
+    /// The scopes with `offline_access`, if the authorization server offers it: some return refresh tokens only then.
     fn with_offline_access(&self, mut scopes: Vec<String>) -> Vec<String> {
         let offered = self.metadata.scopes_supported.iter().flatten().any(|scope| scope == OFFLINE);
         if offered && !scopes.iter().any(|scope| scope == OFFLINE) {
@@ -126,14 +126,14 @@ impl Logging<'_> {
     }
 }
 
-/// What an endpoint has to say about an error, and nothing else of its answer.
+/// The error and its description in the response of an endpoint, and nothing else of the response.
 fn said(body: &[u8]) -> String {
     let body: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let text = |key: &str| body.get(key).and_then(serde_json::Value::as_str);
     [text("error"), text("error_description")].into_iter().flatten().collect::<Vec<_>>().join(": ")
 }
 
-/// What the browser came back with.
+/// Parses the address that the browser was redirected to.
 fn read(visited: &str) -> Result<AuthorizationCallback, OAuthError> {
     if let Some(error) = parameter(visited, "error") {
         return Err(OAuthError::Denied { error, description: parameter(visited, "error_description") });

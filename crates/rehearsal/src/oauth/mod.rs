@@ -1,4 +1,4 @@
-//! Logging in to servers that ask for it: OAuth 2.1 as MCP uses it.
+//! Authorization for servers that require it: OAuth 2.1 as in MCP.
 //!
 //! ```text
 //! request ──► 401 and a challenge ──► metadata ──► registration ──► consent ──► token ──► the request again
@@ -7,7 +7,8 @@
 //!                token too old ──────────┴──► refresh ──► token
 //! ```
 //!
-//! The steps are `rmcp`'s; here is decided when each of them is taken, who consents and where tokens are kept.
+//! `rmcp` implements the steps. This module decides when each of them is taken, who consents and where tokens are
+//! stored.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), rehearsal::client::ClientError> {

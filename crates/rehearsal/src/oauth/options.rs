@@ -1,4 +1,4 @@
-//! How to get a token, and why there is none.
+//! The options of a login, and its errors.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,14 +11,15 @@ use super::client_registration::{Algorithm, Key};
 use super::consent::Consent;
 use super::store::{StoreError, TokenStore};
 
-/// How long a person may take to log in.
+/// How long a user may take to log in, by default.
 const LOGIN: Duration = Duration::from_secs(300);
 
-/// How to get a token from a server that wants one.
+/// How to get a token for a server that requires one.
 ///
-/// Nothing happens before a server refuses a request for want of authorization. Then what the client is known by is, in this
-/// order: what was [registered beforehand](OAuth::client), a [document about it](OAuth::client_metadata_url) where the
-/// authorization server reads such, or a dynamic registration.
+/// Nothing is sent before a server refuses a request because it lacks authorization. The client id is then, in this
+/// order: the one that was [registered beforehand](OAuth::client), the URL of a [metadata
+/// document](OAuth::client_metadata_url) if the authorization server supports such documents, or the result of a
+/// dynamic registration.
 #[derive(Clone)]
 pub struct OAuth {
     pub(super) grant: Grant,
@@ -29,14 +30,14 @@ pub struct OAuth {
     pub(super) store: Option<TokenStore>,
 }
 
-/// On whose behalf we come. Not to be shown: there are secrets in it.
+/// The grant, and its credentials. It has no `Debug`, because it contains secrets.
 #[derive(Clone)]
 pub(super) enum Grant {
-    /// A person's, who consents.
+    /// A user consents.
     Person(Consent),
-    /// Our own, with a secret.
+    /// The client authorizes itself, with a secret.
     Secret { id: String, secret: String },
-    /// Our own, with a key.
+    /// The client authorizes itself, with a key.
     Key { id: String, key: Key },
 }
 
@@ -45,13 +46,13 @@ impl OAuth {
         OAuth { grant, name: "Rehearsal".to_owned(), client: None, metadata_url: None, scopes: Vec::new(), store: None }
     }
 
-    /// A person logs in: `show` says where, and a port of this machine waits for the browser that comes back.
+    /// A user logs in: `show` prints the address, and a port of this machine waits for the redirect of the browser.
     pub fn with_browser(show: impl Fn(&str) + Send + Sync + 'static) -> OAuth {
         OAuth::new(Grant::Person(Consent::Browser { show: Arc::new(show), limit: LOGIN }))
     }
 
-    /// `visit` logs in: it goes to the address that it is given, and says to which address under `redirect_uri` it was sent
-    /// back. For tests, where nobody sits at a browser.
+    /// Lets a function log in, for tests without a browser. `visit` requests the address that it gets, and returns the
+    /// address under `redirect_uri` that it was redirected to.
     pub fn with_visit<F>(redirect_uri: impl Into<String>, visit: impl Fn(String) -> F + Send + Sync + 'static) -> OAuth
     where
         F: Future<Output = Result<String, String>> + Send + 'static,
@@ -60,12 +61,12 @@ impl OAuth {
         OAuth::new(Grant::Person(Consent::Visit { redirect_uri: redirect_uri.into(), visit }))
     }
 
-    /// Nobody logs in: the client comes on its own behalf, with a secret.
+    /// Authorizes the client itself, without a user, with a client secret.
     pub fn with_client_secret(id: impl Into<String>, secret: impl Into<String>) -> OAuth {
         OAuth::new(Grant::Secret { id: id.into(), secret: secret.into() })
     }
 
-    /// Nobody logs in: the client comes on its own behalf, and signs that with a private key (PKCS#8, PEM).
+    /// Authorizes the client itself, without a user, with an assertion that is signed with a private key (PKCS#8, PEM).
     pub fn with_private_key(id: impl Into<String>, pem: impl Into<String>, algorithm: Algorithm) -> OAuth {
         OAuth::new(Grant::Key { id: id.into(), key: Key { pem: pem.into(), algorithm } })
     }
@@ -80,12 +81,12 @@ impl OAuth {
         OAuth { metadata_url: Some(url.into()), ..self }
     }
 
-    /// The name that a person reads on the page of the authorization server; `Rehearsal` unless given.
+    /// The client name on the page of the authorization server; `Rehearsal` by default.
     pub fn client_name(self, name: impl Into<String>) -> OAuth {
         OAuth { name: name.into(), ..self }
     }
 
-    /// Asks for these scopes; otherwise for those that the server names.
+    /// Requests these scopes; by default those that the server requires.
     pub fn scopes(self, scopes: impl IntoIterator<Item = impl Into<String>>) -> OAuth {
         OAuth { scopes: scopes.into_iter().map(Into::into).collect(), ..self }
     }
@@ -95,7 +96,7 @@ impl OAuth {
         OAuth { store: Some(store), ..self }
     }
 
-    /// How long a person may take to log in; five minutes unless given.
+    /// How long a user may take to log in; five minutes by default.
     pub fn login_timeout(mut self, timeout: Duration) -> OAuth {
         if let Grant::Person(Consent::Browser { limit, .. }) = &mut self.grant {
             *limit = timeout;
@@ -111,27 +112,27 @@ impl fmt::Debug for OAuth {
     }
 }
 
-/// Why nobody is logged in.
+/// Why the login failed.
 #[derive(Debug, thiserror::Error)]
 pub enum OAuthError {
     /// Discovery, registration or the exchange of a token failed.
     #[error("{}", in_words(.0))]
     Protocol(#[from] AuthError),
-    /// The person, or the authorization server, said no.
+    /// The user or the authorization server refused.
     #[error("the authorization server answered {error:?}{}", because(.description))]
     Denied {
         /// `access_denied`, for example.
         error: String,
-        /// What it says beside that.
+        /// Its `error_description`.
         description: Option<String>,
     },
-    /// Nobody consented in time.
+    /// The user did not consent in time.
     #[error("nobody logged in within {} s", .after.as_secs_f64())]
     TimedOut {
         /// How long was waited.
         after: std::time::Duration,
     },
-    /// Whoever should visit the authorization server could not.
+    /// The authorization server could not be visited.
     #[error("the consent could not be asked for: {why}")]
     NoConsent {
         /// Why not.

@@ -9,7 +9,7 @@ use rmcp::transport::auth::{AuthError, CredentialStore, StoredCredentials};
 use super::options::OAuthError;
 use super::store::{Login, StoreError, TokenStore};
 
-/// The login in use. Clones are the same shelf; `rmcp` puts its tokens here.
+/// The login in use, in which `rmcp` stores its tokens. Clones share it.
 #[derive(Clone)]
 pub(super) struct Shelf {
     server: Arc<str>,
@@ -48,7 +48,7 @@ impl Shelf {
         kept
     }
 
-    /// Changes what is known about the login beside its token.
+    /// Changes the login except its token.
     pub(super) fn amend(&self, change: impl FnOnce(&mut Login)) -> Result<(), StoreError> {
         match self.kept() {
             Some(mut login) => {
@@ -64,7 +64,7 @@ impl Shelf {
         self.store.as_ref().map_or(Ok(()), |store| store.forget(&self.server).map(drop))
     }
 
-    /// Keeps other processes from renewing the same login.
+    /// Prevents other processes from renewing the same login.
     pub(super) async fn lock(&self) -> Result<Option<File>, OAuthError> {
         match &self.store {
             Some(store) => Ok(Some(store.lock(&self.server).await?)),

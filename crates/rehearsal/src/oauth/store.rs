@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Between two looks at a lock.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A folder of tokens, one file a server, that nobody but its owner can read.
+/// A folder of tokens, one file per server, that only its owner can read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenStore {
     folder: PathBuf,
@@ -33,14 +33,14 @@ pub(super) struct Login {
     format: u32,
     /// The server's URL.
     server: String,
-    /// Who gave the token. Another authorization server never sees any of this.
+    /// The issuer of the token. None of this is sent to another authorization server.
     pub(super) issuer: Option<String>,
     pub(super) client_id: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) client_secret: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) redirect_uri: Option<String>,
-    /// What was asked for, so that more is asked for on top of it.
+    /// The requested scopes, to which a later login adds more.
     pub(super) scopes: Vec<String>,
     /// Seconds since 1970.
     pub(super) received_at: Option<u64>,
@@ -115,7 +115,7 @@ impl TokenStore {
         TokenStore { folder: folder.into() }
     }
 
-    /// Where the login of a server is kept: its host for people, and a hash of the whole URL for the rest.
+    /// The file for the login of a server. Its name is the host, for the user, and a hash of the whole URL.
     pub fn file(&self, server: &str) -> PathBuf {
         let url = canonical(server);
         let host: String = url.split("://").nth(1).unwrap_or_default().chars().take_while(|c| *c != '/').collect();
@@ -124,7 +124,7 @@ impl TokenStore {
         self.folder.join(format!("{}-{hash}.json", &host[..host.len().min(100)]))
     }
 
-    /// Forgets the login of a server; `false` where there was none.
+    /// Removes the login of a server; `false` if there was none.
     pub fn forget(&self, server: &str) -> Result<bool, StoreError> {
         let path = self.file(server);
         match fs::remove_file(&path) {
@@ -149,7 +149,7 @@ impl TokenStore {
         file.take(LIMIT).read_to_end(&mut text).map_err(failed)?;
         let unreadable = |what: String| StoreError::Unreadable { path: path.clone(), what };
         let login: Login = serde_json::from_slice(&text)
-            // Not in its own words, which could quote a token.
+            // The parser's own message could quote a token.
             .map_err(|error| unreadable(format!("line {} column {}", error.line(), error.column())))?;
         if login.format != FORMAT {
             return Err(unreadable(format!("format {}; this program reads {FORMAT}", login.format)));
@@ -157,7 +157,7 @@ impl TokenStore {
         Ok((canonical(&login.server) == canonical(server)).then_some(login))
     }
 
-    /// Keeps a login: whoever looks sees the whole of it, or what was there before.
+    /// Stores a login. A reader sees the whole of it, or what was stored before.
     pub(super) fn save(&self, login: &Login) -> Result<(), StoreError> {
         let path = self.file(&login.server);
         let failed = |cause| StoreError::File { what: "write", path: path.clone(), cause };
@@ -173,11 +173,11 @@ impl TokenStore {
 
     fn make_folder(&self) -> io::Result<()> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
-        // It may have been there before, and this one is ours alone.
+        // An existing folder may have other permissions, and it must be for its owner only.
         fs::set_permissions(&self.folder, fs::Permissions::from_mode(0o700))
     }
 
-    /// Waits until no other process renews the token of this server; the lock goes when the file is dropped.
+    /// Waits until no other process renews the token of this server. Dropping the file releases the lock.
     pub(super) async fn lock(&self, server: &str) -> Result<File, StoreError> {
         let path = self.file(server).with_extension("lock");
         let failed = |cause| StoreError::File { what: "lock", path: path.clone(), cause };
@@ -204,7 +204,7 @@ fn open_lock(path: &Path) -> io::Result<File> {
     File::options().create(true).truncate(false).write(true).mode(0o600).open(path)
 }
 
-/// A URL as one server is always called: scheme and host in small letters, no fragment.
+/// The canonical form of a URL: scheme and host in lower case, no fragment.
 fn canonical(url: &str) -> String {
     let url = url.split('#').next().unwrap_or_default();
     match url.split_once("://") {

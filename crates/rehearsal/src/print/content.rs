@@ -33,7 +33,7 @@ pub(crate) fn tool_answer(answer: &Response, screen: &Screen, out: &mut dyn Writ
     }
 }
 
-/// Whether a block says what the structured content does: any text is supposed to; a picture does where it is in there.
+/// Whether a block repeats the structured content: text is expected to, other blocks do if their data is in it.
 fn says(block: &Content, structured: &Value) -> bool {
     match block {
         Content::Text { .. } => true,
@@ -63,7 +63,7 @@ pub(crate) fn resource(contents: &[Content], screen: &Screen, out: &mut dyn Writ
     }
 }
 
-/// Prints the messages of a prompt, each under who says it:
+/// Prints the messages of a prompt, each under its role:
 ///
 /// ```text
 /// user:
@@ -109,8 +109,7 @@ fn kind(mime_type: Option<&String>) -> String {
     mime_type.map(|kind| format!(", {kind}")).unwrap_or_default()
 }
 
-/// Ends the last line where the server did not, so that what follows begins on its own. What goes to a terminal cannot
-/// command it; what goes elsewhere is as it was.
+/// Prints a text, and adds the line end if it is missing. Control sequences are removed on a terminal only.
 fn print_text(text: &str, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
     match screen.width {
         Some(_) => out.write_all(lines(text).as_bytes())?,

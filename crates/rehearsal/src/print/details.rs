@@ -14,7 +14,7 @@ use super::screen::{lines, one_line};
 
 /// How far everything about an entry is from the edge.
 const INDENT: usize = 2;
-/// How narrow a description beside its argument may be.
+/// The minimum width of a description next to its argument.
 const NARROWEST: usize = 24;
 
 impl Lists {
@@ -68,7 +68,7 @@ impl Page<'_> {
         }
     }
 
-    /// Prints a line, broken between words where a terminal would break it anywhere.
+    /// Prints a line. If it is too long for the terminal, it is broken between words.
     fn prose(&mut self, line: &str) -> io::Result<()> {
         match self.screen.width.filter(|width| line.width() + INDENT > *width) {
             Some(width) => self.lines(&wrapped(line.split(' '), width - INDENT.min(width))),
@@ -99,7 +99,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// The description beside the usage, or below it where a terminal has no room for both.
+    /// Prints the description next to the usage, or below it if the terminal is too narrow.
     fn parameter(&mut self, usage: &str, width: usize, description: &str) -> io::Result<()> {
         let (beside, below) = (width + 2, 4);
         let Some(screen) = self.screen.width.filter(|screen| INDENT + beside + description.width() > *screen) else {

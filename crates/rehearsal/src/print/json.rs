@@ -1,4 +1,4 @@
-//! JSON for people and for programs.
+//! JSON for users and for programs.
 
 use std::io::{self, Write};
 
@@ -13,8 +13,7 @@ pub(crate) fn raw_json(answer: &Response, out: &mut dyn Write) -> io::Result<()>
     writeln!(out, "{}", substance(answer).as_ref().map_or("null", RawJson::as_str))
 }
 
-/// Prints the result with every member on a line of its own; numbers and strings stay as they were
-/// written.
+/// Prints the result with one member a line; numbers and strings are printed as they were written.
 pub(crate) fn pretty_json(answer: &Response, screen: &Screen, out: &mut dyn Write) -> io::Result<()> {
     let pretty = substance(answer).as_ref().map_or("null".to_owned(), |json| indented(json.as_str()));
     match screen.width {

@@ -13,7 +13,7 @@ use super::table::{Cell, Table};
 /// How much of a description has room.
 const DESCRIPTION: usize = 100;
 
-/// The lists of a server; `None` where one was not asked for.
+/// The lists of a server; `None` for one that was not requested.
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
     /// The tools.
@@ -98,7 +98,7 @@ impl Lists {
         Ok(())
     }
 
-    /// What was asked for and is not there: `tools`, `prompts`.
+    /// The requested lists without an element: `tools`, `prompts`.
     pub(crate) fn empty(&self) -> Vec<&'static str> {
         let lists = [
             ("tools", self.tools.as_ref().map(Vec::len)),

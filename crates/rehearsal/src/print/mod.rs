@@ -1,6 +1,6 @@
-//! How things look: data for stdout, talk for stderr.
+//! The output format: data for stdout, messages for stderr.
 //!
-//! A printer formats; it never decides whether something is good or bad.
+//! A printer formats; it never decides whether a result is good or bad.
 
 mod content;
 mod details;

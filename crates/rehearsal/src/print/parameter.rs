@@ -1,4 +1,4 @@
-//! The arguments of a tool or a prompt as people see them.
+//! The arguments of a tool or a prompt in their printed form.
 
 use rehearsal::core::json::{Kind, excerpt};
 use rehearsal::core::protocol::Prompt;
@@ -15,7 +15,7 @@ const DEPTH: usize = 16;
 pub(crate) struct Parameter {
     /// What to pass it by.
     pub(crate) name: String,
-    /// What it may be; empty where the schema does not say.
+    /// The types of its value; empty if the schema has none.
     pub(crate) kinds: Vec<Kind>,
     /// Whether the tool cannot do without.
     pub(crate) required: bool,
@@ -91,7 +91,7 @@ impl Parameter {
         if self.required {
             return format!("{name}={label}");
         }
-        // What may be left out may as well be null; that need not be said.
+        // An optional argument may usually be null too, so `null` is not printed.
         let without_null = || label.split('|').filter(|kind| *kind != "null").collect::<Vec<_>>().join("|");
         let label = if self.kinds.len() > 1 && self.choices.is_empty() { without_null() } else { label.clone() };
         format!("[{name}={label}]")

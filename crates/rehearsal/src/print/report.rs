@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::one_line;
 use super::screen::Screen;
 
-/// Prints what was found, by case; cases without a finding are only counted by whoever wants to.
+/// Prints the findings by case. A case that passed without a finding is not printed.
 ///
 /// ```text
 /// ~ tools/call get_forecast

@@ -42,10 +42,10 @@ impl Palette {
     };
 }
 
-/// How wide a screen is that does not say so.
+/// The width of a screen that reports none.
 pub(crate) const USUAL_WIDTH: usize = 80;
 
-/// How a stream is shown to whoever reads it.
+/// How text is shown on a stream: its colours and its width.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
     /// In which colours.
@@ -74,7 +74,7 @@ fn replaced(text: &str, hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
     }
 }
 
-/// Words on as few lines as they need; a word that is wider than the room has a line of its own.
+/// Wraps words to as few lines as possible; a word that is wider than the room has its own line.
 pub(super) fn wrapped<'a>(words: impl IntoIterator<Item = &'a str>, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in words {

@@ -1,4 +1,4 @@
-//! Messages as people see them: progress, log messages, and every message of the wire.
+//! Messages in their printed form: progress, log messages, and every message of the wire.
 
 use rehearsal::client::{LogMessage, Progress};
 use rehearsal::core::exchange::Side;
@@ -17,7 +17,7 @@ pub(crate) fn log_line(log: &LogMessage) -> String {
     format!("[{}] {logger}{data}", one_line(&log.level))
 }
 
-/// How far a call has come: `40 % (2 of 5) reading`, or `2 reading` where nobody knows how far it is.
+/// The progress of a call: `40 % (2 of 5) reading`, or `2 reading` if the total is unknown.
 pub(crate) fn progress_line(progress: &Progress) -> String {
     let Progress { progress, total, message } = progress;
     let message = message.as_ref().map(|message| format!(" {}", one_line(message))).unwrap_or_default();

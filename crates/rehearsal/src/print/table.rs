@@ -10,13 +10,13 @@ use super::screen::{shortened, wrapped};
 
 /// Space between two columns.
 const GAP: usize = 2;
-/// How wide a column of words may become where there is room for all.
+/// The maximum width of a column of words, if there is room for all.
 const WORDS: usize = 44;
-/// How narrow prose may become before words give way.
+/// The width of prose below which columns of words are narrowed.
 const COMFORTABLE: usize = 36;
-/// How narrow prose may become before it goes below its row instead.
+/// The minimum width of prose next to its row; narrower prose is printed below the row.
 const NARROWEST: usize = 24;
-/// How many lines prose may take beside a row, and below it.
+/// The maximum number of lines of prose, next to a row or below it.
 const TALLEST: usize = 3;
 /// How far prose below its row is from the edge.
 const INDENT: usize = 4;
@@ -28,12 +28,12 @@ pub(super) struct Table<const COLUMNS: usize> {
     rows: Vec<[Cell; COLUMNS]>,
 }
 
-/// What is in a cell, and so how it gives way.
+/// The content of a cell, and how it is narrowed.
 #[derive(Clone, Debug)]
 pub(super) enum Cell {
     /// A name, which does not.
     Name(String),
-    /// Words that may go on several lines.
+    /// Words that may be wrapped.
     Words(Vec<String>),
     /// Prose that may go on several lines and may be cut.
     Prose(String),
@@ -99,11 +99,11 @@ impl Cell {
     }
 }
 
-/// Where everything goes.
+/// The layout of a table.
 struct Layout {
     /// The columns that are used, and how wide each is.
     columns: Vec<(usize, usize)>,
-    /// The column of prose that goes below its row, and how wide it is there.
+    /// The column of prose that is printed below its row, and its width there.
     below: Option<(usize, usize)>,
 }
 
@@ -160,7 +160,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
     fn layout(&self, room: usize) -> Layout {
         let mut columns = self.used(Cell::width);
         let total = |columns: &[(usize, usize)]| columns.iter().map(|(_, width)| width + GAP).sum::<usize>() - GAP;
-        // Prose gives way first, then words, then prose once more; names never do.
+        // Prose is narrowed first, then words, then prose once more; names never are.
         let is_prose = |column: usize| self.rows.iter().any(|row| matches!(row[column], Cell::Prose(_)));
         let (prose, rest): (Vec<_>, Vec<_>) = (0..columns.len()).partition(|&at| is_prose(columns[at].0));
         let comfortable = |cell: &Cell| cell.width().min(COMFORTABLE);

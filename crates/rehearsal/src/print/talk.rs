@@ -1,4 +1,4 @@
-//! What is printed for the person on stderr.
+//! Prints messages for the user to stderr.
 
 use std::fmt::Display;
 use std::io;
@@ -20,15 +20,15 @@ use super::screen::lines;
 /// Back to the first column, and away with everything on the line.
 const WIPE: &str = "\r\u{1b}[K";
 
-/// Says things on stderr, one line at a time, whoever speaks.
+/// Prints messages to stderr, one line at a time. Clones share the state of the current line.
 ///
-/// A stderr that nobody reads is no reason to fail, so nothing here does.
+/// A closed stderr is no reason to fail, so write errors are ignored.
 #[derive(Clone, Debug)]
 pub(crate) struct Talk {
     screen: Screen,
     /// Whether the last line is a status, which the next one replaces.
     status: Arc<AtomicBool>,
-    /// Whether what a server says beside its answers is of no interest any more.
+    /// Whether notifications and logs of a server are no longer printed.
     hushed: Arc<AtomicBool>,
 }
 
@@ -38,19 +38,19 @@ impl Talk {
         Talk { screen, status: Arc::default(), hushed: Arc::default() }
     }
 
-    /// Prints what is only good to know.
+    /// Prints an informational message.
     pub(crate) fn say(&self, what: impl Display) {
         self.line(format_args!("{}\n", self.tamed(what)));
     }
 
-    /// Prints what a server says beside its answers, until [hushed](Talk::hush).
+    /// Prints a notification or a log of a server, until [hushed](Talk::hush).
     pub(crate) fn overheard(&self, what: impl Display) {
         if !self.hushed.load(Ordering::Relaxed) {
             self.say(what);
         }
     }
 
-    /// Nothing that is overheard is printed any more: the last word is ours.
+    /// Stops printing notifications and logs of a server, so that our result is printed last.
     pub(crate) fn hush(&self) {
         self.hushed.store(true, Ordering::Relaxed);
     }
@@ -76,7 +76,7 @@ impl Talk {
         self.marked(self.screen.palette.mark, mark, line);
     }
 
-    /// Shows how things stand, on a terminal: a line that whatever comes next replaces.
+    /// Prints a status line on a terminal, which the next output replaces.
     pub(crate) fn status(&self, what: &str) {
         if let Some(width) = self.screen.width {
             self.line(format_args!("{}", cut(what, width.saturating_sub(1))));
@@ -93,7 +93,7 @@ impl Talk {
         self.line(format_args!("{style}{mark}{style:#} {}\n", self.tamed(what)));
     }
 
-    /// Much of what is said quotes a server. On a terminal its colours are left out, and it commands nothing.
+    /// Removes colours and control sequences on a terminal: many messages quote a server.
     fn tamed(&self, what: impl Display) -> String {
         let what = what.to_string();
         match self.screen.width {

@@ -1,11 +1,12 @@
-//! Secrets that stand on several lines, each of which looks harmless: private keys, and values on the line after their name.
+//! Secrets that span several lines, each of which is harmless alone: private keys, and values on the line after their
+//! name.
 
 use rehearsal_core::exchange::Side;
 use rehearsal_core::message::{Message, Reason};
 use rehearsal_core::redact::{Edge, PRIVATE_KEY, last_edge};
 use rehearsal_core::trace::What;
 
-/// After so many lines a key that has not ended is none.
+/// After this many lines, a key without an end is not a key.
 const LINES: u16 = 200;
 /// How much of a line is kept to read the next one with it.
 const LEAD: usize = 128;
@@ -48,11 +49,11 @@ impl Stream {
         }
     }
 
-    /// Goes on after a line; `kept` is what is kept of it.
+    /// Continues after a line; `kept` is the redacted line.
     fn pass(&mut self, line: &[u8], kept: &[u8]) {
         self.key.takes(line);
         let end = kept.trim_ascii_end();
-        // What stands under a name may be an empty line further down.
+        // The value after a name may come after empty lines.
         if !end.is_empty() {
             self.lead = match end.ends_with(b":") || end.ends_with(b"=") {
                 true => [last(end), b" "].concat(),
@@ -78,8 +79,8 @@ pub(super) struct AcrossLines {
 }
 
 impl AcrossLines {
-    /// Takes out the secrets of what happened, with `redact`: what is inside of a key, or stands under a name, is put behind
-    /// that for it.
+    /// Redacts an entry with `redact`, together with the lines before it: a line inside a private key, or after a name,
+    /// is redacted as if it were on one line with them.
     ///
     /// ```text
     /// password:        ──►  password:
@@ -94,7 +95,7 @@ impl AcrossLines {
                 let (judged, found) = redact(changed(what.clone(), |text| [&before, text].concat()));
                 match text(&judged).is_some_and(|text| text.starts_with(&before)) {
                     true => (changed(judged, |text| text[before.len()..].to_vec()), found),
-                    // What stands before it became part of a secret, so nothing of it is there any more.
+                    // The text before it became part of a secret and was redacted with it.
                     false => (judged, found),
                 }
             }
@@ -106,7 +107,7 @@ impl AcrossLines {
         (what, found)
     }
 
-    /// The stream that something came on, and the line that it is, where it is one that people may have written.
+    /// The stream of an entry and its text, if it is a line of free text.
     fn stream(&mut self, what: &What) -> Option<(&mut Stream, Vec<u8>)> {
         let stream = match what {
             What::Stderr { .. } => &mut self.stderr,
@@ -135,7 +136,7 @@ fn text(what: &What) -> Option<&[u8]> {
     }
 }
 
-/// The same with another text.
+/// The entry with another text.
 fn changed(what: What, change: impl FnOnce(&[u8]) -> Vec<u8>) -> What {
     match what {
         What::Stderr { line } => What::Stderr { line: String::from_utf8_lossy(&change(line.as_bytes())).into_owned() },

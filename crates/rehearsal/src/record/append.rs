@@ -7,24 +7,24 @@ use std::path::Path;
 
 use super::journal::{Spool, is_torn, private_file};
 
-/// How much of a line is looked at to find out whose it is.
+/// How many bytes of a line are read to find its session.
 const HEAD: u64 = 4096;
 /// How much is read at once to find where the last line begins.
 const BLOCK: u64 = 64 * 1024;
 
-/// Appends what is in `session`, one line, to a trace. Whoever else does so waits; where it fails, the trace is as it was.
+/// Appends the one line in `session` to a trace under its lock. If that fails, the trace is restored.
 pub(super) fn append(trace: &Path, session: &mut File) -> io::Result<()> {
     let mut file = locked(trace)?;
     heal(trace, &mut file)?;
     let length = file.metadata()?.len();
     session.seek(SeekFrom::Start(0))?;
     io::copy(session, &mut file).map(drop).inspect_err(|_| {
-        // Where not even this is possible, the journal is still there, and whoever comes next does it.
+        // If truncating fails too, the journal still exists, and the next recorder appends the session.
         let _ = file.set_len(length);
     })
 }
 
-/// Cuts off what is left of somebody who was killed while he appended; whether there was anything.
+/// Removes a line that a killed recorder did not finish. Returns whether there was one.
 pub(super) fn heal_trace(trace: &Path) -> io::Result<bool> {
     // Most have nothing to cut off, and need not be written then.
     match is_torn(trace) {
@@ -49,7 +49,7 @@ pub(super) fn contains(trace: &Path, session_id: &str) -> io::Result<bool> {
     }
 }
 
-/// Opens a trace and waits until nobody else appends to it.
+/// Opens a trace and locks it.
 fn locked(trace: &Path) -> io::Result<File> {
     loop {
         let file = private_file().read(true).append(true).create(true).open(trace)?;
@@ -62,8 +62,8 @@ fn locked(trace: &Path) -> io::Result<File> {
     }
 }
 
-/// A last line without its end is either what somebody wrote who was killed, and is then in his journal, or the work of an
-/// editor. The first is cut off, and the second gets its end; whether something was cut off.
+/// Repairs a last line without a line end. A line of a killed recorder is removed, because its journal has it. A line
+/// of an editor gets its line end. Returns whether a line was removed.
 fn heal(trace: &Path, file: &mut File) -> io::Result<bool> {
     let Some((start, torn)) = last_without_end(trace, file)? else { return Ok(false) };
     match torn {
@@ -73,7 +73,7 @@ fn heal(trace: &Path, file: &mut File) -> io::Result<bool> {
     Ok(torn)
 }
 
-/// Where a last line begins that is the rest of somebody who was killed while he appended it.
+/// The offset of a last line that a killed recorder did not finish.
 pub(super) fn torn_at(trace: &Path) -> io::Result<Option<u64>> {
     match is_torn(trace) {
         true => Ok(last_without_end(trace, &mut File::open(trace)?)?.and_then(|(start, torn)| torn.then_some(start))),
@@ -81,7 +81,7 @@ pub(super) fn torn_at(trace: &Path) -> io::Result<Option<u64>> {
     }
 }
 
-/// Where a last line without its end begins, and whether somebody was killed while he wrote it.
+/// The offset of a last line without a line end, and whether a killed recorder wrote it.
 fn last_without_end(trace: &Path, file: &mut File) -> io::Result<Option<(u64, bool)>> {
     let length = file.metadata()?.len();
     let start = last_line(file, length)?;
@@ -91,7 +91,7 @@ fn last_without_end(trace: &Path, file: &mut File) -> io::Result<Option<(u64, bo
     let mut head = Vec::new();
     file.seek(SeekFrom::Start(start))?;
     (&*file).take(HEAD).read_to_end(&mut head)?;
-    // Torn so early that not even its name is there, it was ours if there is any journal at all; the beginning says so.
+    // If the line ends before its session id, its beginning shows whether a recorder wrote it.
     let torn = match of_session(&head) {
         Some(session_id) => Spool::path(trace, &session_id).exists(),
         None => b"{\"format\":".starts_with(&head) || head.starts_with(b"{\"format\":") && head.len() < 128,
@@ -99,7 +99,7 @@ fn last_without_end(trace: &Path, file: &mut File) -> io::Result<Option<(u64, bo
     Ok(Some((start, torn)))
 }
 
-/// Where the last line begins that has no end; the length where there is none.
+/// The offset of the last line without a line end; the length if every line has one.
 pub(crate) fn last_line(file: &File, length: u64) -> io::Result<u64> {
     let mut end = length;
     let mut block = Vec::new();
@@ -130,7 +130,7 @@ fn skip_line(lines: &mut impl BufRead) -> io::Result<bool> {
     }
 }
 
-/// The session that a line of a trace is about; it stands near the beginning of those that we write.
+/// The session id in a line of a trace. In lines of a recorder it is near the beginning.
 fn of_session(head: &[u8]) -> Option<String> {
     let key = b"\"session_id\":\"";
     let at = memchr::memmem::find(head, key)? + key.len();
@@ -163,7 +163,7 @@ mod tests {
             // Torn, and its journal is there.
             ("{}\n{\"format\":1,\"session_id\":\"a\",\"calls\":[{", format!("{{}}\n{ours}")),
             ("{}\n{\"form", format!("{{}}\n{ours}")),
-            // Torn, but nobody has a journal of it.
+            // Unfinished, but no journal has it.
             ("{\"format\":1,\"session_id\":\"z\",\"ca", format!("{{\"format\":1,\"session_id\":\"z\",\"ca\n{ours}")),
         ];
         for (before, expected) in table {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     began: Instant,
-    /// When that was, for people.
+    /// The date and time of that moment.
     pub(super) began_at: Timestamp,
 }
 

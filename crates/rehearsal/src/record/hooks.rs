@@ -1,4 +1,4 @@
-//! What an application wants to see of a recorded conversation.
+//! The hooks of an application that see the requests and responses of a recorded connection.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +17,7 @@ pub type RequestHook = Arc<dyn Fn(&Method, Option<&RawJson>) + Send + Sync>;
 /// Sees the method of every request that was answered, of either side, and the answer.
 pub type ResponseHook = Arc<dyn Fn(&Method, &Reply) + Send + Sync>;
 
-/// How many requests may wait for an answer; beyond it the answer to the oldest is shown to nobody.
+/// The most pending requests. Beyond it, the response to the oldest is passed to no hook.
 const OPEN: usize = 10_000;
 
 /// All of them.
@@ -39,7 +39,7 @@ pub(super) struct Caller {
     asked: Mutex<Asked>,
 }
 
-/// What was asked: an answer does not say it.
+/// The pending requests, by which the method of a response is found.
 struct Asked {
     pairing: Pairing<u64>,
     elsewhere: Elsewhere,
@@ -60,7 +60,7 @@ impl Caller {
         Caller { hooks, asked: Mutex::new(asked) }
     }
 
-    /// Calls whoever wants to see this. Nothing is locked meanwhile: a hook may use the tape itself.
+    /// Calls the hooks for this entry. Nothing is locked during the call: a hook may use the tape.
     pub(super) fn call(&self, what: &What, listener: &Listener) {
         let seen = self.asked.lock().unwrap_or_else(PoisonError::into_inner).saw(what);
         seen.into_iter().for_each(|seen| self.tell(&seen, listener));

@@ -22,8 +22,8 @@ use super::{Recorder, Tape};
 /// client.list_all_tools().await?;                                            // recorded, like everything else
 /// ```
 ///
-/// The SDK reads and writes messages itself; what is kept is what it made of those it received, and what it wrote. Noise
-/// between them is only seen by `rehearse record`.
+/// The SDK reads and writes messages itself. What is recorded of a received message is its serialization by the SDK.
+/// Only `rehearse record` records noise between messages.
 pub fn intercept<T>(transport: T, recorder: &Recorder) -> Intercepted<T> {
     let mut server_info = Map::new();
     server_info.insert("transport".to_owned(), Value::from("rmcp"));
@@ -49,7 +49,7 @@ impl<T> Intercepted<T> {
     }
 
     fn put(&self, from: Side, message: &impl Serialize) {
-        // What cannot be written as JSON cannot be sent either, and the transport will say so.
+        // What cannot be serialized cannot be sent either, and the transport reports that.
         if let Ok(raw) = serde_json::to_vec(message) {
             let message = Message::parse(raw);
             self.tape.put([What::Message { from, channel: Channel::MAIN, message, event_id: None }]);
@@ -80,7 +80,7 @@ impl<R: ServiceRole, T: Transport<R>> Transport<R> for Intercepted<T> {
         let received = self.transport.receive().await;
         match &received {
             Some(message) => self.put(side::<R>().other(), message),
-            // The peer is gone; where that is the server, nobody knows with which status.
+            // The peer has disconnected. The exit status of a server is unknown here.
             None => self.tape.end(match side::<R>() {
                 Side::Client => End::ServerExited { status: None, signal: None },
                 Side::Server => End::ClientClosed { status: None },

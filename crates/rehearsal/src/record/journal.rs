@@ -10,7 +10,7 @@ use rehearsal_core::trace::{End, Fold, JournalLine, JournalReader, Part, ReadErr
 
 use super::append::append;
 
-/// How the name of a journal beside its trace ends.
+/// The extension of a journal next to its trace.
 pub(super) const EXTENSION: &str = ".journal";
 
 /// How every trace, journal and log is opened. A new one is for its owner only (mode 0600), because a recording may hold
@@ -21,8 +21,8 @@ pub(super) fn private_file() -> OpenOptions {
     options
 }
 
-/// A journal beside its trace. It is locked for as long as its recorder lives, so whoever gets the lock knows that
-/// the recorder is dead.
+/// A journal next to its trace. Its recorder holds a lock on it until the recorder exits, so a journal that can be
+/// locked has no recorder any more.
 #[derive(Debug)]
 pub(super) struct Spool {
     pub(super) path: PathBuf,
@@ -47,7 +47,7 @@ impl Spool {
         loop {
             let file = private_file().read(true).write(true).create_new(true).open(&path)?;
             file.lock()?;
-            // Whoever recovers removes journals that are empty and not locked, such as this one a moment ago.
+            // A recovering process removes empty journals without a lock, and this one was both until just now.
             if file.metadata()?.nlink() > 0 {
                 let mut spool = Spool { path, file, length: 0 };
                 let begun = spool.append(first);
@@ -82,7 +82,7 @@ impl Spool {
         };
         let written = &lines[..lines.len() - rest.len()];
         self.length += memchr::memrchr(b'\n', written).map_or(0, |end| end + 1) as u64;
-        // A torn end is ignored by whoever reads it, so it does no harm where it cannot be cut off.
+        // If truncating fails too, the torn end does no harm: readers ignore it.
         let _ = self.file.set_len(self.length).and_then(|()| self.file.seek(SeekFrom::Start(self.length)));
         Err(failed)
     }
@@ -97,7 +97,7 @@ pub(super) struct Folded {
 
 /// Reads a journal and appends its session to a trace. Memory is bounded, whatever the length.
 ///
-/// `otherwise` is how it ended where the journal does not say so.
+/// `otherwise` is the end of the session if the journal has none.
 pub(super) fn fold(journal: &mut File, trace: &Path, otherwise: End) -> io::Result<Folded> {
     let directory = match trace.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -120,7 +120,7 @@ pub(super) fn fold(journal: &mut File, trace: &Path, otherwise: End) -> io::Resu
                 }
             }
             Err(ReadError::Io(error)) => return Err(error),
-            // Nobody but a recorder writes a journal, and never half a line; what somebody broke by hand is passed over.
+            // Only a recorder writes a journal, and it writes whole lines. A line that was damaged by hand is skipped.
             Err(_) => {}
         }
         write(&mut writer, &mut parts)?;
@@ -154,13 +154,13 @@ impl Log {
     pub(super) fn open(path: &Path) -> io::Result<Log> {
         let mut file = private_file().append(true).create(true).open(path)?;
         if is_torn(path) {
-            // Somebody was killed, or the disk was full, in the middle of a line; it stays a line of its own.
+            // A recorder was killed, or the disk was full, in the middle of a line. It stays a separate line.
             file.write_all(b"\n")?;
         }
         Ok(Log { path: path.to_owned(), file })
     }
 
-    /// Appends whole lines in one write, which the kernel does not mix with those of others.
+    /// Appends whole lines in one write. The kernel does not mix it with writes of other processes.
     pub(super) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         self.file.write_all(lines)
     }

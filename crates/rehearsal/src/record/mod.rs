@@ -1,17 +1,17 @@
-//! Records conversations with no change to who has them.
+//! Records connections without changing them for either side.
 //!
 //! ```text
-//! bytes ──► What ──► Tape ──► redaction ──► journal (one entry a line, in the kernel before the bytes go on)
+//! bytes ──► What ──► Tape ──► redaction ──► journal (one entry a line, in the kernel before the bytes are forwarded)
 //!                     │                        └─ when the session ends: fold ──► trace (one session a line)
 //!                     └─ hooks
 //! ```
 //!
-//! A [`Recorder`] says where to and how; a [`Tape`] is one session of it. While a session runs, its journal stands beside
-//! the trace file as `TRACE.SESSION.journal`. When it ends it is put into the trace. Where it never ends, because
-//! somebody was killed, the next one to look finds the journal and does it then.
+//! A [`Recorder`] holds the settings; a [`Tape`] is one session of it. While a session runs, its journal is next to the
+//! trace file as `TRACE.SESSION.journal`. When it ends, it is appended to the trace. If the recorder is killed before
+//! that, the next recorder finds the journal and appends it.
 //!
-//! A recording never disturbs what it records: a full disk, a file that may not be written or a hook that panics
-//! are told to whoever listens to [notices](Notice), and the conversation goes on.
+//! A recording never disturbs what it records. A full disk, a file that cannot be written and a hook that panics are
+//! reported as [notices](Notice), and the connection continues.
 
 mod across_lines;
 mod append;

@@ -1,4 +1,4 @@
-//! What a recorder has to say to people.
+//! The notices of a recorder for the user.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rehearsal_core::redact;
 
-/// Something that whoever records should know; the conversation goes on all the same.
+/// A finding of the recorder that the user should know; the connection continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// Something happened on a tape that was never started; it is not recorded.
@@ -89,10 +89,10 @@ impl Notice {
     }
 }
 
-/// Hears notices.
+/// Receives notices.
 pub(super) type Listener = Arc<dyn Fn(&Notice) + Send + Sync>;
 
-/// Says them on stderr.
+/// Prints notices to stderr.
 pub(super) fn on_stderr() -> Listener {
     Arc::new(|notice| eprintln!("rehearsal: {notice}"))
 }
@@ -104,7 +104,7 @@ pub struct Summary {
     pub sessions: u64,
     /// How many messages were kept.
     pub messages: u64,
-    /// What was taken out.
+    /// What was redacted.
     pub redacted: redact::Summary,
     /// Whether something is missing: a file could not be written.
     pub failed: bool,

@@ -1,4 +1,4 @@
-//! Where a recording goes, and how.
+//! The recorder: where a recording is written, and with which settings.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use super::notice::{Listener, Notice, Summary, on_stderr};
 use super::recover::Orphans;
 use super::tape::Tape;
 
-/// Records sessions: where to, what is left out, and who looks on. Cheap to clone.
+/// Records sessions, with settings for the files, the redaction and the hooks. Cheap to clone.
 ///
 /// ```
 /// use rehearsal::record::Recorder;
@@ -47,14 +47,14 @@ pub(super) struct Settings {
     pub(super) orphans: Orphans,
 }
 
-/// Says how to record.
+/// The settings of a recorder.
 #[must_use = "nothing is recorded before `build` and `start`"]
 pub struct RecorderBuilder {
     settings: Settings,
 }
 
 impl Recorder {
-    /// Says how to record; without a file nothing is written, but hooks are called.
+    /// Begins with the default settings. Without a file nothing is written, but hooks are called.
     pub fn builder() -> RecorderBuilder {
         let settings = Settings {
             trace: None,
@@ -69,14 +69,14 @@ impl Recorder {
         RecorderBuilder { settings }
     }
 
-    /// Begins a session. `server_info` says what is recorded: `command` and `arguments`, or `url`, and `transport`.
+    /// Starts a session. `server_info` describes the server: `command` and `arguments`, or `url`, and `transport`.
     pub fn start(&self, server_info: Map<String, Value>) -> Tape {
         let tape = self.tape();
         tape.start(server_info);
         tape
     }
 
-    /// A session that has not begun: what is put on it before [`Tape::start`] is not recorded, and a notice says so.
+    /// A session that has not started. Entries before [`Tape::start`] are not recorded, and a notice reports that.
     pub fn tape(&self) -> Tape {
         Tape::new(self.clone())
     }
@@ -115,21 +115,23 @@ impl RecorderBuilder {
         self
     }
 
-    /// What is taken out before anything is written; [`Redaction::standard`] unless given.
+    /// The redaction of everything that is written; [`Redaction::standard`] by default.
     pub fn redaction(mut self, redaction: Redaction) -> RecorderBuilder {
         self.settings.redaction = redaction;
         self
     }
 
-    /// Remembers something with every session.
+    /// Adds metadata to every session.
     pub fn metadata(mut self, key: impl Into<String>, value: impl Into<Value>) -> RecorderBuilder {
         self.settings.metadata.insert(key.into(), value.into());
         self
     }
 
-    /// Shows the method and the params of every request, of either side, once it is recorded and before it goes on.
+    /// Passes the method and the params of every request, of either side, to `hook`: after it is recorded and before it
+    /// is forwarded.
     ///
-    /// The conversation waits for the hook; if the hook panics, the conversation goes on. What it sees is not redacted.
+    /// The connection waits for the hook; if the hook panics, the connection continues. The hook gets them before
+    /// redaction.
     pub fn on_request(mut self, hook: impl Fn(&Method, Option<&RawJson>) + Send + Sync + 'static) -> RecorderBuilder {
         self.settings.hooks.request.push(Arc::new(hook));
         self
@@ -141,7 +143,7 @@ impl RecorderBuilder {
         self
     }
 
-    /// Hears what people should know, instead of stderr.
+    /// Passes notices to this function instead of printing them to stderr.
     pub fn on_notice(mut self, hear: impl Fn(&Notice) + Send + Sync + 'static) -> RecorderBuilder {
         self.settings.listener = Arc::new(hear);
         self

@@ -1,4 +1,4 @@
-//! Sessions whose recorder was killed.
+//! Recovers the sessions of recorders that were killed.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
@@ -13,18 +13,18 @@ use super::append::{contains, heal_trace, torn_at};
 use super::journal::{EXTENSION, Spool, fold};
 use super::notice::{Listener, Notice};
 
-/// A journal that was found beside a trace, and what became of it.
+/// A journal next to a trace, and what was done with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovered {
     /// The session.
     pub session_id: String,
     /// Its journal.
     pub journal: PathBuf,
-    /// What became of it.
+    /// What was done with it.
     pub fate: Fate,
 }
 
-/// What became of a journal.
+/// What was done with a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// The session was put into the trace, and the journal was removed.
@@ -45,8 +45,8 @@ pub enum Fate {
     },
 }
 
-/// Puts every session into a trace whose recorder was killed, and cuts off what is left of one that was killed while it
-/// wrote to the trace. Sessions that still run are left alone, and so is everything where nothing is to be done.
+/// Appends the sessions of killed recorders to a trace, and removes a line that a killed recorder did not finish.
+/// Sessions that still run are left alone. If there is nothing to do, no file is changed.
 pub fn recover(trace: &Path) -> io::Result<Vec<Recovered>> {
     heal_trace(trace)?;
     let mut found: Vec<Recovered> = journals(trace)?
@@ -61,7 +61,7 @@ pub fn recover(trace: &Path) -> io::Result<Vec<Recovered>> {
     Ok(found)
 }
 
-/// The journals beside a trace, with the sessions that they are of.
+/// The journals next to a trace, with their session ids.
 pub fn journals(trace: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let Some(name) = trace.file_name() else { return Ok(Vec::new()) };
     let directory = match trace.parent() {
@@ -85,7 +85,7 @@ pub fn journals(trace: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-/// What becomes of one journal; `None` where somebody else was faster.
+/// Recovers one journal. `None` if another process has removed it.
 fn one(trace: &Path, session_id: &str, journal: &Path) -> io::Result<Option<Fate>> {
     let mut file = match File::open(journal) {
         Ok(file) => file,
@@ -134,7 +134,8 @@ enum State {
 }
 
 impl Orphans {
-    /// Begins, if nobody has: a long journal takes a while, and the conversation must not wait for it.
+    /// Starts the recovery, if it has not started yet. It runs in the background: a long journal takes a while, and the
+    /// connection must not wait for it.
     pub(super) fn begin(&self, trace: &Path, listener: &Listener) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !matches!(*state, State::Unseen) {
@@ -169,7 +170,7 @@ fn adopt(trace: &Path, listener: &Listener) {
                         listener(&Notice::Recovered { session_id: one.session_id, entries });
                     }
                     Fate::Failed { why } => listener(&Notice::NotRecovered { path: one.journal, why }),
-                    // Nothing is new, or somebody else's business.
+                    // There is nothing to recover, or another recorder still writes it.
                     Fate::AlreadyThere | Fate::Empty | Fate::Running => {}
                 }
             }
@@ -187,7 +188,7 @@ pub struct Unrecovered {
     pub torn_at: Option<u64>,
 }
 
-/// Finds what stands beside a trace, and changes nothing. Sessions that still run are left out.
+/// Finds the journals next to a trace, and changes nothing. Sessions that still run are left out.
 pub fn unrecovered(trace: &Path) -> io::Result<Unrecovered> {
     let mut found = Unrecovered::default();
     for (session_id, path) in journals(trace)? {

@@ -56,7 +56,7 @@ impl StdioRecording {
         }
     }
 
-    /// Waits until the server has ended and everything that it said was passed on, and puts the session into the trace.
+    /// Waits until the server has exited and all its output was forwarded, and appends the session to the trace.
     pub async fn ended(&self) -> RelayEnd {
         let end = self.relay.ended().await;
         self.tape.end(how(end));
@@ -131,7 +131,8 @@ impl Tap for StdioTap {
 }
 
 impl StdioTap {
-    /// What one side said. Whole lines without secrets are kept as they came: reading them is not worth the delay.
+    /// Records the bytes of one side. Whole lines without secrets are kept verbatim: parsing them is not worth the
+    /// delay.
     fn said(&self, lines: &mut Lines, bytes: &[u8]) {
         let begun =
             if lines.is_between() { 0 } else { memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1) };

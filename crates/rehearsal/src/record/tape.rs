@@ -1,4 +1,4 @@
-//! One session on its way to the disk.
+//! One session that is being recorded.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -19,7 +19,7 @@ use super::notice::Notice;
 use super::recorder::Recorder;
 use super::unfinished::Pieces;
 
-/// One session that is recorded. Cheap to clone; everybody who takes part holds one.
+/// One session that is recorded. Cheap to clone; every part of the recorder that adds to it holds one.
 ///
 /// When the last one is dropped without [`end`](Tape::end), the session ends as stopped.
 #[derive(Clone)]
@@ -36,7 +36,7 @@ struct Session {
 
 enum State {
     NotStarted {
-        /// Whether somebody was told already.
+        /// Whether the notice about it was sent already.
         told: bool,
     },
     Running(Box<Running>),
@@ -52,9 +52,9 @@ struct Running {
     /// A spool that could no longer be written, and why.
     cut_off: Option<(Spool, String)>,
     log: Option<Log>,
-    /// Lines on their way to the spool, kept for its memory.
+    /// Lines for the journal; the buffer is reused.
     lines: Vec<u8>,
-    /// And to the log.
+    /// Lines for the log; the buffer is reused.
     log_lines: Vec<u8>,
     across: AcrossLines,
 }
@@ -63,7 +63,7 @@ struct Running {
 pub(super) enum Passed<'b> {
     /// Anything.
     What(What),
-    /// Whole messages with nothing to hide, each with its line end. They are read when somebody wants to know.
+    /// Whole messages without secrets, each with its line end. They are parsed when a reader needs them.
     Lines { from: Side, channel: Channel, bytes: Cow<'b, [u8]> },
 }
 
@@ -75,8 +75,8 @@ impl Tape {
         Tape { session: Arc::new(Session { recorder, state, caller }) }
     }
 
-    /// Begins the session; a second time it does nothing. What earlier recorders left beside the trace when they were
-    /// killed is put into it meanwhile.
+    /// Starts the session; a second call does nothing. At the same time, journals that killed recorders left next to
+    /// the trace are recovered.
     pub fn start(&self, server_info: Map<String, Value>) {
         let mut state = self.session.state();
         if let State::NotStarted { .. } = *state {
@@ -105,22 +105,22 @@ impl Tape {
         }
     }
 
-    /// Keeps what happened, in this order and with the same time. The kernel has all of it when this returns, so what
-    /// is passed on after that survives the death of this process.
+    /// Records entries, in this order and with the same time. When this returns the kernel has all of them, so a
+    /// message that is forwarded after that is recorded even if this process is killed.
     ///
-    /// This never fails: where the disk is full the recording stops, not the conversation.
+    /// This never fails: if the disk is full, the recording stops, not the connection.
     pub fn put(&self, whats: impl IntoIterator<Item = What>) {
         self.pass(whats.into_iter().map(Passed::What));
     }
 
-    /// How messages that came as lines are judged, where they may be kept as they came; `None` where somebody wants to
-    /// see each of them.
+    /// The redaction that decides whether lines may be kept verbatim. `None` if a hook or a log needs each message
+    /// parsed.
     pub(super) fn takes_lines(&self) -> Option<&Redaction> {
         let settings = &self.session.recorder.settings;
         (settings.log.is_none() && self.session.caller.is_none()).then_some(&settings.redaction)
     }
 
-    /// The same for messages that may be kept as they came.
+    /// Adds entries, and lines that are kept verbatim, to the session.
     pub(super) fn pass<'b>(&self, passed: impl IntoIterator<Item = Passed<'b>>) {
         let mut seen = Vec::new();
         let passed = passed.into_iter().inspect(|passed| match passed {
@@ -260,7 +260,7 @@ impl Running {
             if self.spool.is_some() {
                 write_entry(&mut self.lines, &entry, None);
             }
-            // What is followed by people has no pieces of lines, unless it is all there is.
+            // The log is for the user, so it has no partial messages, unless it is the only file.
             let is_piece = matches!(entry.what, What::Piece { .. });
             if self.log.is_some() && !(is_piece && self.spool.is_some()) {
                 let session = InLog { session_id: &self.session_id, started_at: self.clock.began_at };
@@ -285,7 +285,7 @@ impl Running {
         }
     }
 
-    /// The journal can no longer be written. What is in it goes into the trace when the session ends.
+    /// The journal can no longer be written. Its content is appended to the trace when the session ends.
     fn cut(&mut self, recorder: &Recorder, error: &io::Error) {
         if let Some(spool) = self.spool.take() {
             recorder.tell(&stopped(&spool.path, error));
@@ -322,7 +322,7 @@ fn redacted(redaction: &Redaction, what: What) -> (What, Vec<Hit>) {
     redaction.what(what)
 }
 
-/// Whether sessions can be appended to a trace: better said before than after the conversation.
+/// Checks that sessions can be appended to a trace, so that the error is reported before the connection starts.
 fn check(trace: &Path) -> io::Result<()> {
     let file = private_file().append(true).create(true).open(trace)?;
     match file.metadata()?.is_file() {

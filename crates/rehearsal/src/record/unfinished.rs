@@ -10,7 +10,7 @@ const UNFINISHED: usize = 64 * 1024;
 pub(super) enum Pieces {
     /// Every byte of it.
     Raw,
-    /// Up to the last value that is whole: half a secret cannot be told from half of anything else.
+    /// Up to the last whole value: a partial secret is not recognized as one.
     Redacted,
 }
 
@@ -24,8 +24,8 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// What is to be kept of a message of which `length` bytes have come, and where it stands in it. `some` gives what has
-    /// come, from a byte on and no more than so many.
+    /// The part of a message of `length` bytes so far that is to be kept, with its offset. `some` returns the bytes
+    /// from an offset, at most the given number.
     pub(super) fn piece(
         &mut self,
         pieces: Pieces,

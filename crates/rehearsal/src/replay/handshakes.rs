@@ -1,4 +1,4 @@
-//! What servers said about themselves: in all that is answered from, and in one session.
+//! What servers declared in recorded handshakes: in all sessions that a replay answers from, and in one of them.
 
 use std::collections::HashMap;
 use std::io;
@@ -25,15 +25,15 @@ const KEPT: usize = 1024;
 /// The requests that open a conversation.
 const OPENS: [Method; 2] = [Method::INITIALIZE, Method::DISCOVER];
 
-/// Who the servers of some sessions said they are.
+/// The `serverInfo` of some sessions, kept in memory.
 #[derive(Debug, Default)]
 pub(super) struct Openings(Mutex<HashMap<u32, Arc<Value>>>);
 
-/// What the sessions that are answered from say about their server.
+/// The combined handshake of all sessions that a replay answers from.
 pub(super) struct Pooled {
-    /// The first handshake with what any server could do, or what can be told without one.
+    /// The first handshake with the capabilities of all; without a handshake, what the recorded requests imply.
     pub(super) opening: Introduction,
-    /// Who was refused, where nobody was let in.
+    /// The recorded refusals, if every handshake was refused.
     pub(super) refused: Refused,
 }
 
@@ -45,8 +45,8 @@ pub(super) struct Refused {
 }
 
 impl Refused {
-    /// The refusal that a client hears which opens a conversation in this era. Whoever does not know `server/discover` has not
-    /// refused anybody by that.
+    /// The refusal for a client that opens a connection in this era. An error because `server/discover` is unknown is
+    /// not a refusal of the client.
     pub(super) fn by(self, era: Era) -> Option<u32> {
         match era {
             Era::Legacy => self.initialize,
@@ -56,9 +56,9 @@ impl Refused {
 }
 
 impl ReplayState {
-    /// Who the server of a session said it is, for answers in an era.
+    /// The `serverInfo` of a session, for answers in an era.
     pub(super) fn info_of(&self, session: u32, era: Era) -> io::Result<Arc<Value>> {
-        // Nobody was told with each answer before 2026-07-28.
+        // Before 2026-07-28 only the handshake contains it.
         if era == Era::Legacy || self.tape.index.sessions() == 1 {
             return Ok(self.introduction.info());
         }
@@ -89,7 +89,7 @@ impl ReplayState {
     }
 }
 
-/// What the sessions that are answered from say about their server.
+/// Combines the handshakes of all sessions that a replay answers from.
 pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Pooled> {
     let (mut pooled, mut refused): (Option<Introduction>, _) = (None, Refused::default());
     for method in OPENS {
@@ -120,7 +120,7 @@ pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Poole
         return Ok(Pooled { opening, refused: Refused::default() });
     }
     if refused.by(Era::Modern).is_some() && is_entered(tape, selected)? {
-        // Whoever went on without `server/discover` heard that there is none.
+        // The recorded clients were served without `server/discover`, so at most its error is replayed.
         refused.initialize = None;
     }
     if selected.is_some() {
@@ -130,7 +130,7 @@ pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Poole
         }
         return Ok(Pooled { opening: inferred(tape, &chosen)?, refused });
     }
-    // All of them: the index knows what was used.
+    // Without a selection, the index has the methods that were used.
     let mut used = Vec::new();
     for method in Method::KNOWN {
         if tape.index.group(method_key(method))?.is_some() {
@@ -148,7 +148,7 @@ pub(super) fn pooled(tape: &Tape, selected: Option<&[bool]>) -> io::Result<Poole
     Ok(Pooled { opening, refused })
 }
 
-/// Whether somebody was served all the same: since 2026-07-28 nobody needs to be let in.
+/// Whether a recorded client continued although every handshake was refused: since 2026-07-28 none is required.
 fn is_entered(tape: &Tape, selected: Option<&[bool]>) -> io::Result<bool> {
     for number in (0..tape.index.exchanges()).take(LOOKED_AT as usize) {
         let exchange = tape.index.exchange(number)?;
@@ -160,7 +160,7 @@ fn is_entered(tape: &Tape, selected: Option<&[bool]>) -> io::Result<bool> {
     Ok(false)
 }
 
-/// What can be told of a server whose handshake was not recorded, from what it was asked.
+/// Infers the handshake of a server from the recorded requests.
 fn inferred(tape: &Tape, numbers: &[u32]) -> io::Result<Introduction> {
     let (mut used, mut server_info, mut listeners) = (Vec::new(), None, Vec::new());
     for number in numbers {
@@ -184,7 +184,7 @@ fn inferred(tape: &Tape, numbers: &[u32]) -> io::Result<Introduction> {
     Ok(opening)
 }
 
-/// What can be told of a server from somebody who listened to it: what it promised, or else what it was asked to tell.
+/// Adds the change notices of a recorded subscription: those that were acknowledged, or else those that were requested.
 fn listened(tape: &Tape, recorded: &Recorded, opening: &mut Introduction) -> io::Result<()> {
     let promised = tape.facts(recorded.session)?.acknowledged.clone();
     let asked = || request_of(recorded).params()?.field("notifications")?.value().ok()?.as_object().cloned();
@@ -229,8 +229,8 @@ impl ReplayState {
         Ok(Offer::Listen(filter, first))
     }
 
-    /// The refusal of a subscription, if every recorded request for the same was refused; without one for the same, if every
-    /// recorded subscription was.
+    /// The recorded refusal, if every equal subscription was refused. If there is no equal one, the same applies to all
+    /// recorded subscriptions.
     fn recorded_refusal(&self, request: &IncomingRequest, key: RequestKey) -> io::Result<Option<(u32, Answer)>> {
         let (mut same, mut others) = (Vec::new(), Vec::new());
         let about = about_key(&request.method, None);

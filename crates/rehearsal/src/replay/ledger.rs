@@ -1,4 +1,4 @@
-//! What was asked and what was not.
+//! Counts the requests of a replay, and the recordings that were not requested.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 /// How many requests, and how many recordings, are listed one by one.
 pub(super) const LISTED: usize = 1000;
 
-/// What was asked of a replay, and what of the recording nobody asked for.
+/// Counts the requests that a replay received, and the recorded exchanges that no client requested.
 ///
 /// ```text
 /// 12 matched, 1 repeated, 2 unmatched, 1 unused
@@ -22,24 +22,24 @@ pub struct Ledger {
     pub repeated: u64,
     /// Requests that were not recorded, or not with an answer.
     pub unmatched: u64,
-    /// Of those, how many were answered by the real server.
+    /// Of those, how many the upstream answered.
     pub forwarded: u64,
-    /// Of those, how many it was asked and did not answer.
+    /// Of those, how many were forwarded and not answered.
     pub failed: u64,
-    /// Recorded exchanges that nobody asked for. Handshakes and lists do not count.
+    /// Recorded exchanges that no client requested. Handshakes and lists do not count.
     pub unused: u64,
-    /// What servers said in sessions in which nothing was asked or answered, so that nobody hears it again.
+    /// Messages of servers in sessions without a request or a response. They are never replayed.
     pub unsaid: u64,
     /// The requests that were not recorded.
     pub unmatched_requests: Vec<LedgerLine>,
-    /// The exchanges that nobody asked for.
+    /// The exchanges that no client requested.
     pub unused_recordings: Vec<LedgerLine>,
 }
 
 /// One request of a ledger, or several that look alike.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LedgerLine {
-    /// What was asked for.
+    /// The method of the request.
     pub method: String,
     /// The name or URI that it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ pub struct LedgerLine {
 }
 
 impl Ledger {
-    /// Whether everything that was asked was recorded, and everything that was recorded was asked.
+    /// Whether every request was recorded, and every recorded exchange was requested.
     pub fn is_even(&self) -> bool {
         self.unmatched == 0 && self.unused == 0
     }

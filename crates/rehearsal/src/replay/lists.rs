@@ -103,7 +103,7 @@ impl ReplayState {
         Ok(Some(inferred(&json!({list: elements}), remark)))
     }
 
-    /// Whether a recorded page says that this one comes next.
+    /// Whether a recorded page has this cursor as its `nextCursor`.
     fn names_next_page(&self, cursor: &Value, list: &Method) -> io::Result<bool> {
         let Some(group) = self.tape.index.group(about_key(list, None))? else { return Ok(false) };
         for number in self.tape.members(group, group.count) {
@@ -117,7 +117,7 @@ impl ReplayState {
         Ok(false)
     }
 
-    /// The first recording about each thing of a method, in the sessions that are answered from; `None` where `list` was
+    /// The first recording about each subject of a method, in the sessions that are answered from; `None` if `list` was
     /// recorded there.
     fn firsts(&self, used: Option<&Method>, list: &Method) -> io::Result<Option<Vec<Arc<Recorded>>>> {
         let Some(selected) = &self.selected else {

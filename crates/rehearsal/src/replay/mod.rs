@@ -1,13 +1,13 @@
-//! A trace becomes a server again.
+//! Replays a trace as a server.
 //!
 //! ```text
-//! trace ──build──► Index, a file beside it ─┐
-//! request ──► key ──► which recording ──────┴─► RecordedAnswer
+//! trace ──build──► Index, a file next to it ─┐
+//! request ──► key ──► which recording ───────┴─► RecordedAnswer
 //!                └──► none ──► refused with the closest, the first of its kind, or forwarded
 //! ```
 //!
-//! The chain is recording ─► protocol, and the loop is that of [`serve`](crate::serve). Of the trace nothing is in memory but
-//! the exchanges that were used last.
+//! The answer chain is recording ─► protocol, and the loop is that of [`serve`](crate::serve). Only the most recently
+//! used exchanges of the trace are in memory.
 
 mod handshakes;
 mod index;

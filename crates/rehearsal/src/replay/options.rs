@@ -11,9 +11,9 @@ use rehearsal_core::trace::Likeness;
 /// How a recording is replayed.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which requests are the same.
+    /// Which requests are equal.
     pub likeness: Likeness,
-    /// What a request must fulfil beside that: paths begin at the request, as in `$.params.arguments.now`.
+    /// What else a request must match: paths begin at the request, as in `$.params.arguments.now`.
     pub matchers: Vec<Matcher>,
     /// What is done when all the recorded answers of a request were given.
     pub repeat: Repeat,
@@ -23,9 +23,9 @@ pub struct Options {
     pub sessions: Sessions,
     /// How fast.
     pub pace: Pace,
-    /// How secrets were taken out of the trace.
+    /// The redaction of the trace.
     pub redaction: Redaction,
-    /// Who sees how far the index is built, where one must be.
+    /// The callback for the progress of building an index.
     pub on_index: OnIndex,
 }
 
@@ -49,7 +49,7 @@ impl Default for Options {
 pub enum Repeat {
     /// The last one is given again.
     Last,
-    /// They begin anew.
+    /// The answers start again with the first.
     Cycle,
     /// It is refused.
     Error,
@@ -58,7 +58,7 @@ pub enum Repeat {
 /// What is done about a request that was not recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// It is refused, and told what came closest.
+    /// It is refused, with an error that contains the closest recording.
     Refuse,
     /// The first recording of the same tool, or else of the same method, answers.
     First,
@@ -67,7 +67,7 @@ pub enum Unknown {
 /// Which sessions are answered from.
 #[derive(Clone, Debug, Default)]
 pub struct Sessions {
-    /// Only that of this id.
+    /// Only the session of this id.
     pub id: Option<String>,
     /// Only those with all of this metadata.
     pub metadata: Vec<(String, String)>,

@@ -137,7 +137,7 @@ impl ReplayState {
         }
     }
 
-    /// The handshake: as it was recorded, in the version of this client; in the other era, if only that was recorded.
+    /// The recorded handshake, in the version of this client. If only the other era was recorded, it is adapted.
     fn handshake(&self, request: &Arc<IncomingRequest>, context: &mut AnswerContext<'_>) -> io::Result<Offer> {
         let key = self.options.likeness.key(&request.method, None);
         let number = match self.take(key, context, Repeat::Last)? {
@@ -195,7 +195,7 @@ impl ReplayState {
                 let answer = self.recorded_answer(self.tape.rounds(round.exchange)?, request, key)?;
                 return Ok(answer.offer(request, Some(&round), context));
             }
-            // The state may be that of a live server.
+            // The state may be that of an upstream.
             Err(error) => return Ok(pass(context, PassedBecause::State(error))),
         }
         let is_list = request.method.as_str().ends_with("/list");
@@ -294,7 +294,7 @@ impl ReplayState {
         position.take(&candidates, &mut self.used(), repeat).map(Some)
     }
 
-    /// The key of the same `tools/call` recorded with `task` in its params, or without it.
+    /// The key of the equal `tools/call` that was recorded with `task` in its params, or without it.
     fn task_key(&self, request: &IncomingRequest) -> Option<RequestKey> {
         if request.method != Method::TOOLS_CALL {
             return None;

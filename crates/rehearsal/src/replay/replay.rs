@@ -38,9 +38,9 @@ pub struct Replay {
 pub(super) struct ReplayState {
     pub(super) tape: Tape,
     pub(super) options: Options,
-    /// Those that are answered from; `None` for all.
+    /// The sessions that are answered from; `None` for all.
     pub(super) selected: Option<Vec<bool>>,
-    /// The introduction for clients whose handshake was not recorded.
+    /// The handshake for clients whose handshake was not recorded.
     pub(super) introduction: Arc<Introduction>,
     /// The recorded refusals, if no handshake was accepted.
     pub(super) refused: Refused,
@@ -69,7 +69,7 @@ pub enum ReplayError {
         /// Why not.
         cause: IndexError,
     },
-    /// No session has what was wanted.
+    /// No session fits the options.
     #[error("{input}: no session like that")]
     NoSession {
         /// Where.
@@ -105,12 +105,12 @@ impl<E: Into<IndexError>> From<E> for Unserved {
 }
 
 impl Replay {
-    /// Opens a recording, and its index, which is built where there is none.
+    /// Opens a recording, and its index, which is built if it is missing.
     pub fn open(input: &Input, options: Options) -> Result<Replay, ReplayError> {
         Replay::open_with(input, options, None)
     }
 
-    /// The same; what was not recorded is asked of the real server.
+    /// Opens a recording; requests that were not recorded are forwarded to `upstream`.
     pub fn open_with(input: &Input, options: Options, upstream: Option<Upstream>) -> Result<Replay, ReplayError> {
         let recording = Recording::open(input)?;
         // What is no file, such as a pipe, is another recording the next time.
@@ -188,7 +188,8 @@ impl Replay {
         self.state.tape.index.exchanges()
     }
 
-    /// What whoever serves this should know before the first client comes: that the recording answers nothing.
+    /// Warnings that should be printed before the first client connects: the recording answers nothing, or refuses
+    /// every client.
     ///
     /// ```text
     /// the recording has no calls: everything but the handshake and pings is refused
@@ -213,7 +214,7 @@ impl Replay {
         Ok(false)
     }
 
-    /// What was asked so far, and what was not.
+    /// The requests so far, and the recordings that were not requested.
     pub fn ledger(&self) -> io::Result<Ledger> {
         let mut ledger = self.state.ledger().clone();
         if let Some(upstream) = &self.upstream {
@@ -275,7 +276,7 @@ impl Observer for ReplayState {
     }
 }
 
-/// What a listener must know: the arguments that are repeated in headers, and how the recorded server used streams.
+/// What a listener requires: the arguments that are repeated in headers, and how the recorded server used streams.
 fn http_needs(tape: &Tape) -> io::Result<HttpNeeds> {
     let mut header_schemas: HashMap<String, Arc<Value>> = HashMap::new();
     let lists = tape.index.group(method_key(Method::TOOLS_LIST.as_str()))?;

@@ -26,9 +26,10 @@ pub(super) struct UsedRecordings {
 pub(super) struct ConnectionPosition {
     /// The session that it began with.
     session: Option<u32>,
-    /// The position in each group of the same request.
+    /// The position in each group of equal requests.
     cursors: HashMap<u64, Cursor>,
-    /// The groups of one that were used. Nearly all are of one, and a cursor would be as large as the recording.
+    /// The groups with one recording that were used. Nearly all groups have one, and cursors for them would be as large
+    /// as the recording.
     only: BitSet,
     /// The first page of the last list of each kind that it got.
     first_pages: HashMap<Method, u32>,
@@ -44,7 +45,7 @@ struct Cursor {
     start: u32,
     /// How many were looked at since.
     seen: u32,
-    /// Those that were used, if they are repeated as a cycle.
+    /// The recordings that were used, if they are repeated as a cycle.
     given: Vec<u32>,
     last: Option<u32>,
     count: u64,
@@ -64,7 +65,7 @@ pub(super) enum NextRecording {
     None,
 }
 
-/// The recordings of the same request, in their order.
+/// The recordings of equal requests, in their order.
 pub(super) trait Candidates {
     /// Their group in the index.
     fn group(&self) -> Group;
@@ -169,7 +170,7 @@ impl UsedRecordings {
     }
 }
 
-/// The place from which a connection uses candidates: that of its own session.
+/// The place at which a connection begins with the candidates: that of its own session.
 fn start(session: &mut Option<u32>, begun: &mut HashSet<u32>, candidates: &impl Candidates) -> io::Result<u32> {
     if session.is_none() {
         *session = begin(begun, candidates)?;
@@ -178,7 +179,7 @@ fn start(session: &mut Option<u32>, begun: &mut HashSet<u32>, candidates: &impl 
     Ok(session.map(|session| candidates.place(session)).transpose()?.unwrap_or(0))
 }
 
-/// A session that no connection began with, else the first; `None` if one recording is not enough to tell.
+/// A session that no connection started with, else the first. `None` if there is only one recording.
 fn begin(begun: &mut HashSet<u32>, candidates: &impl Candidates) -> io::Result<Option<u32>> {
     let count = candidates.group().count;
     let mut at = 0;
@@ -217,7 +218,7 @@ impl BitSet {
 mod tests {
     use super::*;
 
-    /// Recordings from 10 on, each with its session; 11 suits nobody.
+    /// Recordings from 10 on, each with its session; 11 may answer nothing.
     struct Recordings(&'static [u32]);
 
     impl Candidates for Recordings {

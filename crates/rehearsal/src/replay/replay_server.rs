@@ -9,7 +9,7 @@ use super::replay::{Replay, ReplayError};
 use crate::serve::{ServerFixture, StartError, http_options};
 use crate::store::Input;
 
-/// A recording on a free port of this machine, for one test. It is gone when it is dropped.
+/// Serves a recording on a free port of this machine, for one test. Dropping it stops the server.
 ///
 /// ```no_run
 /// use rehearsal::Client;

@@ -1,12 +1,12 @@
-//! Files that are kept beside a recording, the trace of one in another format among them: no reader ever sees half of one, and a
-//! replay that is killed leaves nothing behind for long.
+//! Files next to a recording: its index, and its trace if it has another format. A reader never sees a partial one, and
+//! a killed replay leaves nothing behind for long.
 //!
 //! ```text
 //! .trace.jsonl.index.x7Kq2a.new ──when it is whole──► trace.jsonl.index
 //! ```
 //!
-//! While a new one is written it is locked, and a lock ends with its process. So what is not locked will never be whole, and whoever
-//! replays the same recording next removes it.
+//! A file is locked while it is written, and the lock ends with its process. So an unlocked file will never be whole,
+//! and the next replay of the same recording removes it.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -22,7 +22,7 @@ use tempfile::NamedTempFile;
 use super::index::{IndexError, fingerprint};
 use crate::store::{BadLines, Recording};
 
-/// A file that a replay keeps beside a recording.
+/// A file that a replay keeps next to a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
     /// `trace.jsonl.index`
@@ -53,16 +53,16 @@ impl Beside {
 /// What the name of a file ends with that is not whole yet.
 const NEW: &str = ".new";
 
-/// A file that will take the place of another in the same folder, where there may be one.
+/// Creates a temporary file that will be renamed to `path`; `None` if the folder is not writable.
 pub(super) fn new_beside(path: &Path) -> Option<NamedTempFile> {
     let (folder, prefix) = unfinished(path)?;
     let file = tempfile::Builder::new().prefix(&prefix).suffix(NEW).tempfile_in(folder).ok()?;
-    // Where files cannot be locked nobody finds out that one is not, so it stays.
+    // On a file system without locks, no process can find out that the file is unlocked, so it stays.
     let _ = file.as_file().try_lock();
     Some(file)
 }
 
-/// Puts a file in the place of another. `None` where that cannot be; whoever has it open uses it all the same.
+/// Renames a file to its final path. `None` if that fails; a process that has the file open still uses it.
 pub(super) fn put_in_place(new: NamedTempFile, path: &Path) -> Option<()> {
     let file = new.persist(path).ok()?;
     // From now on it is a file like any other, which may be open for long.
@@ -70,7 +70,7 @@ pub(super) fn put_in_place(new: NamedTempFile, path: &Path) -> Option<()> {
     Some(())
 }
 
-/// Removes what was to take the place of a file and never will, because nobody writes it any more.
+/// Removes unfinished files whose process has exited.
 pub(super) fn clean_beside(path: &Path) {
     let Some((folder, prefix)) = unfinished(path) else { return };
     for entry in folder.read_dir().into_iter().flatten().flatten() {
@@ -82,7 +82,7 @@ pub(super) fn clean_beside(path: &Path) {
             && let Ok(file) = File::open(entry.path())
             && file.try_lock().is_ok()
         {
-            // Somebody else may have been faster, or alone may do it.
+            // Another process may have removed it already, or may be the only one with the permission.
             let _ = std::fs::remove_file(entry.path());
         }
     }
@@ -97,11 +97,11 @@ fn unfinished(path: &Path) -> Option<(PathBuf, OsString)> {
     Some((folder.to_owned(), prefix))
 }
 
-/// How long a recording is whose trace is worth keeping; what is shorter is there in a moment.
+/// The size in bytes from which the trace of a recording is kept; a smaller one is converted in a moment.
 const WORTH_KEEPING: u64 = if cfg!(test) { 64 << 10 } else { 4 << 20 };
 
-/// A recording as a trace, and where that is kept. A long one is kept beside the recording, where that may be, until the
-/// recording changes.
+/// Converts a recording to a trace. A long one is kept next to the recording, if that is possible, until the recording
+/// changes.
 pub(super) fn converted(
     recording: &Recording,
     path: Option<&Path>,
@@ -131,8 +131,8 @@ pub(super) fn converted(
     Ok((Recording::in_file(Arc::new(file)), kept))
 }
 
-/// The time of a kept trace says what it was made from: the seconds are those of the recording, and the rest is a
-/// fingerprint of it.
+/// The time of a kept trace, which identifies its recording: the seconds are those of the recording, and the rest is
+/// its fingerprint.
 fn made_from(recording: &Recording) -> io::Result<SystemTime> {
     let changed = recording.file().metadata()?.modified()?;
     let seconds = changed.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -187,13 +187,13 @@ mod tests {
         let (first, kept) = open();
         let (parts, kept) = (count(&first), kept.unwrap());
         assert_eq!(kept, folder.path().join("python.jsonl.trace"));
-        // It is not written again: what somebody takes out of it without changing its time is gone.
+        // The file is not written again: content that was removed without a change of its time stays removed.
         let time = std::fs::metadata(&kept).unwrap().modified().unwrap();
         std::fs::write(&kept, "").unwrap();
         File::options().write(true).open(&kept).unwrap().set_modified(time).unwrap();
         let (again, _) = open();
         assert_eq!(count(&again), 0);
-        // The recording is changed, though nobody can tell by its length and its time.
+        // The recording changes, but neither its length nor its time does.
         let changed = long.replacen("example-server", "example-sorver", 1);
         assert_ne!(changed, long);
         let time = std::fs::metadata(&path).unwrap().modified().unwrap();

@@ -42,7 +42,7 @@ pub(super) struct Tape {
 }
 
 impl Tape {
-    /// Opens a recording of any format; one that is not ours is turned into a trace first.
+    /// Opens a recording of any format; one that is not a trace is converted first.
     pub(super) fn open(
         recording: &Recording,
         path: Option<&Path>,
@@ -139,7 +139,7 @@ impl Tape {
         span.call(self.text(span)?).ok_or_else(changed)
     }
 
-    /// Those of a group, in order, as many as there are and no more than `limit`.
+    /// The exchanges of a group, in order, at most `limit`.
     pub(super) fn members(&self, group: Group, limit: u32) -> impl Iterator<Item = io::Result<u32>> {
         (0..group.count.min(limit)).map(move |at| self.index.member(group, at))
     }
@@ -173,7 +173,7 @@ impl Tape {
         Ok(from)
     }
 
-    /// Those of a group that belong to a session, the last first, as many as there are and no more than `limit`.
+    /// The exchanges of a group that belong to a session, the last first, at most `limit`.
     pub(super) fn members_of_session(&self, group: Group, session: u32, limit: usize) -> io::Result<Vec<u32>> {
         let within = self.place_in(group, session)?..self.place_in(group, session.saturating_add(1))?;
         within.rev().take(limit).map(|at| self.index.member(group, at)).collect()
@@ -205,7 +205,7 @@ impl Tape {
     }
 }
 
-/// The request of an exchange, for people and for comparison.
+/// The request of an exchange, for messages and for comparison.
 pub(super) fn request(recorded: &Recorded) -> &Message {
     &recorded.call.request.message
 }

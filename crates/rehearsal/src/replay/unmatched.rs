@@ -18,7 +18,7 @@ const COMPARED: usize = 1_000;
 const COMPARED_BYTES: u64 = 16 << 20;
 
 impl ReplayState {
-    /// Where a request does not fulfil the matchers that it must fulfil beside being recorded.
+    /// The mismatches of a request with the matchers in the options, which it must match in addition to its recording.
     pub(super) fn constraint_mismatch(
         &self,
         request: &IncomingRequest,
@@ -103,7 +103,7 @@ impl ReplayState {
         }
     }
 
-    /// Those that a request is compared with to find the closest: all that are about the same thing, or else about any.
+    /// The recordings that a request is compared with to find the closest: those about the same subject, or else any.
     fn comparable(&self, request: &IncomingRequest) -> io::Result<Vec<u32>> {
         let mut alike = self.similar(request, COMPARED)?;
         let mut all = Vec::new();
@@ -124,7 +124,7 @@ impl ReplayState {
         Ok(alike)
     }
 
-    /// The first recording of the same kind that was answered.
+    /// The first recording of the same kind with an answer.
     pub(super) fn first_similar(&self, request: &IncomingRequest) -> io::Result<Option<u32>> {
         for number in self.similar(request, COMPARED)? {
             if self.tape.index.exchange(number)?.flags.is_answered() {
@@ -134,7 +134,7 @@ impl ReplayState {
         Ok(None)
     }
 
-    /// Recordings that may answer here and are about the same thing, or else of the same method.
+    /// Recordings that may answer here and are about the same subject, or else of the same method.
     fn similar(&self, request: &IncomingRequest, limit: usize) -> io::Result<Vec<u32>> {
         let about = self.answering(about_key(&request.method, request.subject()), limit)?;
         if !about.is_empty() {

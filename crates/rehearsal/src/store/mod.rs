@@ -1,4 +1,4 @@
-//! Files of recordings: found, told apart and opened.
+//! Finds, recognizes and opens files of recordings.
 //!
 //! ```text
 //! path or stdin ──► Recording ──► Part, Part, …      in the order of the file, whatever its format

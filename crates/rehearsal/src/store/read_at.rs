@@ -1,5 +1,5 @@
-//! One file, read at several places at once, and with its sessions in the order in which they began. In a trace they stand in the
-//! order in which they ended, and a session of 2026-07-28 over HTTP ends with its recorder.
+//! Reads one file at several places at once, and its sessions in the order in which they began. In a trace they are in
+//! the order in which they ended, and a session of 2026-07-28 over HTTP ends with its recorder.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -76,13 +76,13 @@ const CHUNK: usize = 256 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Order {
     lines: Vec<Line>,
-    /// Where each stands in this order, from 1, in the order of the file.
+    /// The place of each line in this order, from 1, in the order of the file.
     places: Vec<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Line {
-    /// Where it stands in this order.
+    /// Its place in this order.
     at: u64,
     /// Where in the file, and how long it is with its end.
     from: u64,
@@ -93,7 +93,8 @@ struct Line {
 }
 
 impl Order {
-    /// The order of a trace of this length; `None` where its lines are in order, or nobody knows.
+    /// The order of the lines of a trace up to this offset. `None` if the lines are in order already, or if it is
+    /// unknown.
     pub(super) fn of(file: &Arc<File>, end: u64) -> io::Result<Option<Order>> {
         let mut lines = Vec::new();
         let (mut head, mut from, mut at) = (Vec::new(), 0, 0);
@@ -154,7 +155,7 @@ impl Order {
     }
 }
 
-/// When the session of a line began, as its beginning says.
+/// When the session of a line began, read from the beginning of the line.
 fn started(head: &[u8]) -> Option<Timestamp> {
     match TraceReader::new(Cursor::new(head)).next()?.ok()? {
         Part::Start(start) => start.started_at,
@@ -185,7 +186,7 @@ mod tests {
         let [a, b, c] = [line("a", 1), line("b", 2), line("c", 3)];
         assert_eq!(ordered(&[&*c, &a, &b].concat()), Some([&*a, &b, &c].concat()));
         assert_eq!(ordered(&[&*a, &b, &c].concat()), None);
-        // What is torn, or says nothing, stays.
+        // With a torn line, or with a line without a time, the order of the file is kept.
         assert_eq!(ordered(&[&*c, &a, b.trim_end()].concat()), None);
         assert_eq!(ordered(&[&*c, "nonsense\n", &a].concat()), None);
         assert_eq!(ordered(""), None);

@@ -59,7 +59,7 @@ const BUFFER: usize = 256 << 10;
 pub enum BadLines {
     /// It ends the reading.
     Refuse,
-    /// It is told, and the next one is read.
+    /// The bad line is reported, and the next one is read.
     Skip,
 }
 
@@ -76,9 +76,9 @@ pub struct Recording {
     /// How much of it is read.
     length: u64,
     format: Format,
-    /// Journals of recorders that were killed, whose sessions could not be put into the file.
+    /// Journals of killed recorders, whose sessions could not be appended to the file.
     journals: Vec<Arc<File>>,
-    /// The order in which its sessions are read, where it is not that of the file.
+    /// The order in which its sessions are read, if it differs from that of the file.
     order: Option<Arc<Order>>,
 }
 
@@ -93,7 +93,7 @@ pub enum OpenError {
         /// Why not.
         cause: io::Error,
     },
-    /// It is none of the formats that can be read.
+    /// It has none of the formats that can be read.
     #[error("{input}: not a recording: it begins with {first:?}")]
     Unknown {
         /// Which.
@@ -121,14 +121,14 @@ impl Recording {
         }
     }
 
-    /// Opens a recording whose format is known; one that is only ever written has nothing in it.
+    /// Opens a recording of a known format. A format that is only written has no parts.
     pub fn open_as(input: &Input, format: Format) -> Result<Recording, OpenError> {
         let file = opened(input).map_err(unreadable(input))?;
         Recording::snapshot(file, format).map_err(unreadable(input))
     }
 
-    /// A recording of what the file has now. A recorder that appends a session to a trace holds its lock meanwhile: then the
-    /// last line is unfinished, and is not read.
+    /// Opens the current content of a file. While a recorder appends a session to a trace, it holds the lock of the
+    /// trace: then the last line is unfinished and is not read.
     fn snapshot(file: Arc<File>, format: Format) -> io::Result<Recording> {
         if format != Format::Trace {
             return Ok(Recording::of(file, format));
@@ -165,7 +165,7 @@ impl Recording {
         Ok(Recording { length, journals, ..recording })
     }
 
-    /// The same, with the sessions in the order in which they began, where that is known. Those of journals come last.
+    /// The recording with its sessions in the order in which they began, if that is known. Those of journals come last.
     pub fn in_order(self) -> io::Result<Recording> {
         let order = match self.format {
             Format::Trace => Order::of(&self.file, self.length)?.map(Arc::new),
@@ -174,13 +174,13 @@ impl Recording {
         Ok(Recording { order, ..self })
     }
 
-    /// The same, with the sessions as they stand in the file.
+    /// The recording with its sessions in the order of the file.
     #[must_use]
     pub fn in_file_order(&self) -> Recording {
         Recording { order: None, ..self.clone() }
     }
 
-    /// The place, from 1, at which the session is read that stands at this place of the file.
+    /// The place, from 1, at which the session is read that has this place in the file.
     pub fn place_of(&self, session: usize) -> usize {
         self.order.as_ref().and_then(|order| order.place_of(session)).unwrap_or(session)
     }
@@ -190,7 +190,7 @@ impl Recording {
         self.format
     }
 
-    /// A reader of a trace of ours, from its beginning.
+    /// A reader of a trace, from its beginning.
     pub(crate) fn trace_reader(&self) -> TraceReader<BufReader<ReadAt>> {
         let input = ReadAt::new(self.file.clone()).up_to(self.length);
         TraceReader::new(BufReader::with_capacity(BUFFER, input))
@@ -201,7 +201,7 @@ impl Recording {
         &self.file
     }
 
-    /// A trace of ours, without a name, with everything that a file of this kind already is.
+    /// A recording of a temporary trace without a name.
     pub(crate) fn in_file(file: Arc<File>) -> Recording {
         Recording::of(file, Format::Trace)
     }
@@ -253,7 +253,7 @@ impl Recording {
     }
 }
 
-/// What of a recording is wanted; whoever wants one kind passes over the other all the same.
+/// Which parts of a recording are read. The others are skipped.
 #[derive(Clone, Copy)]
 enum Which {
     All,
@@ -266,7 +266,7 @@ fn unreadable(input: &Input) -> impl Fn(io::Error) -> OpenError + use<> {
     move |cause| OpenError::Unreadable { input: input.clone(), cause }
 }
 
-/// The session of a journal whose recorder was killed, as it would stand in the trace.
+/// The session of a journal whose recorder was killed, in the format of a trace.
 fn recovered(journal: Arc<File>) -> impl Iterator<Item = Result<Part, ReadError>> {
     let input = BufReader::with_capacity(BUFFER, ReadAt::new(journal));
     let parts = JournalParts::new(JournalReader::new(input).skip_bad(true));

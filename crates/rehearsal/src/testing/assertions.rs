@@ -1,4 +1,4 @@
-//! Assertions whose failure shows what was expected, what came, and the whole response.
+//! Assertions whose failure shows the expectation, the actual value and the whole response.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::client::Response;
 /// How much of a response a failure shows.
 const SHOWN: usize = 2000;
 
-/// Fails unless the response is a success that says something: text, structured content, or anything but nothing.
+/// Fails unless the response is a success with content: text, structured content, or any other block.
 #[track_caller]
 pub fn assert_success(response: &Response) {
     if !response.success() {
@@ -28,7 +28,7 @@ pub fn assert_success(response: &Response) {
     }
 }
 
-/// Fails unless the response failed, in whichever way: an error of the protocol, or a tool that says so.
+/// Fails unless the response failed: with an error of the protocol, or with `isError` of a tool.
 #[track_caller]
 pub fn assert_failure(response: &Response) {
     if response.success() {
@@ -36,7 +36,7 @@ pub fn assert_failure(response: &Response) {
     }
 }
 
-/// Fails unless the response failed, in whichever way, and says `text`, exactly as it is written here.
+/// Fails unless the response failed with a message that contains exactly `text`.
 #[track_caller]
 pub fn assert_failure_contains(response: &Response, text: &str) {
     let expected = format!("a failure that says {text:?}");
@@ -48,7 +48,7 @@ pub fn assert_failure_contains(response: &Response, text: &str) {
     }
 }
 
-/// Fails unless the response is a success whose text contains `text`, exactly as it is written here.
+/// Fails unless the response is a success whose text contains exactly `text`.
 #[track_caller]
 pub fn assert_contains(response: &Response, text: &str) {
     let expected = format!("a success whose text contains {text:?}");
@@ -69,7 +69,7 @@ pub fn assert_error_code(response: &Response, code: i64) {
     }
 }
 
-/// Fails unless a tool of this name is listed; says which ones are, and which one was probably meant.
+/// Fails unless a tool of this name is listed. Prints the listed ones, and the most similar name.
 #[track_caller]
 pub fn assert_tool_exists<T: Borrow<Tool>>(tools: impl IntoIterator<Item = T>, name: &str) {
     let names: Vec<String> = tools.into_iter().map(|tool| tool.borrow().name.clone()).collect();
@@ -95,7 +95,7 @@ pub fn assert_matches(response: &Response, matcher: &Matcher) {
     }
 }
 
-/// What became of a request, in words.
+/// The outcome of a request, as text.
 pub(super) fn outcome(response: &Response) -> String {
     match (response.error(), response.error_message()) {
         (Some(error), _) => format!("the protocol error {error}"),

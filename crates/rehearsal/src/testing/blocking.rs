@@ -16,7 +16,7 @@ use crate::client::{Call, Client, ClientBuilder, ClientError, Response};
 /// Inside a runtime, since waiting there would stop everything else; use [`Client`] there.
 #[derive(Debug)]
 pub struct BlockingClient {
-    // Dropped first, while there is a runtime to say good-bye in.
+    // Dropped first, because closing the connection needs the runtime.
     client: Client,
     runtime: Runtime,
 }
@@ -24,7 +24,7 @@ pub struct BlockingClient {
 impl BlockingClient {
     /// Starts or reaches the server.
     pub fn connect(builder: ClientBuilder) -> Result<BlockingClient, ClientError> {
-        // One thread of its own, so that the server's questions are answered between our calls too.
+        // A worker thread, so that requests of the server are answered between our calls too.
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| ClientError::BadTarget { what: format!("no runtime: {error}") })?;
         let client = runtime.block_on(builder.connect())?;
@@ -61,7 +61,7 @@ impl BlockingClient {
         self.wait(self.client.call_tool(tool, arguments))
     }
 
-    /// A tool call to say more about; hand it to [`wait`](BlockingClient::wait).
+    /// A tool call with more options; pass it to [`wait`](BlockingClient::wait).
     pub fn call(&self, tool: &str) -> Call {
         self.client.call(tool)
     }
@@ -76,7 +76,7 @@ impl BlockingClient {
         self.wait(self.client.get_prompt(name, arguments))
     }
 
-    /// Ends the conversation politely, then firmly.
+    /// Closes the connection. A server process that does not exit by itself is killed.
     pub fn close(&self) -> Stopped {
         self.wait(self.client.close())
     }

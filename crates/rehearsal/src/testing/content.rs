@@ -39,13 +39,13 @@ enum Node {
 /// What to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// These words, somewhere.
+    /// This text, anywhere.
     Text(Cow<'static, str>),
     /// A match of this regular expression, somewhere.
     Regex(Cow<'static, str>),
 }
 
-/// Whether `a` and `A` are the same.
+/// Whether `a` and `A` are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Case {
     /// They are.
@@ -85,12 +85,12 @@ impl ContentMatcher {
         ContentMatcher { node: Node::Pattern { pattern, case: Case::Ignored } }
     }
 
-    /// The same, where `a` and `A` are different.
+    /// Distinguishes `a` and `A`.
     pub fn case_sensitive(self) -> ContentMatcher {
         self.with_case(Case::Sensitive)
     }
 
-    /// The same with this case for every pattern in it.
+    /// Sets the case sensitivity of every pattern.
     pub fn with_case(self, case: Case) -> ContentMatcher {
         let inside = |matchers: Vec<ContentMatcher>| matchers.into_iter().map(|m| m.with_case(case)).collect();
         let node = match self.node {
@@ -158,7 +158,7 @@ impl ContentMatcher {
         }
     }
 
-    /// The same as the one matcher of the whole product.
+    /// Converts the expectation to a [`Matcher`].
     fn lowered(&self) -> Result<Matcher, MatcherError> {
         let all = |matchers: &[ContentMatcher]| -> Result<Vec<Matcher>, MatcherError> {
             matchers.iter().map(ContentMatcher::lowered).collect()

@@ -1,4 +1,4 @@
-//! What a test of a server needs beside the client: assertions, matchers, fixtures, snapshots.
+//! What a test of a server needs in addition to the client: assertions, matchers, fixtures, snapshots.
 //!
 //! ```no_run
 //! use rehearsal::Client;

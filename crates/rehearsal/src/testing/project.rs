@@ -1,4 +1,4 @@
-//! A server in a folder of its own, gone when the test is.
+//! A server in a temporary folder, which is removed when the test ends.
 
 use std::io;
 use std::ops::Deref;
@@ -71,11 +71,11 @@ impl Project {
         }
     }
 
-    /// The same for a plain `#[test]`.
+    /// Starts a server in the folder, for a plain `#[test]`.
     ///
     /// # Panics
     ///
-    /// If the server cannot be started, with all that is known.
+    /// If the server cannot be started, with the evidence.
     #[track_caller]
     pub fn start_blocking(self, server: impl FnOnce(&Path) -> ClientBuilder) -> RunningServer<BlockingClient> {
         match BlockingClient::connect(server(self.path()).working_dir(self.path())) {
@@ -100,10 +100,10 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A client whose server runs in a [`Project`]; both are gone when it is dropped.
+/// A client whose server runs in a [`Project`]. Dropping it stops the server and removes the folder.
 #[derive(Debug)]
 pub struct RunningServer<C = Client> {
-    // Dropped first: the server ends before its folder goes.
+    // Dropped first: the server must exit before its folder is removed.
     client: C,
     project: Project,
 }

@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::client::{Client, ClientBuilder};
 
-/// A server that is started by the first test that wants it and used by all.
+/// A server that is started by the first test that uses it, and shared by all tests.
 ///
 /// ```no_run
 /// use rehearsal::Client;
@@ -38,16 +38,16 @@ struct Started {
 }
 
 impl SharedServer {
-    /// A server that nobody has wanted yet.
+    /// Declares a server, which is not started yet.
     pub const fn new(server: fn() -> ClientBuilder) -> SharedServer {
         SharedServer { server, started: OnceLock::new() }
     }
 
-    /// A client of it; clones share the one connection.
+    /// Returns a client; clones share the one connection.
     ///
     /// # Panics
     ///
-    /// In every test that wants it, if it cannot be started, with all that is known.
+    /// In every test that uses the server, if it cannot be started, with the evidence.
     pub async fn client(&'static self) -> Client {
         // Starting takes a while, and a test that waits for another one's start must not hold up its own runtime.
         let started = match self.started.get() {
@@ -63,11 +63,11 @@ impl SharedServer {
         }
     }
 
-    /// A client of it, from a plain `#[test]`; its futures run on any runtime.
+    /// Returns a client for a plain `#[test]`; its futures run on any runtime.
     ///
     /// # Panics
     ///
-    /// In every test that wants it, if it cannot be started, with all that is known.
+    /// In every test that uses the server, if it cannot be started, with the evidence.
     #[track_caller]
     pub fn client_blocking(&'static self) -> Client {
         match self.started.get_or_init(|| self.start()) {
@@ -92,7 +92,7 @@ impl SharedServer {
     }
 }
 
-/// A container that is started by the first test that wants it, and in which every test has a server of its own.
+/// A container that is started by the first test that uses it, and in which every test starts its own server.
 ///
 /// ```no_run
 /// use std::path::Path;
@@ -121,16 +121,16 @@ pub struct SharedContainer {
 }
 
 impl SharedContainer {
-    /// A container that nobody has wanted yet.
+    /// Declares a container, which is not started yet.
     pub const fn new(start: fn() -> Result<Detached, EngineError>) -> SharedContainer {
         SharedContainer { start, started: OnceLock::new() }
     }
 
-    /// A server in it; `command` is the server's.
+    /// Starts a server in the container; `command` is the server's.
     ///
     /// # Panics
     ///
-    /// In every test that wants it, if the container cannot be started, with the reason.
+    /// In every test that uses the container, if it cannot be started, with the reason.
     pub async fn server(&'static self, command: impl IntoIterator<Item = impl Into<OsString>>) -> ClientBuilder {
         // Starting takes a while, and must not hold up what else runs here.
         let start = tokio::task::spawn_blocking(|| self.container());
@@ -141,23 +141,23 @@ impl SharedContainer {
         }
     }
 
-    /// A server in it, for a plain `#[test]`.
+    /// Starts a server in the container, for a plain `#[test]`.
     ///
     /// # Panics
     ///
-    /// In every test that wants it, if the container cannot be started, with the reason.
+    /// In every test that uses the container, if it cannot be started, with the reason.
     #[track_caller]
     pub fn server_blocking(&'static self, command: impl IntoIterator<Item = impl Into<OsString>>) -> ClientBuilder {
         Client::container(self.container().exec(command))
     }
 
-    /// The container itself.
+    /// Returns the container itself.
     ///
     /// Blocks while it is started.
     ///
     /// # Panics
     ///
-    /// In every test that wants it, if it cannot be started, with the reason.
+    /// In every test that uses the container, if it cannot be started, with the reason.
     #[track_caller]
     pub fn container(&'static self) -> &'static Detached {
         let start = || (self.start)().map_err(|error| error.to_string());

@@ -8,9 +8,10 @@ use serde_json::{Map, Value, json};
 
 use crate::client::Response;
 
-/// What of a response is worth keeping: the result or the error, without ids, times and other things that change.
+/// The stable part of a response: the result or the error, without ids, times and other values that change.
 ///
-/// It serializes, so [`insta`](https://insta.rs) takes it as it is, redactions included; its `Display` is pretty JSON.
+/// It serializes, so [`insta`](https://insta.rs) accepts it directly, redactions included; its `Display` is pretty
+/// JSON.
 ///
 /// ```ignore
 /// let snapshot = Snapshot::of(&response).redact("$.structuredContent.id", "[id]").replace(r"\d\d:\d\d", "[time]");

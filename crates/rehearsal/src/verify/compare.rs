@@ -1,4 +1,4 @@
-//! A live answer compared with the recorded one, as far as both versions know what is in it.
+//! Compares a live answer with the recorded one, as far as both versions have its fields.
 
 use rehearsal_core::answer::adapt_reply;
 use rehearsal_core::json::RawJson;
@@ -16,7 +16,7 @@ use super::questions;
 use super::verification::Verification;
 use crate::client::{Client, ClientError, Protocol};
 
-/// What was found out about one thing.
+/// The outcome of one comparison.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) findings: Vec<Finding>,
@@ -26,7 +26,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// What was found out about an answer. One about which there is nothing to tell stays as it was recorded.
+    /// Builds the outcome of one comparison. Without findings, the recorded answer is kept.
     pub(super) fn of(findings: Vec<Finding>, replies: impl FnOnce() -> Vec<(Call, Reply)>) -> Found {
         let replies = if findings.is_empty() { Vec::new() } else { replies() };
         Found { findings, replies, questions: Vec::new() }
@@ -47,22 +47,22 @@ impl Verification {
         Found::of(findings, || vec![(answered.clone(), self.passed_over.kept(recorded.as_ref(), live))])
     }
 
-    /// What differs between two answers to the same request, of which `answered` has the recorded one.
+    /// The differences between two answers to the same request. `answered` is the call with the recorded answer.
     pub(super) fn compared(&self, asked: &Call, answered: &Call, before: &Reply, after: &Reply) -> Vec<Finding> {
         let has_code = !matches!(before, Reply::Error(_)) || is_code_recorded(answered);
         let has_data = matches!(before, Reply::Error(error) if error.data.is_some());
-        // Only the answers are compared: what was asked is what we have sent.
+        // Only the answers are compared: the request is the one that we sent.
         let view = |reply: &Reply| {
             let mut view = self.stable.view(&self.secrets.clean(&with_reply(asked, reply)));
             view.as_object_mut().map(|view| view.shift_remove("params"));
             if let (false, Some(Value::Object(error))) = (has_code, view.get_mut("error")) {
                 error.shift_remove("code");
-                // Who gave only words gave no data either.
+                // A recorded error that is only text has no data either.
                 if !has_data {
                     error.shift_remove("data");
                 }
             }
-            // What does not say that it failed did not.
+            // A missing `isError` means `false`.
             if let Some(Value::Object(result)) = view.get_mut("result")
                 && result.get("isError") == Some(&Value::Bool(false))
             {
@@ -76,8 +76,8 @@ impl Verification {
         told(&Told::of(drifted, &before, &after), None, Some(&place(asked)))
     }
 
-    /// What was spoken when this was recorded, and what is spoken now. Where nobody asked for another version, one that the
-    /// server no longer speaks is a difference like any other, and so is everything that it no longer says for that.
+    /// The recorded and the live version. With [`Protocol::Auto`] nothing is left out of the comparison: a version that
+    /// the server no longer supports is a difference, and so is everything that is missing because of it.
     pub(super) fn spoken(&self, live: Revision) -> Spoken {
         match self.protocol {
             Protocol::Auto => Spoken { recorded: self.opening.revision().map(|_| live), live },
@@ -110,7 +110,7 @@ pub(super) fn reply_of(response: &crate::client::Response) -> Result<Reply, Clie
     }
 }
 
-/// The version in which something was recorded, where that is known, and the one that is spoken now.
+/// The version of the recording, if it is known, and the live version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spoken {
     pub(super) recorded: Option<Revision>,
@@ -118,7 +118,7 @@ pub(super) struct Spoken {
 }
 
 impl Spoken {
-    /// The older one, where they differ: what only the newer one knows is no difference between two answers.
+    /// The older version, if they differ. Fields that only the newer one has are not compared.
     fn older(self) -> Option<Revision> {
         self.recorded.filter(|recorded| *recorded != self.live).map(|recorded| recorded.min(self.live))
     }
@@ -128,14 +128,15 @@ impl Spoken {
         self.older().is_none()
     }
 
-    /// An answer without what not both versions know. Servers say what is newer in older versions too, so both answers
-    /// have to be shaped, the recorded one and the live one.
+    /// An answer without the fields that only one of the two versions has. Servers send newer fields in older versions
+    /// too, so both the recorded and the live answer are shaped.
     pub(super) fn shaped(self, reply: &Reply, method: &Method) -> Reply {
         let Some(older) = self.older() else {
             return if self.recorded.is_some() { reply.clone() } else { without_envelope(reply) };
         };
         match adapt_reply(reply, method, None, older, &json!({})) {
-            // Each era has its own code for a resource that is not there, and not every server says of which it speaks.
+            // Each era has its own code for a missing resource, and not every such error contains the URI of the
+            // resource.
             Reply::Error(error) if error.code == code::INVALID_PARAMS && *method == Method::RESOURCES_READ => {
                 Reply::Error(ErrorReply { code: older.resource_not_found(), ..error })
             }
@@ -143,7 +144,7 @@ impl Spoken {
         }
     }
 
-    /// What of a value of this type both versions know.
+    /// The part of a value of this type that both versions have.
     pub(super) fn known(self, type_name: &str, mut value: Value) -> Value {
         if let Some(older) = self.older() {
             forget_unknown(type_name, &mut value, older);
@@ -151,12 +152,12 @@ impl Spoken {
         value
     }
 
-    /// A live answer as it would have been recorded in the place of another; `info` is who the server says it is.
+    /// A live answer in the shape of the recorded one that it replaces; `info` is the `serverInfo`.
     pub(super) fn as_recorded(self, live: &Reply, was: Option<&Reply>, method: &Method, info: &Value) -> Reply {
         let Some(recorded) = self.recorded else { return live.clone() };
         let said = adapt_reply(live, method, Some(self.live), recorded, info);
         match (&said, was) {
-            // How long it may be kept is not said in the other era.
+            // The other era has no caching fields, so the recorded ones are kept.
             (Reply::Result(result), Some(Reply::Result(was))) if recorded.era() != self.live.era() => {
                 let Ok(Value::Object(mut fields)) = result.value() else { return said };
                 for key in ["ttlMs", "cacheScope"] {
@@ -171,7 +172,7 @@ impl Spoken {
     }
 }
 
-/// A result without what only 2026-07-28 has: nobody knows whether it was recorded in that.
+/// Returns a result without the fields that only 2026-07-28 has, because the recorded version is unknown.
 fn without_envelope(reply: &Reply) -> Reply {
     let Reply::Result(result) = reply else { return reply.clone() };
     let Ok(Value::Object(mut fields)) = result.value() else { return reply.clone() };
@@ -199,7 +200,7 @@ mod tests {
         let spoken = Spoken { recorded: Some(Revision::V2024_11_05), live: Revision::V2026_07_28 };
         let shaped = |reply: Reply| spoken.shaped(&reply, &Method::TOOLS_LIST);
         assert_eq!(shaped(tools(old.clone(), json!({}))), shaped(tools(new.clone(), modern.clone())));
-        // A server that says more than its version knows.
+        // The server sends fields that its version does not have.
         assert_eq!(shaped(tools(new.clone(), json!({}))), shaped(tools(new.clone(), modern.clone())));
         assert_eq!(
             spoken.as_recorded(&tools(new.clone(), modern), None, &Method::TOOLS_LIST, &Value::Null),

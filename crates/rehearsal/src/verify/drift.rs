@@ -1,4 +1,4 @@
-//! What is told about an answer that is not what it was.
+//! Turns the differences between a recorded and a live answer into findings.
 
 use rehearsal_core::json::{Path, RawJson, Segment};
 use rehearsal_core::matcher::{Drift, Drifted, Mismatch};
@@ -13,8 +13,9 @@ pub(super) fn is_within(drifted: &Drifted, before: &[Path], after: &[Path]) -> b
     within(&drifted.was, before) || within(&drifted.is, after)
 }
 
-/// Whether what came or went is a member of an object that had nothing in it but what is passed over: then it may as well not be
-/// there. How many elements an array has does count. Both values are given whole, and without what is passed over.
+/// Whether the added or removed value is a member of an object that contains only ignored values: such a member may be
+/// missing. The number of elements in an array is compared. The pairs are each value as a whole, and without ignored
+/// values.
 pub(super) fn is_emptied(drifted: &Drifted, before: (&Value, &Value), after: (&Value, &Value)) -> bool {
     fn nothing_left(whole: &Value, left: &Value) -> bool {
         let (Value::Object(whole), Value::Object(left)) = (whole, left) else { return false };
@@ -35,7 +36,7 @@ pub(super) fn is_emptied(drifted: &Drifted, before: (&Value, &Value), after: (&V
 /// How long a value may be, as text, to be in a report whole.
 const WHOLE: usize = 64 * 1024;
 
-/// Something that is not what it was, with what it was and is.
+/// A difference, with the recorded and the live value.
 #[derive(Clone, Debug)]
 pub(super) struct Told {
     pub(super) drifted: Drifted,
@@ -43,7 +44,7 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// What differs between two values, with what it is of them.
+    /// Adds the recorded and the live value to each difference.
     pub(super) fn of(drifted: Vec<Drifted>, before: &Value, after: &Value) -> Vec<Told> {
         let whole = |path: &Option<Path>, value: &Value| {
             let found = path.as_ref().and_then(|path| path.lookup(value)).map(RawJson::from_value);
@@ -56,7 +57,7 @@ impl Told {
         told.collect()
     }
 
-    /// The same with a path that begins further in.
+    /// Replaces the path of the difference, by one that begins further in.
     pub(super) fn within(mut self, path: Path) -> Told {
         self.values.path = path.clone();
         self.drifted.mismatch.path = path;
@@ -72,7 +73,7 @@ pub(super) fn told(told: &[Told], about: Option<&str>, place: Option<&Place>) ->
         let such: Vec<Mismatch> = of_kind.clone().map(|it| it.drifted.mismatch.clone()).collect();
         (!such.is_empty()).then(|| {
             let message = match (about, drift) {
-                // What is told about is still there, and something of it is not.
+                // The compared value still exists, and a part of it was removed.
                 (Some(about), Drift::Removed) => format!("changed: {about} no longer has {}", places(&such)),
                 (Some(about), Drift::Added) => format!("changed: {about} has {} now", places(&such)),
                 (Some(about), Drift::TypeChanged | Drift::Changed) => format!("{}: {about}", drift.word()),

@@ -1,4 +1,5 @@
-//! How a recorded session began, so that it can begin like that again, and what the server says about itself now.
+//! The handshake of a recorded session, so that it can be repeated, and the comparison with what the live server
+//! declares.
 
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Method, Reply};
@@ -17,7 +18,7 @@ use crate::client::{Client, Protocol};
 pub(super) struct Opening {
     /// What the client had declared.
     declared: Option<Value>,
-    /// What it must have declared, as it was asked for that.
+    /// The capabilities that the client must have had, because the server sent requests that need them.
     needed: Map<String, Value>,
     /// The version that a handshake agreed on.
     agreed: Option<Revision>,
@@ -61,13 +62,13 @@ impl Opening {
         self.declared.clone().unwrap_or_else(|| self.needed.clone().into())
     }
 
-    /// The version that was spoken, if that is known.
+    /// The version of the session, if it is known.
     pub(super) fn revision(&self) -> Option<Revision> {
         self.agreed.or(self.claimed)
     }
 
-    /// How a client of this session begins, if `wanted` leaves that open: with the handshake that the server answered, or, if
-    /// no handshake was recorded, without one in the version of the requests.
+    /// The handshake of a client of this session, if `wanted` leaves that open: the recorded one, or, without a
+    /// recorded handshake, none and the version of the requests.
     pub(super) fn beginning(&self, wanted: Protocol) -> (Protocol, Option<Revision>) {
         match (wanted, self.agreed) {
             (Protocol::Auto, Some(agreed)) => (Protocol::Legacy(agreed), None),
@@ -78,7 +79,7 @@ impl Opening {
     }
 }
 
-/// The version that a request claims by itself, as those of the stateless era do.
+/// The version in the `_meta` of a request, which requests of the stateless era have.
 fn claim(call: &Call) -> Option<Revision> {
     let about = call.request.message.params()?.field("_meta")?;
     about.field(meta::PROTOCOL_VERSION)?.text()?.parse().ok()
@@ -91,7 +92,7 @@ fn agreed(reply: &Reply) -> Option<Revision> {
     version.has_handshake().then_some(version)
 }
 
-/// The version of 2026-07-28 or later that a server speaks, by what it says about itself.
+/// The newest version from 2026-07-28 on in the `supportedVersions` of a server.
 fn discovered(reply: &Reply) -> Option<Revision> {
     let Reply::Result(result) = reply else { return None };
     let versions = result.field("supportedVersions")?.value().ok()?;
@@ -99,7 +100,7 @@ fn discovered(reply: &Reply) -> Option<Revision> {
     versions.filter(|version| !version.has_handshake()).max()
 }
 
-/// Notes what a client can do that is asked this.
+/// Adds the capability that a client needs for this server request.
 fn need(capabilities: &mut Map<String, Value>, question: &Value) {
     let (method, params) = (question["method"].as_str(), &question["params"]);
     let (name, part) = match method.unwrap_or_default() {
@@ -121,8 +122,8 @@ impl Verification {
         client.introduction().filter(|_| is_same)
     }
 
-    /// Compares what the server says about itself. Its own version may change, and that of the protocol where another one is
-    /// asked for.
+    /// Compares what the server declares in its handshake. Its own version may change, and so may that of the protocol
+    /// if another one was requested.
     pub(super) fn introduced(&self, call: &Call, live: &Reply, client: &Client) -> Found {
         let (Some(Reply::Result(before)), Reply::Result(after)) = (reply(call), live) else {
             return self.judged(call, call, live, client);
@@ -148,7 +149,7 @@ impl Verification {
         Found::of(findings, || vec![(call.clone(), self.passed_over.kept(recorded.as_ref(), updated))])
     }
 
-    /// What is compared of it: `_meta` is not, so who it is gets a place of its own.
+    /// The part of a handshake that is compared. `_meta` is not, so the server info becomes a separate member.
     fn view(&self, call: &Call, said: &Map<String, Value>, client: &Client) -> Value {
         let spoken = self.spoken(client.revision());
         let mut view = said.clone();
@@ -167,10 +168,10 @@ impl Verification {
         view.into()
     }
 
-    /// What was recorded, with what the server says now in a version that was asked for.
+    /// The recorded handshake with what the server declares now, in the requested version.
     fn said_otherwise(&self, call: &Call, before: &Map<String, Value>, client: &Client) -> Map<String, Value> {
         let mut said = before.clone();
-        // Each era declares other things.
+        // The capabilities of the two eras differ.
         if is_modern(call) == speaks_modern(client) {
             said.insert("capabilities".to_owned(), client.server_capabilities().clone());
         }
@@ -179,7 +180,7 @@ impl Verification {
             None => drop(said.shift_remove("instructions")),
         }
         let info = client.server_info().clone();
-        // Only before 2026-07-28 a server has to say who it is.
+        // Only before 2026-07-28 is the server info required.
         if is_modern(call) != speaks_modern(client) && (info.is_null() || who(before).is_null()) {
             return said;
         }
@@ -200,7 +201,7 @@ fn speaks_modern(client: &Client) -> bool {
     client.revision().era() == Era::Modern
 }
 
-/// Who the server says it is: in `_meta` since 2026-07-28, and in the body before.
+/// The server info: in `_meta` since 2026-07-28, and in the body before.
 fn who(said: &Map<String, Value>) -> &Value {
     let about = said.get("_meta").and_then(|about| about.get(meta::SERVER_INFO));
     about.or_else(|| said.get("serverInfo")).unwrap_or(&Value::Null)

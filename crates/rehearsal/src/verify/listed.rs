@@ -17,7 +17,7 @@ use crate::client::{Client, ClientError};
 /// What is in a list, and what its elements are known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Listing {
-    /// What an element is, in words.
+    /// The noun for an element.
     pub(super) what: &'static str,
     /// Where the list is in a result.
     pub(super) list: &'static str,
@@ -25,7 +25,7 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// The list that a method gives.
+    /// The list that a method returns.
     pub(super) fn of(method: &Method) -> Option<Listing> {
         let listing = |what, list, key| Some(Listing { what, list, key });
         match method.as_str() {
@@ -60,7 +60,7 @@ impl Listing {
         pages
     }
 
-    /// What else a page says.
+    /// The page without its list.
     pub(super) fn without_elements(self, page: &Value) -> Value {
         let mut page = page.clone();
         if let Some(page) = page.as_object_mut() {
@@ -82,23 +82,23 @@ impl Listing {
         }
     }
 
-    /// Whether there is one of the same name.
+    /// Whether there is an element of the same name.
     pub(super) fn has(self, items: &[Value], item: &Value) -> bool {
         items.iter().any(|known| self.name(known) == self.name(item))
     }
 
-    /// Where the first one of the same name is, if there is one.
+    /// The index of the first element of the same name, if there is one.
     pub(super) fn position(self, items: &[Value], item: &Value) -> Option<usize> {
         items.iter().position(|known| self.name(known) == self.name(item))
     }
 
-    /// One of the same name, if there is one.
+    /// The first element of the same name; `null` without one.
     pub(super) fn like<'items>(self, items: &'items [Value], item: &Value) -> &'items Value {
         items.iter().find(|known| self.name(known) == self.name(item)).unwrap_or(&Value::Null)
     }
 
-    /// What of these differences is about an element of a page, each told where it is in the element; of `None`, what is
-    /// about none.
+    /// The differences inside one element of a page, with paths relative to that element. With `None`: the differences
+    /// outside of all elements.
     pub(super) fn within(self, told: &[Told], element: Option<usize>) -> Vec<Told> {
         let index = |path: &Path| match path.segments() {
             [Segment::Key(_), Segment::Key(list), Segment::Index(index), ..] if list == self.list => Some(*index),
@@ -113,7 +113,7 @@ impl Listing {
         told.collect()
     }
 
-    /// A page in which each element is as it was recorded, if it was.
+    /// The page, in which recorded elements replace those of the same name.
     pub(super) fn as_recorded(self, recorded: &[Value], page: &Reply) -> Reply {
         let Reply::Result(result) = page else { return page.clone() };
         let mut result = result.value().unwrap_or_default();
@@ -125,7 +125,8 @@ impl Listing {
         Reply::Result(RawJson::from_value(&result))
     }
 
-    /// What was added, removed or changed. The order does not count. `drift` says what differs between two elements of a name.
+    /// The elements that were added, removed or changed; the order is ignored. `drift` compares two elements of the
+    /// same name.
     pub(super) fn differences(
         self,
         before: &[Value],
@@ -135,7 +136,7 @@ impl Listing {
     ) -> Vec<Finding> {
         let mut findings = Vec::new();
         let what = self.what;
-        // One that is listed twice stands against another one of its name, if there is one.
+        // The nth element of a name is compared with the nth one of that name on the other side.
         let like = |items: &[Value], name: &str, nth: usize| {
             items.iter().filter(|item| self.name(item) == name).nth(nth).cloned()
         };
@@ -172,11 +173,11 @@ impl Listing {
     }
 }
 
-/// How many pages of a list are asked for.
+/// At most this many pages of a list are requested.
 const PAGES: usize = 1000;
 
 impl Verification {
-    /// All pages of a list, compared element by element; what else a page says, by its first.
+    /// Compares all pages of a list, element by element. The other members are those of the first page.
     pub(super) async fn listed(&self, method: &Method, pages: &[Call], client: &Client) -> Result<Found, ClientError> {
         let (Some(listing), Some(first)) = (Listing::of(method), pages.first()) else {
             return Ok(Found::default());
@@ -200,12 +201,12 @@ impl Verification {
         let is_some = |value: Option<&Value>| value.is_some_and(|value| !value.is_null());
         let begins_within = is_some(params(&first.request.message).get("cursor"));
         if begins_within || is_some(recorded.last().and_then(|page| page.get("nextCursor"))) {
-            // Nobody knows what was on the pages that were never asked for.
+            // The content of the pages that were not requested is unknown, so only the recorded elements are compared.
             is.retain(|item| listing.has(&was, item));
         }
         let viewed = |compare: &Compare, items: &[Value]| self.viewed(compare, listing, items, first, spoken);
         let whole = (viewed(&self.stable, &was), viewed(&self.stable, &is));
-        // Each as it was in the place that it has now, because the order does not count.
+        // Recorded elements in live order, because the order is ignored.
         let known: Vec<&Value> = whole.1.iter().map(|item| listing.like(&whole.0, item)).collect();
         let page = |items: Value| json!({"result": {listing.list: items}});
         let (mut known, mut now) = (page(json!(known)), page(json!(whole.1)));

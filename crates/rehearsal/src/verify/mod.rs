@@ -1,15 +1,15 @@
-//! Recorded requests sent to a live server, and its answers compared with the recorded ones.
+//! Sends recorded requests to a live server, and compares its answers with the recorded ones.
 //!
 //! ```text
 //! Moment, … ──► Plan ──► Step ──► Client ──► live answer ──┐
 //!                          └────── recorded answer ────────┴──► Matcher ──► Case in the Report, Updates of the trace
-//!                          └────── recorded replies to the server's questions ──► Answers
+//!                          └────── recorded replies to server requests ──► Answers
 //! ```
 //!
-//! # Why not all at once, as they were recorded
+//! # Why not concurrently, as recorded
 //!
-//! Requests are sent one after the other, in the order in which they were asked. What a server makes of two requests at
-//! the same time may differ from run to run, and a comparison that fails now and then is worth nothing.
+//! Requests are sent one after the other, in their recorded order. How a server handles two concurrent requests may
+//! differ from run to run, and a comparison that fails at random is worth nothing.
 
 mod compare;
 mod drift;

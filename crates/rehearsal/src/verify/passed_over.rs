@@ -1,4 +1,4 @@
-//! What does not count, and so stays as it was recorded.
+//! The ignored paths of an answer, at which the recorded value is kept.
 
 use rehearsal_core::json::{Path, Places, RawJson, Segment};
 use rehearsal_core::matcher::{Drift, Drifted, Matcher, Mismatch, drifted};
@@ -7,13 +7,12 @@ use serde_json::{Value, json};
 
 use super::drift::{is_emptied, is_within};
 
-/// The places of an answer that are not compared with what was recorded; their paths begin at `result` or `error`, and at `params`
-/// of a question.
+/// The ignored paths of answers, which begin at `result` or `error`, and of server requests, which begin at `params`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PassedOver {
     /// All of them.
     places: Places,
-    /// Those at which anything may be.
+    /// The paths at which any value is accepted.
     ignored: Places,
     matched: Vec<Matched>,
 }
@@ -59,18 +58,18 @@ fn lacks(value: &Value, path: &Path) -> bool {
 }
 
 impl PassedOver {
-    /// These and one more at which anything may be. `Err` says what is wrong with it.
+    /// Adds a path at which any value is accepted. `Err` is what is wrong with the path.
     pub(super) fn and(self, path: &str) -> Result<PassedOver, String> {
         Ok(PassedOver { places: self.places.and(path)?, ignored: self.ignored.and(path)?, ..self })
     }
 
-    /// These and one more at which there must be what fits a matcher. `Err` says what is wrong with it.
+    /// Adds a path at which a matcher decides. `Err` is what is wrong with the path.
     pub(super) fn and_matched(mut self, path: &str, matcher: Matcher) -> Result<PassedOver, String> {
         self.matched.push(Matched { places: Places::default().and(path)?, matcher });
         Ok(PassedOver { places: self.places.and(path)?, ..self })
     }
 
-    /// Whether something was found by a path, as it was written, in any answer so far.
+    /// Whether a path, as it was written, existed in any answer so far.
     pub(super) fn has_met(&self, path: &str) -> bool {
         !self.places.unmet().any(|unmet| unmet == path)
     }
@@ -80,7 +79,7 @@ impl PassedOver {
         if self.places.is_empty() {
             return drifted(before, after);
         }
-        // An element that is passed over is not taken out: whatever stands behind it would have another place.
+        // Ignored elements are not removed, because that would change the index of the elements after them.
         let (was, is) = (self.places.located(before), self.places.located(after));
         let mut left = (before.clone(), after.clone());
         self.places.take_out_members(&mut left.0);
@@ -127,7 +126,7 @@ impl PassedOver {
         live["result"].take()
     }
 
-    /// Live params of a question with what was recorded at these places.
+    /// Live params of a server request, with the recorded values at the ignored paths.
     pub(super) fn params(&self, recorded: Value, live: Value) -> Value {
         let mut live = json!({"params": live});
         self.carry_over(&json!({"params": recorded}), &mut live);
@@ -191,7 +190,7 @@ mod tests {
                 "changed: $.result.list[0].at: expected a string matching /^T/, got 5",
             ]
         );
-        // What is told of an element or of the whole answer is not told again of what was in it.
+        // A difference of an element or of the whole answer is reported without the differences of its contents.
         assert_eq!(shown(was.clone(), json!({"result": {"at": "T", "list": [{"at": "T"}]}})).len(), 1);
         assert_eq!(shown(was.clone(), json!({"garbled": ""})).len(), 2);
         let result = |value: Value| at.result(was["result"].clone(), value);

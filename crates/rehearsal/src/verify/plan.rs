@@ -12,47 +12,47 @@ use serde_json::{Map, Value};
 use super::questions::{Place, Recorded};
 use crate::client::is_discovery;
 
-/// One thing to find out.
+/// One step of a verification.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// Whether the server still says the same about itself.
+    /// Compares the handshake.
     Introduction {
         /// The recorded handshake.
         call: Box<Call>,
     },
-    /// Whether it still lists the same.
+    /// Compares a list.
     List {
         /// Which list.
         method: Method,
         /// Its pages, in order.
         pages: Vec<Call>,
     },
-    /// Whether it still answers the same.
+    /// Compares the answer to a request.
     Request {
-        /// What was asked; of several rounds the first.
+        /// The request; of several input rounds, the first.
         asked: Box<Call>,
         /// What was answered in the end.
         answered: Box<Call>,
-        /// What it asked in between, and what it was told.
+        /// The requests of the server in between, with their responses.
         questions: Vec<Recorded>,
-        /// How often the client came back, where it stopped before the server was done although nothing was asked.
+        /// The number of retries of the client, if the server still required input without an input request at the end.
         rounds: Option<usize>,
     },
     /// Nothing, because that cannot be found out.
     Skipped {
-        /// What was asked.
+        /// The skipped call.
         call: Box<Call>,
         /// Why not.
         reason: &'static str,
     },
 }
 
-/// What of a session is still to come together: rounds of questions, and pages of lists.
+/// The unfinished parts of a session: input rounds, and pages of lists.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     rounds: HashMap<(RequestKey, Option<String>), Vec<Round>>,
     pages: HashMap<Method, Vec<Call>>,
-    /// What was asked after the first request of rounds that are not over yet.
+    /// Steps after the first request of input rounds that are not over yet.
     held: Vec<Step>,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Plan {
 const HELD: usize = 1000;
 
 impl Step {
-    /// The sequence number of what was asked first.
+    /// The sequence number of the first request.
     fn seq(&self) -> u64 {
         match self {
             Step::Introduction { call } | Step::Skipped { call, .. } => call.request.seq,
@@ -74,16 +74,16 @@ impl Step {
 struct Round {
     asked: Call,
     questions: Vec<Recorded>,
-    /// The questions of the last answer, by name; the next request has the replies.
+    /// The input requests of the last answer, by name; the next request has the responses.
     open: Map<String, Value>,
     /// The last answer, for where no next request comes.
     last: Call,
-    /// How often the client came back before it.
+    /// The number of earlier retries of the client.
     count: usize,
 }
 
 impl Round {
-    /// Its questions got these replies, or none.
+    /// Stores the responses to the open input requests, if any.
     fn close(&mut self, replies: Option<&Map<String, Value>>) {
         let Placed { seq, item, .. } = self.last.request;
         let answered = std::mem::take(&mut self.open).into_iter().filter_map(|(name, question)| {
@@ -95,7 +95,7 @@ impl Round {
 }
 
 impl Plan {
-    /// What a recorded call makes possible, in the order in which it was asked.
+    /// The steps that a recorded call completes, in the order of their requests.
     pub(super) fn call(&mut self, call: Call, inside: &[Inside]) -> Vec<Step> {
         let step = self.step(call, inside);
         self.held.extend(step);
@@ -152,7 +152,8 @@ impl Plan {
         };
         questions.append(&mut asked);
         if let Some(open) = input_requests(&reply) {
-            // What was not answered and is asked again is one question: whoever answers it at once is asked once.
+            // An input request without a response that is sent again counts once: a client that responds at once
+            // receives it once.
             let Placed { seq, item, .. } = call.request;
             let asked_now: Vec<Recorded> = open
                 .iter()
@@ -201,7 +202,7 @@ impl Plan {
         };
         let goes_on = result.field("nextCursor").is_some_and(|cursor| !cursor.is_null());
         let pages = self.pages.entry(method.clone()).or_default();
-        // Somebody began to read the list again.
+        // The client started to read the list from the start.
         if params(&call.request.message).get("cursor").is_none_or(Value::is_null) && !pages.is_empty() {
             self.held.push(Step::List { method: method.clone(), pages: std::mem::take(pages) });
         }
@@ -239,8 +240,7 @@ pub(super) fn called(message: &Message) -> String {
 /// How much of the arguments of a request a report shows, in characters.
 const SHOWN: usize = 200;
 
-/// What a request was made with, where that is more than what it is called; `clean` takes out what must not be shown, before
-/// any of it is cut.
+/// The params of a request that are shown in addition to its name. `clean` redacts them before they are cut.
 pub(super) fn asked_with(message: &Message, clean: impl Fn(&str) -> String) -> Option<String> {
     let params = params(message);
     let asked = match message.method()?.as_str() {
@@ -255,7 +255,7 @@ pub(super) fn asked_with(message: &Message, clean: impl Fn(&str) -> String) -> O
     Some(text)
 }
 
-/// The questions of a round of 2026-07-28; `None` where the answer is no such round.
+/// The input requests of an `input_required` result of 2026-07-28; `None` for any other reply.
 pub(super) fn input_requests(reply: &Reply) -> Option<Map<String, Value>> {
     let Reply::Result(result) = reply else { return None };
     result.field("resultType").and_then(|kind| kind.text()).filter(|kind| kind == "input_required")?;
@@ -263,7 +263,7 @@ pub(super) fn input_requests(reply: &Reply) -> Option<Map<String, Value>> {
     Some(asked.and_then(|asked| asked.as_object().cloned()).unwrap_or_default())
 }
 
-/// A question that the server asked while it worked, before 2026-07-28.
+/// A server request inside a call, before 2026-07-28.
 fn recorded_question(inside: &Inside) -> Option<Recorded> {
     match inside {
         Inside::Call(call) if call.asker == Side::Server => question(call),
@@ -281,7 +281,7 @@ fn question(call: &Call) -> Option<Recorded> {
     Some(Recorded { place, method, params: params(&call.request.message), reply: reply(call) })
 }
 
-/// The questions that belong to no request whose answer is compared: a server may ask them earlier or later.
+/// Server requests that belong to no compared call, so that a server may send them earlier or later.
 pub(super) fn any_time(moment: &Moment) -> Vec<Recorded> {
     match moment {
         Moment::Call { call, .. } if call.asker == Side::Server => question(call).into_iter().collect(),
@@ -307,7 +307,7 @@ enum Kind {
 
 const REDACTED: &str = "a secret was taken out of its params; a recording made with --no-redact has it";
 
-/// Whether a server would be sent what stands in the place of a secret, and would answer to that.
+/// Whether the params contain a pseudonym, so that the server would answer to the pseudonym.
 fn is_redacted(params: &Value) -> bool {
     let sent = params.as_object().into_iter().flatten().filter(|(key, _)| *key != "_meta");
     sent.into_iter().any(|(_, value)| has_pseudonym(&value.to_string()))
@@ -316,7 +316,7 @@ fn is_redacted(params: &Value) -> bool {
 const REDACTED_ANSWER: &str =
     "a secret was taken out of what its client answered; a recording made with --no-redact has it";
 
-/// Whether a server would be told what stands in the place of a secret.
+/// Whether the reply contains a pseudonym, which would be sent to the server.
 fn is_redacted_reply(reply: &Reply) -> bool {
     match reply {
         Reply::Result(result) => has_pseudonym(result.as_str()),
@@ -348,16 +348,16 @@ fn kind(method: &Method) -> Kind {
     }
 }
 
-/// Who says in `_meta` which version is spoken, and by whom.
+/// Whose version and client information the `_meta` of a request contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
-    /// Our client, if anybody.
+    /// The version and the client information of our client, if it sends any.
     Ours,
-    /// The recorded one, if it did.
+    /// The version and the client information of the recorded client, if it sent any.
     Recorded,
 }
 
-/// Params without what belongs to the recorded conversation, and whether progress is wanted.
+/// Params without the members that belong to the recorded connection, and whether progress is requested.
 pub(super) fn sendable(params: Value, claim: Claim) -> (Value, bool) {
     let Value::Object(mut fields) = params else { return (params, false) };
     for key in ["inputResponses", "requestState"] {

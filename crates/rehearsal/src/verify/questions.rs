@@ -1,4 +1,4 @@
-//! What the server asks, answered from the recording.
+//! Answers server requests from the recording, and compares them.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use crate::client::{Answer, Answers, Asked};
 const ADDED: &str = "added: the server asks";
 const REMOVED: &str = "removed: the server no longer asks";
 
-/// Where a question stands in a session.
+/// The place of a server request or an input request in a session.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     /// The sequence number of the request that it is, or that was answered with it.
@@ -27,31 +27,31 @@ pub(super) struct Place {
     pub(super) name: Option<String>,
 }
 
-/// A recorded question, and what it was told.
+/// A recorded server request or input request, with its response.
 #[derive(Clone, Debug)]
 pub(super) struct Recorded {
-    /// Where it stands.
+    /// Its place in the session.
     pub(super) place: Place,
     /// Which.
     pub(super) method: Method,
     /// With what.
     pub(super) params: Value,
-    /// What the client said, if anything.
+    /// The reply of the recorded client, if any.
     pub(super) reply: Option<Reply>,
 }
 
 impl Recorded {
-    /// Whether it is asked when the server likes: the roots are the same whatever is being done.
+    /// Whether the server may send it at any time: the roots do not depend on the active call.
     pub(super) fn is_any_time(&self) -> bool {
         self.method == Method::ROOTS_LIST
     }
 
-    /// Whether both ask for the same.
+    /// Whether method and params are equal.
     pub(super) fn asks_the_same(&self, other: &Recorded) -> bool {
         self.method == other.method && stable(&self.params) == stable(&other.params)
     }
 
-    /// A question of a round of 2026-07-28, and the answer that came with the next request.
+    /// Builds an input request of 2026-07-28 with its response, which came with the next request.
     pub(super) fn of_round(place: Place, question: &Value, reply: Option<Value>) -> Option<Recorded> {
         let method = question.get("method")?.as_str()?.into();
         let reply = reply.map(|reply| Reply::Result(RawJson::from_value(&reply)));
@@ -59,7 +59,7 @@ impl Recorded {
     }
 }
 
-/// The questions of the request that is being made, shared with the client that answers them.
+/// The expected server requests of the active call, shared with the client that answers them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Questions {
     state: Arc<Mutex<State>>,
@@ -69,9 +69,9 @@ pub(super) struct Questions {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Those that belong to the request that is being made.
+    /// The requests that belong to the active call.
     expected: VecDeque<Recorded>,
-    /// Those that may come at any time, in their order.
+    /// The requests that may arrive at any time, in their order.
     any_time: Vec<Recorded>,
     findings: Vec<Finding>,
     changed: Vec<(Place, Value)>,
@@ -83,7 +83,7 @@ impl Questions {
         Questions { secrets, ..self }
     }
 
-    /// These, compared without what is passed over; its paths begin at `params`.
+    /// Ignores these paths, which begin at `params`.
     pub(super) fn passing_over(self, passed_over: PassedOver) -> Questions {
         Questions { passed_over, ..self }
     }
@@ -98,19 +98,19 @@ impl Questions {
         given.before_all(move |asked| questions.answer(asked))
     }
 
-    /// A session begins in which this may be asked at any time.
+    /// Begins a session in which these requests may arrive at any time.
     pub(super) fn begin(&self, any_time: Vec<Recorded>) {
         *self.state() = State { any_time, ..State::default() };
     }
 
-    /// What the next request is expected to ask.
+    /// Sets the requests that are expected during the next call.
     pub(super) fn expect(&self, recorded: Vec<Recorded>) {
         let mut state = self.state();
         let any_time = std::mem::take(&mut state.any_time);
         *state = State { expected: recorded.into(), any_time, ..State::default() };
     }
 
-    /// What was found out about them, and what those that are asked in other words ask now.
+    /// The findings about the requests of the last call, and the live params of those that changed.
     pub(super) fn findings(&self) -> (Vec<Finding>, Vec<(Place, Value)>) {
         let mut state = self.state();
         let any_time = std::mem::take(&mut state.any_time);
@@ -120,7 +120,7 @@ impl Questions {
         (findings, changed)
     }
 
-    /// Whether a finding says that a question came or went.
+    /// Whether a finding is about an added or a removed server request.
     pub(super) fn is_come_or_gone(finding: &Finding) -> bool {
         finding.message.starts_with(ADDED) || finding.message.starts_with(REMOVED)
     }
@@ -142,7 +142,7 @@ impl Questions {
         let like = |it: &Recorded| it.method == asked.method;
         let at = state.expected.iter().position(same).or_else(|| state.expected.iter().position(like));
         let Some(recorded) = at.and_then(|at| state.expected.remove(at)) else {
-            // Asked now and again, or a little earlier or later than it was: then there is nothing to tell.
+            // A request that may arrive at any time is no difference, whether it is repeated, earlier or later.
             if let Some(known) = next(&mut state.any_time, same) {
                 return Some(given(&known));
             }
@@ -162,7 +162,7 @@ impl Questions {
     }
 }
 
-/// The next of these; the last of them stays, for whoever asks more often than was recorded.
+/// The next of these. The last one stays, for a server that sends more requests than were recorded.
 fn next(recorded: &mut Vec<Recorded>, wanted: impl Fn(&Recorded) -> bool) -> Option<Recorded> {
     let mut such = recorded.iter().enumerate().filter(|(_, it)| wanted(it)).map(|(at, _)| at);
     let at = such.next()?;
@@ -170,7 +170,7 @@ fn next(recorded: &mut Vec<Recorded>, wanted: impl Fn(&Recorded) -> bool) -> Opt
     Some(if is_last { recorded[at].clone() } else { recorded.remove(at) })
 }
 
-/// What a question was answered with.
+/// The recorded answer to a server request.
 fn given(recorded: &Recorded) -> Answer {
     match &recorded.reply {
         Some(Reply::Result(result)) => Ok(result.value().unwrap_or_default()),
@@ -186,7 +186,7 @@ fn stable(params: &Value) -> Value {
     match params {
         Value::Object(fields) => {
             let volatile = ["_meta", "elicitationId", "task"];
-            // A question is a form where it does not say what it is, and before 2025-11-25 it cannot.
+            // An elicitation without `mode` is a form, and before 2025-11-25 it has no `mode`.
             let goes_without_saying = |key: &str, value: &Value| key == "mode" && value == "form";
             fields
                 .iter()

@@ -1,8 +1,8 @@
-//! Answers and questions without their secrets.
+//! Redacts secrets in answers and server requests.
 //!
-//! Secrets were taken out of what was recorded; the same are taken out of what is compared with it and written over it. What is
-//! known for a secret by itself, or by a rule, is taken out of both; and what is in the place of a pseudonym was one when it was
-//! recorded, by whatever rule.
+//! The recording is redacted, so everything that is compared with it or written into it is redacted in the same way.
+//! What a rule recognizes as a secret is redacted on both sides. A live value in the place of a recorded pseudonym is a
+//! secret too, whichever rule recognized it during the recording.
 
 use rehearsal_core::json::RawJson;
 use rehearsal_core::message::{Message, Method, Reply, RequestId};
@@ -10,19 +10,20 @@ use rehearsal_core::redact::{Redaction, StandIns};
 use rehearsal_core::trace::{Call, Part};
 use serde_json::Value;
 
-/// What is to be taken out.
+/// Redacts the values that are compared, shown and stored.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Secrets {
     redaction: Redaction,
 }
 
 impl Secrets {
-    /// What this takes out.
+    /// With these rules.
     pub(super) fn of(redaction: Redaction) -> Secrets {
         Secrets { redaction }
     }
 
-    /// Words of a live server, to be shown: a line may be a message, with rules of its own, and a secret may have several lines.
+    /// Redacts text of a live server before it is shown. A line may be a message, which has its own rules, and a secret
+    /// may have several lines.
     pub(super) fn text(&self, text: &str) -> String {
         let line = |line: &str| {
             let message = line.trim_start();
@@ -48,7 +49,7 @@ impl Secrets {
         clean.unwrap_or_else(|| params.clone())
     }
 
-    /// Takes out of what is compared with a recorded value what was taken out of that one.
+    /// Redacts the places of a live value that are redacted in the recorded one, and removes the pseudonyms from both.
     pub(super) fn take_out(&self, recorded: &mut Value, live: &mut Value) {
         let stand_ins = self.stand_ins(recorded);
         if !stand_ins.is_empty() {
@@ -58,7 +59,7 @@ impl Secrets {
         }
     }
 
-    /// A live answer, to be written in place of a recorded one, without what was taken out of that one.
+    /// Redacts a live answer that replaces a recorded one, at the places that are redacted in the recorded one.
     pub(super) fn kept_out(&self, recorded: Option<&Reply>, live: Reply) -> Reply {
         match (recorded, live) {
             (Some(Reply::Result(recorded)), Reply::Result(live)) => Reply::Result(self.kept_out_of(recorded, live)),
@@ -84,7 +85,8 @@ impl Secrets {
         }
     }
 
-    /// Whoever compares everything as it is has recorded everything as it was.
+    /// The pseudonyms in a recorded value. Without redaction there are none, because the recording was not redacted
+    /// either.
     fn stand_ins(&self, recorded: &Value) -> StandIns {
         if self.redaction.is_none() { StandIns::default() } else { StandIns::of(recorded) }
     }

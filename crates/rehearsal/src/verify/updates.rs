@@ -1,4 +1,4 @@
-//! The live answers in place of the recorded ones, and what the server asks now.
+//! Replaces recorded answers by the live ones, and recorded server requests by those that changed.
 
 use std::collections::HashMap;
 
@@ -10,15 +10,15 @@ use serde_json::Value;
 
 use super::questions::Place;
 
-/// Live answers and questions, by the session and the place that they belong to.
+/// Live answers and server requests, by session and place.
 #[derive(Clone, Debug, Default)]
 pub struct Updates {
     answers: HashMap<Request, Reply>,
-    /// The params of questions; those of a round of `input_required` have a name.
+    /// The params of server requests; an input request of an `input_required` result has a name.
     questions: HashMap<Request, Vec<(Option<String>, Value)>>,
 }
 
-/// The number of a session, and where in it a request stands.
+/// The number of a session, and the place of a request in it.
 type Request = (usize, u64, Option<u32>);
 
 impl Updates {
@@ -36,13 +36,13 @@ impl Updates {
         self.answers.insert((session, call.request.seq, call.request.item), reply);
     }
 
-    /// A question is asked in other words.
+    /// Stores the live params of a server request.
     pub(super) fn put_question(&mut self, session: usize, place: Place, params: Value) {
         let Place { seq, item, name } = place;
         self.questions.entry((session, seq, item)).or_default().push((name, params));
     }
 
-    /// Puts the live answer, or the live question, into a part of a session, without its secrets; sessions count from 1.
+    /// Puts the live answer or the live server request into a part of a session, redacted; sessions count from 1.
     pub fn apply(&self, session: usize, part: Part, redaction: &Redaction) -> Part {
         let Part::Call(mut call) = part else { return part };
         let place = (session, call.request.seq, call.request.item);
@@ -91,7 +91,7 @@ fn kept(live: &Value, recorded: Option<&Value>) -> Value {
     params
 }
 
-/// A round of `input_required` that asks this under a name.
+/// An `input_required` result with these params in the input request of this name.
 fn asking(message: &Message, name: &str, live: &Value) -> Option<Reply> {
     let Reply::Result(result) = &message.as_response()?.reply else { return None };
     let mut result = result.value().ok()?;

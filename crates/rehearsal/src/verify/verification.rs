@@ -25,10 +25,10 @@ use crate::client::{Client, ClientBuilder, ClientError, Connecting, Protocol};
 /// What differs from one time to the next.
 const VOLATILE: &str = "$.result.nextCursor";
 
-/// How many questions of a session are kept that may come at any time.
+/// At most this many server requests of a session are kept that may arrive at any time.
 const FORESEEN: usize = 1000;
 
-/// How many questions came or went, which no update can put into a recording.
+/// The number of added or removed server requests, which no update can store in a recording.
 pub fn changed_questions(report: &Report) -> usize {
     report.all_findings().filter(|finding| Questions::is_come_or_gone(finding)).count()
 }
@@ -37,9 +37,9 @@ pub fn changed_questions(report: &Report) -> usize {
 /// connection of its own.
 #[derive(Debug)]
 pub struct Verification {
-    /// What counts of any answer.
+    /// The comparison of any two answers.
     pub(super) stable: Compare,
-    /// The same without what the user passes over.
+    /// This comparison without the paths that the user ignores.
     pub(super) compare: Compare,
     pub(super) passed_over: PassedOver,
     pub(super) secrets: Secrets,
@@ -54,7 +54,7 @@ pub struct Verification {
     foreseen: Vec<Foreseen>,
     /// The connection of the session, once something was to be sent.
     live: Live,
-    /// Whether the server has said anything on it.
+    /// Whether the server has sent anything on it.
     heard: bool,
     unanswered: Unanswered,
 }
@@ -63,7 +63,7 @@ pub struct Verification {
 #[derive(Debug, Default)]
 struct Foreseen {
     opening: Opening,
-    /// What may be asked at any time.
+    /// The server requests that may arrive at any time.
     questions: Vec<Recorded>,
 }
 
@@ -100,29 +100,29 @@ impl Verification {
         }
     }
 
-    /// Passes over what is at a JSONPath of a call, such as `$.result..timestamp`. `Err` says what is wrong with it.
+    /// Ignores the values at a JSONPath of a call, such as `$.result..timestamp`. `Err` is what is wrong with the path.
     pub fn ignore(self, path: &str) -> Result<Verification, String> {
         let (compare, passed_over) = (self.compare.ignore(path)?, self.passed_over.and(path)?);
         let questions = self.questions.passing_over(passed_over.clone());
         Ok(Verification { compare, passed_over, questions, ..self })
     }
 
-    /// Takes whatever fits a matcher at a JSONPath of an answer, in place of what was recorded there. `Err` says what is wrong
-    /// with the path.
+    /// Accepts any value that fits a matcher at a JSONPath of an answer, instead of the recorded one. `Err` is what is
+    /// wrong with the path.
     pub fn matching(self, path: &str, matcher: Matcher) -> Result<Verification, String> {
         let (compare, passed_over) = (self.compare.ignore(path)?, self.passed_over.and_matched(path, matcher)?);
         let questions = self.questions.passing_over(passed_over.clone());
         Ok(Verification { compare, passed_over, questions, ..self })
     }
 
-    /// How secrets are taken out of what is compared; as usual unless told otherwise.
+    /// How secrets are redacted before a comparison; by default as in a recording.
     pub fn redaction(self, redaction: Redaction) -> Verification {
         let secrets = Secrets::of(redaction);
         Verification { questions: self.questions.without(secrets.clone()), secrets, ..self }
     }
 
-    /// Takes a look at the whole recording before anything is sent: how a session goes on says how it is to begin, and what
-    /// a server asks at any time may be asked before it was in the recording.
+    /// Reads the whole recording before anything is sent. The calls of a session decide its handshake, and a request
+    /// that a server may send at any time may arrive earlier than in the recording.
     pub fn foresee(&mut self, moment: &Moment) {
         if let Moment::Start(_) = moment {
             self.foreseen.push(Foreseen::default());
@@ -135,8 +135,8 @@ impl Verification {
         known.extend(any_time(moment).into_iter().take(FORESEEN.saturating_sub(known.len())));
     }
 
-    /// Takes in what happened next, and sends what can be sent by now. `server` gives a client for the server, once for
-    /// each session. That it cannot be reached is an error as long as nothing was compared, and a finding afterwards.
+    /// Takes the next moment, and sends the requests that it completes. `server` returns a client for the server, once
+    /// for each session. An unreachable server is an error until something was compared, and a finding after that.
     pub async fn moment<E>(
         &mut self,
         moment: Moment,
@@ -178,7 +178,7 @@ impl Verification {
         self.unanswered
     }
 
-    /// Ends the conversation with the server politely, wherever it stands.
+    /// Closes the connection to the server, in any state.
     pub async fn close(&mut self) {
         match std::mem::replace(&mut self.live, Live::NotYet) {
             Live::Connecting(connecting) => drop(connecting.close().await),
@@ -255,7 +255,7 @@ impl Verification {
         };
         let mut case = Case::ran(name, since.elapsed());
         match found {
-            // Where it began with nothing, nobody has found out yet that it cannot be reached.
+            // Before the first comparison, an unreachable server is an error of the whole verification.
             Err(error) if !self.heard && is_unreachable(&error) && !self.has_compared() => {
                 return Err(self.unreachable(error));
             }
@@ -312,7 +312,7 @@ impl Verification {
         let (protocol, assumed) = self.opening.beginning(self.protocol);
         let builder = server().map_err(VerifyError::Named)?.protocol(protocol).assuming(assumed);
         let builder = builder.answering(|given| self.questions.before(given));
-        // A server does other things for a client that can do other things.
+        // A server may behave differently for a client with other capabilities.
         let builder = builder.capabilities(self.opening.capabilities());
         let secrets = self.secrets.clone();
         let builder = builder.clean(move |words| secrets.text(words));
@@ -328,11 +328,11 @@ impl Verification {
         Ok(Some(client))
     }
 
-    /// A request that is sent again, and what it may ask.
+    /// A recorded request to send again, with the server requests that are expected.
     fn request(&self, asked: &Call, questions: Vec<Recorded>, client: &Client) -> Request {
         self.questions.expect(questions);
         let method = asked.request.message.method().cloned().unwrap_or(Method::PING);
-        // Where a handshake was made, whoever claims the version of the other era does so on purpose.
+        // After a handshake, a request that claims a version of the other era does so on purpose.
         let is_claimed = self.protocol == Protocol::Auto && client.revision().has_handshake();
         let claim = if is_claimed { Claim::Recorded } else { Claim::Ours };
         let (params, wants_progress) = sendable(params(&asked.request.message), claim);
@@ -340,7 +340,7 @@ impl Verification {
         if wants_progress { request.with_progress() } else { request }
     }
 
-    /// Sends a request again, and compares what comes of it.
+    /// Sends a request again, and compares the answer.
     async fn answered(
         &self,
         asked: &Call,
@@ -352,12 +352,13 @@ impl Verification {
         let mut found = self.judged(asked, answered, &live, client);
         let is_open = |reply: &Reply| input_requests(reply).is_some();
         if reply(answered).as_ref().is_some_and(is_open) && is_open(&live) {
-            // It still wants to know: what, is compared as questions are, and the state is another one every time.
+            // The server still requires input. Its input requests are compared separately, and its state differs every
+            // time.
             found = Found::default();
         }
         let (mut findings, questions) = self.questions.findings();
         if findings.iter().any(Questions::is_come_or_gone) {
-            // What comes of a question that nobody knew is no answer to be kept.
+            // A result that follows an added or a removed server request is not stored in the recording.
             found.replies.clear();
         }
         findings.append(&mut found.findings);
@@ -376,7 +377,7 @@ pub enum VerifyError<E> {
     Connect {
         /// Why not, without secrets.
         words: String,
-        /// The same as it is.
+        /// The error with its unredacted text.
         error: Box<ClientError>,
     },
 }

@@ -61,7 +61,7 @@ pub(crate) struct FindingPrinter<'a> {
     several: bool,
     file: String,
     session_id: String,
-    /// What stands above the findings of the session, until it is printed.
+    /// The title above the findings of the session, until it is printed.
     title: Option<String>,
 }
 

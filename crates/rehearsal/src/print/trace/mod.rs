@@ -1,4 +1,4 @@
-//! Recordings, for people and for programs.
+//! Recordings in their printed form, for users and for programs.
 
 mod change;
 mod finding;

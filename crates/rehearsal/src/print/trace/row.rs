@@ -1,4 +1,4 @@
-//! One line about one thing that was recorded.
+//! One row of a printed recording.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::print::{log_line, progress_line};
 
-/// What is said about one call or entry, before it is decided how it looks.
+/// The content of one row, about a call or an entry, before its layout is decided.
 #[derive(Debug)]
 pub(crate) struct Row {
     /// `call`, or the type that the line of a journal has.
@@ -28,9 +28,9 @@ pub(crate) struct Row {
     pub(crate) subject: Option<String>,
     pub(crate) took: Option<Duration>,
     pub(crate) fate: Option<Fate>,
-    /// What else there is to say.
+    /// The text at the end of the row.
     pub(crate) text: Option<String>,
-    /// What was asked with, and what was answered.
+    /// The params, and the reply.
     pub(crate) values: Vec<(&'static str, RawJson)>,
 }
 
@@ -173,7 +173,7 @@ fn answer(message: &Message) -> Option<(&'static str, RawJson)> {
     }
 }
 
-/// The type of a message that is no call, and what it says.
+/// The type of a message that is not a call, and its text.
 fn about(message: &Message) -> (&'static str, Option<String>) {
     match message.body() {
         Body::Request(_) => ("request", None),
@@ -199,7 +199,7 @@ fn about(message: &Message) -> (&'static str, Option<String>) {
     }
 }
 
-/// How a session ended, in words.
+/// The end of a session, as text.
 pub(crate) fn end_in_words(end: &End) -> String {
     match end {
         End::ClientClosed { status: Some(status) } => {

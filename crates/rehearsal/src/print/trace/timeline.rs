@@ -28,13 +28,13 @@ pub(crate) struct Detail {
 /// How a row is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Columns {
-    /// For people.
+    /// Text for users.
     Text,
-    /// For programs: a JSON object a line.
+    /// One JSON object a line, for programs.
     Json,
 }
 
-/// Where the latency of a call stands, on a screen that is wide enough.
+/// The column of the latency of a call, on a screen that is wide enough.
 const WHAT: usize = 50;
 
 /// Prints moments as they come.
@@ -110,7 +110,7 @@ impl<'a> TimelinePrinter<'a> {
         }
     }
 
-    /// Prints who was recorded.
+    /// Prints the head of a session: its server and its metadata.
     pub(crate) fn start(&mut self, start: &Start) -> io::Result<()> {
         let Start { session_id, server_info, started_at, metadata } = start;
         self.session = Session { id: session_id.clone(), started_at: *started_at, ..Session::default() };
@@ -130,7 +130,7 @@ impl<'a> TimelinePrinter<'a> {
         let line = self.cut(line.trim_end(), "session ".len());
         writeln!(self.out, "{heading}session{heading:#} {line}")?;
         let mut facts: Vec<String> = started_at.iter().map(|at| format!("started {at}")).collect();
-        // What an import keeps for the way back says nothing to people.
+        // The metadata that an import keeps for the export is of no use to users.
         let metadata = metadata.iter().filter(|(key, _)| key.as_str() != IMPORTED);
         facts.extend(metadata.map(|(key, value)| match value {
             Value::String(text) => format!("{key}={text}"),
@@ -220,13 +220,13 @@ impl<'a> TimelinePrinter<'a> {
         writeln!(self.out)
     }
 
-    /// As much of a text as fits beside what is there already.
+    /// Cuts a text to the width that is left.
     fn cut(&self, text: &str, used: usize) -> String {
         fitted(text, self.screen.width.map(|width| width.saturating_sub(used).max(8)))
     }
 }
 
-/// Who speaks to whom, and how: `→ tools/call`, `← garbled`, `stderr`.
+/// The direction and the kind of a row: `→ tools/call`, `← garbled`, `stderr`.
 fn lead(row: &Row) -> String {
     let arrow = match row.from {
         Some(Side::Client) => "→ ",
@@ -243,7 +243,7 @@ fn lead(row: &Row) -> String {
     format!("{arrow}{kind}{space}{method}")
 }
 
-/// The words at the end of a row.
+/// The text at the end of a row.
 fn said(row: &Row) -> String {
     let fate = row.fate.as_ref().map(ToString::to_string);
     let words = [fate, row.text.clone()].into_iter().flatten().collect::<Vec<_>>().join("  ");
@@ -258,7 +258,7 @@ fn inside_row(thing: &Inside) -> Row {
     }
 }
 
-/// Whether this is HTTP as it should be, which only repeats that something was said and heard.
+/// Whether this is successful HTTP, which only repeats that a message was sent and received.
 fn is_usual_inside(thing: &Inside) -> bool {
     matches!(thing, Inside::Entry(entry) if is_usual_http(&entry.what))
 }
@@ -286,7 +286,7 @@ pub(crate) fn server_in_words(info: &serde_json::Map<String, Value>) -> String {
     one_line(&words.join("  ")).into_owned()
 }
 
-/// As much of a text as fits; all of it where nobody says how much that is.
+/// Cuts a text to the given width; without one, returns all of it.
 pub(super) fn fitted(text: &str, room: Option<usize>) -> String {
     room.map_or_else(|| text.to_owned(), |room| cut(text, room))
 }

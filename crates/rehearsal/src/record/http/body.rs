@@ -1,4 +1,4 @@
-//! What the body of a request or a response says.
+//! Parses the body of a request or a response into entries.
 
 use bytes::Bytes;
 use rehearsal_core::exchange::{Channel, Side};
@@ -13,7 +13,7 @@ use crate::record::unfinished::{Kept, Pieces};
 /// How much is kept of a body that is neither JSON nor events.
 const OTHER_LIMIT: usize = 64 * 1024;
 
-/// A body on its way to messages.
+/// A body that is being parsed into messages.
 #[derive(Debug)]
 pub(super) enum Body {
     /// One message, or whatever else it is.
@@ -30,11 +30,11 @@ pub(super) enum Body {
     Events(Decoder, Kept),
     /// Either of these, compressed.
     Compressed { encoding: Encoding, name: String, content: Box<Body> },
-    /// What it says cannot be known.
+    /// It cannot be read.
     Unreadable { why: String },
 }
 
-/// Where it is said.
+/// The sender of the body, and its channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) from: Side,
@@ -152,7 +152,7 @@ impl Body {
         }
     }
 
-    /// One message as it came, with a line end, where nobody needs to read it now: it has no secrets, and fits in a line.
+    /// Returns a message verbatim, with a line end, if it needs no parsing: it has no secrets, and fits in a line.
     pub(super) fn line(&mut self, redaction: &Redaction) -> Option<Vec<u8>> {
         match self {
             Body::Whole { bytes, cut: false, .. } => {
@@ -169,7 +169,7 @@ impl Body {
         }
     }
 
-    /// What has come of a message that has not ended, where that is more than before, and where it stands in it.
+    /// The new part of a partial message with its offset, if there is more of it than before.
     pub(super) fn piece(&mut self, pieces: Pieces) -> Option<(usize, Bytes)> {
         match self {
             Body::Whole { bytes, kept, .. } => {

@@ -19,7 +19,7 @@ pub(super) enum Encoding {
     Zlib(Box<ZlibDecoder<Vec<u8>>>),
     /// `deflate` is the format of zlib, but some send what is inside it.
     Deflate(Box<DeflateDecoder<Vec<u8>>>),
-    /// Of the two above; the first two bytes tell.
+    /// One of the two above; the first two bytes decide.
     Undecided(Vec<u8>),
     Brotli(Box<Brotli>),
     Zstd(Box<Zstd>),
@@ -37,7 +37,7 @@ impl Encoding {
         }
     }
 
-    /// Decompresses some more, and gives what it was, in pieces that are not large, until nobody wants more.
+    /// Decompresses more data. Passes it to `take` in small pieces until that returns [`More::Unwanted`].
     pub(super) fn decode(&mut self, data: &[u8], take: &mut dyn FnMut(&[u8]) -> More) -> io::Result<()> {
         if let Encoding::Undecided(first) = self {
             first.extend_from_slice(data);
@@ -54,7 +54,7 @@ impl Encoding {
             return self.decode(&first, take);
         }
         for piece in data.chunks(PIECE) {
-            // What can be said is said at once: an event must not wait for the next one.
+            // Each piece is flushed at once: an event must not wait for the next one.
             let (written, plain) = match self {
                 Encoding::Gzip(decoder) => (decoder.write_all(piece).and_then(|()| decoder.flush()), decoder.get_mut()),
                 Encoding::Zlib(decoder) => (decoder.write_all(piece).and_then(|()| decoder.flush()), decoder.get_mut()),
@@ -76,14 +76,14 @@ impl Encoding {
     }
 }
 
-/// Whether whoever takes what was decompressed wants more of it.
+/// Whether the receiver of decompressed data needs more of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum More {
     Wanted,
     Unwanted,
 }
 
-/// How much is decompressed before somebody takes it; a few bytes of `br` may become any amount.
+/// The size in bytes of one decompressed piece. A few bytes of `br` may decompress to any amount.
 const BUFFER: usize = 64 << 10;
 
 /// Undoes `br`.
@@ -101,7 +101,7 @@ impl Default for Brotli {
 }
 
 impl Brotli {
-    /// Decompresses some more, and gives what it was until nobody wants more.
+    /// Decompresses more data. Passes it to `take` until that returns [`More::Unwanted`].
     pub(super) fn decode(&mut self, data: &[u8], take: &mut dyn FnMut(&[u8]) -> More) -> io::Result<()> {
         let (mut left, mut used, mut total) = (data.len(), 0, 0);
         loop {
@@ -148,7 +148,7 @@ const WINDOW: u64 = 8 << 20;
 pub(super) struct Zstd {
     decoder: FrameDecoder,
     next: Next,
-    /// What has come of the next thing while it is not complete.
+    /// The beginning of the next frame or block while it is incomplete.
     input: Vec<u8>,
     plain: Vec<u8>,
 }
@@ -158,7 +158,7 @@ pub(super) struct Zstd {
 enum Next {
     Frame,
     Block,
-    /// So many bytes that are not content: a checksum, or what somebody else put there.
+    /// This many bytes that are not content: a checksum or a skippable frame.
     Skipped(usize),
 }
 
@@ -171,7 +171,7 @@ impl Default for Zstd {
 }
 
 impl Zstd {
-    /// Decompresses some more, and gives what it was until nobody wants more.
+    /// Decompresses more data. Passes it to `take` until that returns [`More::Unwanted`].
     pub(super) fn decode(&mut self, data: &[u8], take: &mut dyn FnMut(&[u8]) -> More) -> io::Result<()> {
         let mut input = std::mem::take(&mut self.input);
         input.extend_from_slice(data);
@@ -234,7 +234,7 @@ impl Zstd {
     }
 }
 
-/// What stands before a block: whether it is the last one, of what kind it is, and its size.
+/// The header of a block: whether it is the last one, its type and its size.
 #[derive(Clone, Copy, Debug)]
 struct BlockHeader(u32);
 
@@ -243,14 +243,14 @@ impl BlockHeader {
         self.0 & 1 == 1
     }
 
-    /// How much there is of it in the frame; of a byte that is repeated the size says how often.
+    /// Its length in the frame. For a byte that is repeated, the size is the number of repetitions.
     fn len(self) -> usize {
         let repeats = (self.0 >> 1) & 3 == 1;
         if repeats { 1 } else { (self.0 >> 3) as usize }
     }
 }
 
-/// Whether more is needed to know what frame begins there.
+/// Whether more bytes are needed to read the header of the frame.
 fn is_short(error: &FrameDecoderError) -> bool {
     let FrameDecoderError::ReadFrameHeaderError(error) = error else { return false };
     match error {
@@ -321,7 +321,7 @@ mod tests {
         let second = hex("28b52ffd04583100007365636f6e6437005e4d");
         let both = [text, b"second".to_vec()].concat();
         assert_eq!(decoded("zstd", &[hex(ZSTD), second.clone()].concat(), 5).unwrap(), both);
-        // And what stands in a frame to be skipped is none of it, wherever that stands.
+        // The content of a skippable frame is ignored, wherever the frame is.
         let skipped = [hex("5f2a4d180a000000"), vec![b'?'; 10]].concat();
         let nothing = hex("502a4d1800000000");
         let data = [&skipped, &hex(ZSTD), &nothing, &skipped, &second, &skipped].map(Vec::as_slice).concat();
@@ -370,9 +370,9 @@ mod tests {
     fn nothing_more_is_decompressed_than_is_wanted() {
         let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
         gzip.write_all(&vec![0; 64 << 20]).unwrap();
-        // The same 64 MiB in 106 bytes.
+        // 64 MiB in 106 bytes.
         let brotli = "cbffff3ff82700e2b14020f7fe8fffff7ff04f00c4611180eefd1fffffffe09f0088c30200ddfb3ffeffffc13f0110870500baf77ffcffff837f02200e0b0074effff8ffff07ff04401c1600e8defff1ffff0ffe0980382c00d0bdffcbffff3ffc1300715800a07bff07";
-        // And in 512 blocks of four bytes, with one after them that no frame may have: nobody comes that far.
+        // 64 MiB in 512 blocks of four bytes, followed by an invalid block that is never reached.
         let zstd = [hex("28b52ffd0038"), hex("02001000").repeat(512), hex("060000")].concat();
         for (name, data) in [("gzip", gzip.finish().unwrap()), ("br", hex(brotli)), ("zstd", zstd)] {
             let (mut encoding, mut taken) = (Encoding::named(name).unwrap(), 0);

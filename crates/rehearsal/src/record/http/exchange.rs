@@ -1,4 +1,4 @@
-//! One request, its response, and what they say.
+//! One request, its response, and the entries in both.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::body::{Body, Place};
 use super::sessions::{Session, Sessions, Transport};
 use crate::record::tape::Passed;
 
-/// How long we wait for a body to say which session it belongs to.
+/// At most this many bytes of a body are buffered until its session is known.
 const UNDECIDED_LIMIT: usize = 60 * 1024;
 
 /// One request and its response.
@@ -23,18 +23,18 @@ pub(super) struct Exchange {
     state: State,
     /// What was seen and is not on the tape yet.
     passed: Vec<Passed<'static>>,
-    /// What the body says on its way there.
+    /// The entries of the body that were not recorded yet.
     whats: Vec<What>,
     request: Option<Body>,
     response: Option<Body>,
-    /// 202: there is nothing to say, and many servers say `Accepted`.
+    /// 202: there is no message, and the body of many servers is `Accepted`.
     accepted: bool,
     /// What could not be read of it.
     unread: Option<String>,
 }
 
 enum State {
-    /// The body says which session.
+    /// The body decides the session.
     Undecided(HttpHead),
     Decided {
         session: Arc<Session>,
@@ -47,11 +47,11 @@ enum State {
 /// What a request means to its session.
 enum Role {
     Plain,
-    /// It begins the session, if the server wants that.
+    /// It begins the session, if the server accepts it.
     Handshake,
-    /// It ends the session, if the server wants that.
+    /// It ends the session, if the server accepts it.
     Delete,
-    /// It is the stream of HTTP+SSE, asked for at this target.
+    /// It is the stream of HTTP+SSE, requested at this target.
     Stream(String),
 }
 
@@ -80,7 +80,7 @@ impl Exchange {
         exchange
     }
 
-    /// The session, where the head says it.
+    /// The session, if the head decides it.
     fn by_head(&self, head: &HttpHead) -> Option<(Arc<Session>, Role)> {
         let sessions = &self.sessions;
         let value = |name: &str| head.headers.get(name);
@@ -96,7 +96,7 @@ impl Exchange {
         match method {
             "POST" => match sessions.posted_to(target) {
                 Some(session) => Some((session, Role::Plain)),
-                // Whoever waits to be told to go on must not wait for us.
+                // A client that waits for `100 Continue` must not wait for the recorder.
                 None if value("expect").is_some() => Some((self.otherwise(), Role::Plain)),
                 None => None,
             },
@@ -108,7 +108,7 @@ impl Exchange {
         }
     }
 
-    /// The session, as the message says it.
+    /// The session, decided by the message.
     fn by_message(&self, message: &Message) -> (Arc<Session>, Role) {
         if any(message, &is_claim) {
             (self.sessions.run(), Role::Plain)
@@ -133,12 +133,12 @@ impl Exchange {
         }
     }
 
-    /// What a body said joins what was seen before.
+    /// Appends what the bodies contained to the entries.
     fn pass_on(&mut self) {
         self.passed.extend(self.whats.drain(..).map(Passed::What));
     }
 
-    /// A body that is whole. Where it is one message that nobody needs to read now, it is kept as it came.
+    /// Records the end of a body. A whole body that is one message without secrets is kept verbatim.
     fn body_ended(&mut self, body: Option<Body>, is_whole: bool, from: Side) {
         let channel = self.channel();
         let Some(mut body) = body else { return };
@@ -171,7 +171,7 @@ impl Exchange {
     }
 
     fn request_ended(&mut self, is_whole: bool) {
-        // Where the body says which session it is, it must still be there.
+        // If the body decides the session, it must still be there.
         self.channel();
         let body = self.request.take();
         self.body_ended(body, is_whole, Side::Client);
@@ -190,7 +190,7 @@ impl Exchange {
                     Some(id) => self.sessions.name(session, id),
                     None => self.sessions.leave_unnamed(session, self.socket),
                 },
-                // Somebody tried, and that was all.
+                // A refused handshake ends its session.
                 Role::Handshake => session.ends(End::ClientClosed { status: None }),
                 Role::Delete if accepted => session.ends(End::ClientClosed { status: None }),
                 Role::Delete | Role::Stream(_) | Role::Plain => {}

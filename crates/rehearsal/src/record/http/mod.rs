@@ -1,19 +1,19 @@
-//! A server behind a URL, recorded between its clients and itself.
+//! Records a server behind a URL by a proxy between its clients and itself.
 //!
 //! ```text
 //! HttpProxy ──► begin: which session? ──► Exchange: heads, bodies ──► messages, events ──► the Tape of that session
 //! ```
 //!
-//! | what is asked | its session |
+//! | request | its session |
 //! |---|---|
-//! | anything of 2026-07-28 | one for the whole run: there are no sessions, and ids of unrelated clients are kept apart by their channels |
-//! | `initialize` | a new one; the `Mcp-Session-Id` in the answer names it |
-//! | anything with an `Mcp-Session-Id` | the one of that name; one that nobody saw begin begins here |
-//! | a GET for events without one | a new one: the stream of HTTP+SSE; the `endpoint` event says what is posted to it |
-//! | anything else | that of the last handshake on the same socket, or of the last handshake, where the server named none; otherwise the one of the whole run |
+//! | any request of 2026-07-28 | one for the whole run: there are no HTTP sessions, and the channels keep equal ids of unrelated clients apart |
+//! | `initialize` | a new one; the `Mcp-Session-Id` in the response names it |
+//! | any request with an `Mcp-Session-Id` | the one with that id; if none was recorded yet, a new one |
+//! | a GET for events without `Mcp-Session-Id` | a new one: the stream of HTTP+SSE; its `endpoint` event names the URL for its POSTs |
+//! | any other request | that of the last handshake on the same socket, or of the last handshake, if the server sent no id; otherwise the one of the whole run |
 //!
-//! Each request and its response is a channel. A session ends when a DELETE was answered, when the stream of HTTP+SSE
-//! ends, or with the recorder; and not before everything else in it is over.
+//! Each request and its response is a channel. A session ends with the response to a DELETE, with the stream of
+//! HTTP+SSE, or with the recorder, but not before all of its other exchanges have ended.
 
 mod body;
 mod encoding;

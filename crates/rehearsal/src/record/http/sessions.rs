@@ -35,7 +35,7 @@ struct State {
     by_id: HashMap<String, Arc<Session>>,
     /// By the path and query that clients of HTTP+SSE post to.
     by_endpoint: HashMap<String, Arc<Session>>,
-    /// Those whose handshake named none, by the socket that it came over.
+    /// The sessions whose handshake named none, by the socket of the handshake.
     unnamed: HashMap<u64, Arc<Session>>,
     /// The last of those.
     last_unnamed: Option<Arc<Session>>,
@@ -43,7 +43,7 @@ struct State {
     all: Vec<Arc<Session>>,
     /// Counts uses.
     now: u64,
-    /// Sessions on their way into the trace.
+    /// Sessions that are being appended to the trace.
     folding: Vec<JoinHandle<()>>,
 }
 
@@ -89,7 +89,7 @@ impl Sessions {
         self.begin_in(&mut state, transport)
     }
 
-    /// The one of this name; one that nobody saw begin begins now.
+    /// The session with this id; begins it if it was not recorded yet.
     pub(super) fn named(&self, id: &str) -> Arc<Session> {
         let mut state = self.state();
         if let Some(session) = state.by_id.get(id).cloned() {
@@ -141,7 +141,7 @@ impl Sessions {
         state.last_unnamed = Some(session.clone());
     }
 
-    /// The server has said on a stream, which was asked for at `target`, where clients must post to.
+    /// Registers the URL for POSTs that the server sent on a stream, which was requested at `target`.
     pub(super) fn endpoint(&self, session: &Arc<Session>, target: &str, endpoint: &str) {
         let mut parts = self.url.clone().into_parts();
         parts.path_and_query = target.parse().ok().or(parts.path_and_query);
@@ -208,7 +208,7 @@ impl State {
         silent.min_by_key(|session| session.life().used).cloned()
     }
 
-    /// Forgets a session and puts it into the trace, which may take a moment.
+    /// Removes a session and appends it to the trace, which may take a moment.
     fn end(&mut self, session: &Arc<Session>, end: End) {
         let other = |other: &Arc<Session>| !Arc::ptr_eq(session, other);
         self.by_id.retain(|_, session| other(session));
@@ -286,7 +286,7 @@ impl HttpRecording {
     pub async fn stop(self) {
         let HttpRecording { proxy, tap } = self;
         proxy.shutdown().await;
-        // Reading long journals takes a while, and others may have something to do meanwhile.
+        // Reading long journals takes a while and must not block the runtime.
         let folded = tokio::task::spawn_blocking(move || tap.sessions.finish(&End::Stopped));
         // A panic there was shown where it happened.
         let _ = folded.await;

@@ -1,4 +1,4 @@
-//! One session on its way into an index.
+//! Collects the sessions of a trace for its index.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -35,23 +35,23 @@ pub(super) struct Collection {
     methods: HashMap<u128, u128>,
 }
 
-/// One session, exchange by exchange, in the order in which they were asked.
+/// One session, exchange by exchange, in the order of the requests.
 #[derive(Debug, Default)]
 struct Session {
     revision: Option<Revision>,
-    /// Those in hand.
+    /// The active exchanges.
     open: Vec<InHand>,
     /// The place of the last request that was never answered.
     unanswered: Option<u64>,
     /// The one that was answered last, and the place of the answer.
     settled: Option<(u32, u64)>,
-    /// What belongs to nobody, by its place, until it is known who was in hand.
+    /// Server messages that belong to no request, by place, until the active exchanges at that place are known.
     free: BTreeMap<(u64, u64), ThingRecord>,
-    /// What was said before anything was answered, until something is asked.
+    /// Server messages before the first response, until the next request.
     early: Vec<ThingRecord>,
     /// Rounds that wait for the next.
     chains: Chains,
-    /// Of each exchange in hand, what else the server said.
+    /// The related events of each active exchange.
     things: HashMap<u32, Vec<ThingRecord>>,
     taken: u64,
 }
@@ -74,7 +74,7 @@ impl Collection {
         self.sessions.push(Facts { id: session_id, server_info, metadata, first, ..Facts::default() });
     }
 
-    /// Learns from a call what is not in its digest.
+    /// Builds the digest of a call, and stores what is not in the digest.
     pub(super) fn digest(&mut self, call: &Call, span: Span, likeness: &Likeness) -> Option<Digest> {
         let digest = Digest::of_call(call, span, likeness)?;
         let request = &call.request.message;
@@ -84,13 +84,13 @@ impl Collection {
         Some(digest)
     }
 
-    /// The same for what is no call.
+    /// Builds the digest of an entry that is not a call.
     pub(super) fn digest_entry(&mut self, entry: &Entry, span: Span) -> Option<Digest> {
         self.acknowledge(entry);
         Digest::of_entry(entry, span, &mut self.ties)
     }
 
-    /// Learns from an acknowledged subscription what the server tells of.
+    /// Stores the subscription filter that a server acknowledged.
     fn acknowledge(&mut self, entry: &Entry) {
         let What::Message { from: Side::Server, message, .. } = &entry.what else { return };
         let told = message.as_notification().filter(|told| told.method == Method::SUBSCRIPTION_ACKNOWLEDGED);
@@ -124,7 +124,7 @@ impl Collection {
         session.finish(self);
     }
 
-    /// Notes what an exchange is like: others about the same, and the first about each thing of its method.
+    /// Adds an exchange to those about the same subject, and the first one about each subject to those of its method.
     fn alike(&mut self, about: RequestKey, number: u32) {
         let same = self.alike.entry(about.0).or_default();
         if same.len() < ALIKE {
@@ -145,7 +145,7 @@ impl Session {
         let place = call.tie.seq();
         self.settle(all, place);
         let number = u32::try_from(all.exchanges.len()).unwrap_or(NONE);
-        // Before 2026-07-28 what HTTP refuses is never about what was asked for.
+        // Before 2026-07-28, an HTTP refusal never depends on the content of the request.
         let is_refused = asked.claimed.is_none() && inside.iter().any(|thing| matches!(thing.what, Kept::Refused));
         let mut flags = Flags::default();
         if asked.is_protocol {
@@ -154,7 +154,7 @@ impl Session {
         if asked.answered == Answered::Never {
             flags.add(Flags::UNANSWERED);
         }
-        // Whoever was let in may be sent away with an error later, as when its client leaves.
+        // An acknowledged subscription may end with an error later, as when its client disconnects.
         if asked.listens && asked.is_error && !all.ties.lets_in(&call.tie) {
             flags.add(Flags::NOT_LET_IN);
         }
@@ -204,7 +204,7 @@ impl Session {
         }
         self.things.entry(number).or_default().append(&mut things);
         if asked.listens {
-            // What is told next is told because somebody listens.
+            // The next notifications are sent because of this subscription.
             if let Some((before, _)) = self.settled.replace((number, place)) {
                 self.close(all, before);
             }
@@ -234,7 +234,7 @@ impl Session {
         self.free.insert((record.seq, self.taken), record);
     }
 
-    /// Gives something that belongs to no call to one.
+    /// Assigns a related event to an exchange.
     fn give(&mut self, number: u32, record: ThingRecord) {
         self.things.entry(number).or_default().push(record);
     }
@@ -282,7 +282,7 @@ impl Session {
     }
 }
 
-/// Learns how HTTP was spoken.
+/// Counts how HTTP was used.
 fn transport(facts: &mut Facts, what: &Kept) {
     match what {
         Kept::Head { is_stream: true } => facts.streamed += 1,
@@ -292,24 +292,24 @@ fn transport(facts: &mut Facts, what: &Kept) {
     }
 }
 
-/// How far back it is looked for what a request goes on with.
+/// At most this many exchanges are searched for the one that a request continues.
 const LOOKED_AT: usize = 1000;
 
 /// What a round has in common with the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Thread {
-    /// The state that comes back; it may be missing.
+    /// The request state that the next round returns; it may be missing.
     pub(super) state: RequestKey,
-    /// The names of the questions.
+    /// The names of the input requests.
     pub(super) names: RequestKey,
-    /// Who is asked.
+    /// The client that receives them.
     pub(super) client: RequestKey,
 }
 
-/// The exchanges of a session that are sent away with questions, and those that come back.
+/// The exchanges of a session that ended with `input_required`, and the requests that continue them.
 #[derive(Debug, Default)]
 pub(super) struct Chains {
-    /// Those that nobody came back to, by what is asked and the state.
+    /// Exchanges that no request has continued yet, by request and state.
     waiting: HashMap<(RequestKey, RequestKey), Vec<Waiting>>,
     links: Vec<Link>,
 }
@@ -317,12 +317,12 @@ pub(super) struct Chains {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     number: u32,
-    /// The place of the questions.
+    /// The place of the `input_required` result.
     end: u64,
     thread: Thread,
 }
 
-/// That one of those that look the same goes on, and that somebody came back to one of them.
+/// A request that continues one of several equal exchanges.
 #[derive(Debug)]
 struct Link {
     key: RequestKey,
@@ -336,8 +336,8 @@ impl Chains {
         self.waiting.entry((key, thread.state)).or_default().push(Waiting { number, end, thread });
     }
 
-    /// The one that waits with which a request at a place goes on: of the same client and with the same questions where there is
-    /// one, and of those with the last, since whoever begins anew has given up what was before.
+    /// The waiting exchange that a request at a place continues. One of the same client and with the same input
+    /// requests is preferred, and among those the last: a client that starts again has abandoned the earlier ones.
     pub(super) fn goes_on(&mut self, key: RequestKey, thread: Thread, number: u32, place: u64) -> Option<u32> {
         let waiting = self.waiting.get_mut(&(key, thread.state))?;
         let from = waiting.len().saturating_sub(LOOKED_AT);
@@ -355,7 +355,8 @@ impl Chains {
         Some(before.number)
     }
 
-    /// Each exchange that goes on, with its next round: of those that look the same, who was asked first comes back first.
+    /// Each continued exchange with its next round. Among equal exchanges, the first that got input requests is the
+    /// first that is continued.
     pub(super) fn finish(mut self) -> Vec<(u32, u32)> {
         self.links.sort_by_key(|Link { key, before, .. }| (*key, before.thread, before.end, before.number));
         let is_same = |one: &Link, other: &Link| (one.key, one.before.thread) == (other.key, other.before.thread);
@@ -370,7 +371,7 @@ impl Chains {
 }
 
 impl Collection {
-    /// The same, with all exchanges in the order in which their sessions began, where that is known of all of them.
+    /// The collection with all exchanges in the order in which their sessions began, if that is known of all of them.
     pub(super) fn in_order(mut self) -> Collection {
         let known: Option<Vec<_>> = self.started.iter().copied().collect();
         let Some(started) = known.filter(|started| !started.is_sorted()) else { return self };
@@ -416,7 +417,7 @@ mod tests {
     const KEY: RequestKey = RequestKey(7);
     const THREAD: Thread = Thread { state: RequestKey(1), names: RequestKey(2), client: RequestKey(3) };
 
-    /// What goes on with what, where `(n, None)` asks and `(n, Some(thread))` comes back.
+    /// Which exchange is continued by which, where `(n, None)` gets `input_required` and `(n, Some(thread))` continues.
     fn linked(said: &[(u32, Option<Thread>)]) -> Vec<(u32, u32)> {
         let mut chains = Chains::default();
         for (number, back) in said {

@@ -1,4 +1,4 @@
-//! What is kept of a session while it is read: where everything stands, and nothing of what was said.
+//! What is kept of a session while it is read: the place of each message, without its content.
 
 use std::iter;
 
@@ -15,7 +15,7 @@ use super::lookup::about_key;
 /// How many digests are kept together, and let go together.
 const CHUNK: usize = 4096;
 
-/// One thing of a session.
+/// What is kept of one call or entry.
 #[derive(Debug)]
 pub(super) struct Digest {
     pub(super) tie: Tie,
@@ -28,13 +28,13 @@ pub(super) struct Digest {
 pub(super) enum Kept {
     /// A request of the client's.
     IncomingRequest(IncomingRequest),
-    /// What the server sends beside its answers: a notification or a request.
+    /// A notification or a request of the server.
     Said { is_call: bool },
     /// The head of an answer over HTTP.
     Head { is_stream: bool },
-    /// HTTP refused a request, for what it says about its session or its version.
+    /// HTTP refused a request because of its session or its version.
     Refused,
-    /// How long clients should wait before they come back to a closed stream, in milliseconds.
+    /// How many milliseconds clients should wait before they reconnect to a closed stream.
     Retry(u64),
     /// A stream ended.
     Closed,
@@ -44,7 +44,7 @@ pub(super) enum Kept {
 #[derive(Debug)]
 pub(super) struct IncomingRequest {
     pub(super) key: RequestKey,
-    /// All that is about the same tool, prompt or resource.
+    /// The key of all requests about the same tool, prompt or resource.
     pub(super) about: RequestKey,
     pub(super) answered: Answered,
     /// Whether the answer was an error.
@@ -57,20 +57,20 @@ pub(super) struct IncomingRequest {
     pub(super) agreed: Option<Revision>,
     /// Whether it was refused for what its client claimed or sent as headers.
     pub(super) refused: Option<Refused>,
-    /// Whether whoever does not need it does not ask for it.
+    /// Whether it depends on the client if this is sent at all, as for a handshake or a list.
     pub(super) is_protocol: bool,
     /// Whether it listens for the whole session.
     pub(super) listens: bool,
-    /// Whether it is a ping, which every client makes when it wants to.
+    /// Whether it is a ping, which each client sends at its own times.
     pub(super) pings: bool,
 }
 
 /// How a request was refused for what its client claimed or sent as headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// For what whoever serves finds out anew.
+    /// For a reason that the replay checks itself.
     Itself,
-    /// For a version that there is, which this server did not want. In another it may have answered the same.
+    /// For a version that exists, but that this server refused. In another one it may have answered the same request.
     Version,
 }
 
@@ -79,11 +79,11 @@ pub(super) enum Refused {
 pub(super) enum Answered {
     Never,
     OnItsStream,
-    /// On another stream, when its client came back.
+    /// On another stream, after its client reconnected.
     Elsewhere,
 }
 
-/// How a request goes on with an exchange, or its answer leaves it open.
+/// How a request continues an exchange, or its response leaves it open.
 #[derive(Debug)]
 pub(super) struct Rounds {
     /// What it brings back.
@@ -93,7 +93,7 @@ pub(super) struct Rounds {
 }
 
 impl Digest {
-    /// That of a call; `None` for one that nobody could ask again.
+    /// Builds the digest of a call; `None` for one that cannot be sent again.
     pub(super) fn of_call(call: &Call, span: Span, likeness: &Likeness) -> Option<Digest> {
         let what = match call.asker {
             Side::Client => Kept::IncomingRequest(IncomingRequest::new(call, likeness)?),
@@ -102,7 +102,7 @@ impl Digest {
         Some(Digest { tie: Tie::of_call(call), span, what })
     }
 
-    /// That of anything else; `None` for what a replay has no use for.
+    /// Builds the digest of an entry; `None` for an entry that a replay does not need.
     pub(super) fn of_entry(entry: &Entry, span: Span, ties: &mut Ties) -> Option<Digest> {
         let tie = ties.of_entry(entry);
         let what = match &entry.what {
@@ -124,7 +124,7 @@ impl Digest {
         Some(Digest { tie, span, what })
     }
 
-    /// Where that stands which is said again.
+    /// The record of a message that the server sent and a replay sends again.
     pub(super) fn said(&self) -> Option<ThingRecord> {
         let Kept::Said { is_call } = self.what else { return None };
         Some(self.record(is_call))
@@ -228,10 +228,10 @@ impl Refused {
         let is_modern = claimed(params).is_some_and(|claimed| claimed.era() == Era::Modern);
         match error.code {
             code::HEADER_MISMATCH => Some(Refused::Itself),
-            // Whoever was not let in is refused like anybody else.
+            // A refused handshake is replayed like any other error.
             code::UNSUPPORTED_VERSION if is_modern && opens => None,
             code::UNSUPPORTED_VERSION if is_modern && !half => Some(Refused::Version),
-            // Before 2026-07-28 no request says its version.
+            // Before 2026-07-28 no request contains its version.
             code::UNSUPPORTED_VERSION => has(meta::PROTOCOL_VERSION).then_some(Refused::Itself),
             code::INVALID_PARAMS => half.then_some(Refused::Itself),
             _ => None,
@@ -239,7 +239,7 @@ impl Refused {
     }
 }
 
-/// Whether clients ask it or not according to their version and their habits.
+/// Whether it depends on the version and the habits of a client if this method is requested.
 fn is_protocol(method: &Method) -> bool {
     let name = method.as_str();
     matches!(
@@ -273,7 +273,7 @@ pub(super) struct Digests {
     pub(super) entries: Pile,
 }
 
-/// Digests in the order in which they came. Their memory is given back while they are taken.
+/// Digests in their order. Their memory is freed while they are taken.
 #[derive(Debug, Default)]
 pub(super) struct Pile(Vec<Vec<Digest>>);
 

@@ -7,7 +7,7 @@ use rehearsal_core::trace::Span;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What the file begins with; the number is that of the layout.
+/// The first bytes of the file; they change with the layout.
 pub(super) const MAGIC: [u8; 16] = *b"rehearse index K";
 /// No exchange, no request.
 pub(super) const NONE: u32 = u32::MAX;
@@ -28,7 +28,7 @@ pub(super) struct Origin {
     pub(super) changed: u128,
     /// A digest of its beginning and its end.
     pub(super) sample: u128,
-    /// Which requests were taken to be the same.
+    /// A fingerprint of the rule by which requests are equal.
     pub(super) likeness: u128,
 }
 
@@ -127,16 +127,16 @@ pub(in crate::replay) struct Flags(pub(super) u8);
 impl Flags {
     /// A later round of another exchange.
     pub(super) const ROUND: Flags = Flags(2);
-    /// It is about the protocol, and whoever does not need it does not ask for it.
+    /// It belongs to the protocol: it depends on the client if it is sent at all.
     pub(super) const PROTOCOL: Flags = Flags(4);
 
     /// It was never answered.
     pub(super) const UNANSWERED: Flags = Flags(8);
 
-    /// It wanted to listen, and was refused.
+    /// A subscription that was refused.
     pub(super) const NOT_LET_IN: Flags = Flags(16);
 
-    /// Whether it was let in, where it wanted to listen.
+    /// Whether a subscription was acknowledged; true for any other request.
     pub(in crate::replay) fn is_let_in(self) -> bool {
         self.0 & Flags::NOT_LET_IN.0 == 0
     }
@@ -146,7 +146,7 @@ impl Flags {
         self.0 & Flags::UNANSWERED.0 == 0
     }
 
-    /// Whether somebody should have asked for it.
+    /// Whether it is reported as unused if no client requests it.
     pub(in crate::replay) fn counts(self) -> bool {
         self.0 & (Flags::ROUND.0 | Flags::PROTOCOL.0) == 0
     }
@@ -261,15 +261,15 @@ pub(in crate::replay) struct Facts {
     pub(in crate::replay) streamed: u64,
     /// How many by JSON.
     pub(in crate::replay) plain: u64,
-    /// How long clients should wait before they come back to a closed stream, in milliseconds.
+    /// How many milliseconds clients should wait before they reconnect to a closed stream.
     pub(in crate::replay) retry: Option<u64>,
-    /// What the server promised to tell those who listen, if it did.
+    /// The subscription filter that the server acknowledged, if any.
     pub(in crate::replay) acknowledged: Option<Map<String, Value>>,
-    /// How much the server said that belongs to no request, so that nobody hears it again.
+    /// How many messages of the server belong to no request, and so are never replayed.
     pub(in crate::replay) unsaid: u64,
 }
 
-/// Numbers taken from the front; 0 where there are none left.
+/// Reads numbers from the front; 0 after the end.
 struct Bytes<'a>(&'a [u8]);
 
 impl Bytes<'_> {
@@ -298,7 +298,7 @@ impl Bytes<'_> {
 /// How much a seal takes.
 pub(super) const SEAL: usize = 4;
 
-/// Seals a record that is to stand at this place of the file.
+/// Adds the checksum of a record at this offset of the file.
 pub(super) fn seal(record: &mut Vec<u8>, at: u64) {
     let sum = sum(record, at);
     record.extend_from_slice(&sum.to_le_bytes());
@@ -320,7 +320,7 @@ pub(super) fn sum(bytes: &[u8], at: u64) -> u32 {
     rest.iter().fold(sum, |sum, byte| step(sum, u32::from(*byte)))
 }
 
-/// What an index says that cannot be.
+/// The error for an index with an impossible content.
 pub(in crate::replay) fn damaged() -> io::Error {
     let why = "the index of the trace is damaged; delete the file that ends in .index and start again";
     io::Error::new(io::ErrorKind::InvalidData, why)

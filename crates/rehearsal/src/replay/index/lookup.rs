@@ -15,7 +15,7 @@ use super::layout::{
 
 /// How many slots are read at once.
 const AT_ONCE: u64 = 8;
-/// How many things one exchange may have.
+/// At most this many related events of one exchange.
 const THINGS: u32 = 1_000_000;
 /// How long what is known about a session may be.
 const FACTS: u64 = 16 << 20;
@@ -36,7 +36,7 @@ pub(in crate::replay) struct Group {
 }
 
 impl Index {
-    /// The index in this file; `None` where there is none of this layout in it.
+    /// Reads the index in this file; `None` if the file has another layout.
     pub(super) fn read(file: File) -> io::Result<Option<Index>> {
         let mut bytes = [0; HEAD];
         if let Err(error) = file.read_exact_at(&mut bytes, 0) {
@@ -154,7 +154,7 @@ pub(in crate::replay) fn about_key(method: &Method, subject: Option<&str>) -> Re
     RequestKey::of(&json!({"about": method.as_str(), "subject": subject}))
 }
 
-/// The same request, where a server refused it because of its version.
+/// The key of a request that a server refused because of its version.
 pub(in crate::replay) fn refused_key(key: RequestKey) -> RequestKey {
     RequestKey::of(&json!({"refused": key.to_string()}))
 }

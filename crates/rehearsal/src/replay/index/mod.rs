@@ -1,12 +1,12 @@
-//! Where in a trace the answer to a request is, without reading the trace.
+//! Finds the answer to a request in a trace without reading the trace.
 //!
 //! ```text
 //! head │ slots: key → group │ groups: exchanges of one key, in order │ exchanges │ things │ sessions
 //! ```
 //!
-//! A look-up reads a slot, a group and an exchange, however many there are. Each record has a seal, which is tested when the record
-//! is read, so no damage to the file is ever taken for an answer. The file lies beside the trace and is built again when the
-//! trace is another than it was, or when damage is seen before anything was answered.
+//! A look-up reads one slot, one group and one exchange, whatever the size of the trace. Each record has a checksum
+//! that is tested when the record is read, so a damaged file never produces an answer. The file is next to the trace.
+//! It is built again if the trace has changed, or if damage is found before the first answer.
 
 mod collect;
 mod digest;

@@ -1,4 +1,4 @@
-//! Opens the index of a trace, and builds it where there is none that fits.
+//! Opens the index of a trace, and builds it if none fits.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ use crate::replay::options::{Indexed, Options};
 use crate::replay::sidecar::{Beside, clean_beside, new_beside, put_in_place};
 use crate::store::Recording;
 
-/// How much of each end of a trace is looked at to tell whether it is the same.
+/// How many bytes of each end of a trace are compared to recognize it.
 const SAMPLE: u64 = 16 << 10;
 
 /// Why there is no index.
@@ -41,8 +41,8 @@ pub(in crate::replay) enum Existing {
     Replace,
 }
 
-/// The index of a trace: the one that lies beside it, if it fits; otherwise a new one, which is left there where that
-/// may be, and in a temporary file where it may not.
+/// The index of a trace: the file next to the trace, if it fits; otherwise a new one. That is written next to the
+/// trace, or to a temporary file if no file may be created there.
 pub(in crate::replay) fn open(
     recording: &Recording,
     path: Option<&Path>,
@@ -80,7 +80,7 @@ pub(in crate::replay) fn open(
     index.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "what was written cannot be read").into())
 }
 
-/// A new index beside the trace; `None` where nothing may be put there.
+/// Builds a new index next to the trace; `None` if no file may be created there.
 fn kept(
     beside: Option<&Path>,
     build: impl Fn(&mut File) -> Result<(), IndexError>,
@@ -104,7 +104,7 @@ pub(in crate::replay) fn fingerprint(file: &File) -> io::Result<u128> {
     Ok(RequestKey::of(&json!([length, changed.to_string(), sample.to_string()])).0)
 }
 
-/// What tells one trace from another, and from itself when it has grown.
+/// What identifies a trace, and changes when the trace has grown.
 fn origin(trace: &File, likeness: &Likeness) -> io::Result<Origin> {
     let metadata = trace.metadata()?;
     let length = metadata.len();
@@ -119,10 +119,10 @@ fn origin(trace: &File, likeness: &Likeness) -> io::Result<Origin> {
     Ok(Origin { length, changed, sample, likeness: likeness.fingerprint().0 })
 }
 
-/// After how many parts it is told how far the reading is.
+/// Progress is reported after this many parts.
 const TELL: usize = 4096;
 
-/// Everything that an index of this trace has; `see` is told at which byte the reading is.
+/// Builds everything that an index of this trace contains; `see` gets the byte offset of the reader.
 pub(super) fn collect<R: BufRead + Seek>(
     mut reader: TraceReader<R>,
     likeness: &Likeness,

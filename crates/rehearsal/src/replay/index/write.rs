@@ -54,7 +54,7 @@ pub(super) fn write(out: &mut (impl Write + Seek), mut all: Collection, origin: 
     Ok(head)
 }
 
-/// Records on their way into the file, one after the other.
+/// Writes records to the file, one after the other.
 struct Records<W> {
     out: W,
     /// Where the next one will be.
@@ -74,7 +74,7 @@ impl<W: Write> Records<W> {
 
 /// What is found by a key.
 struct Table {
-    /// Each where its key says, or in the next free place after that; at most half of them are taken.
+    /// Each slot at the index of its key, or in the next free one after that; at most half of them are used.
     slots: Vec<Slot>,
     groups: Vec<u32>,
 }
@@ -96,7 +96,7 @@ impl Table {
     }
 }
 
-/// Tells each exchange where its things are.
+/// Stores in each exchange where its related events are.
 fn assign(all: &mut Collection) {
     all.things.sort_by_key(|(number, thing)| (*number, thing.seq));
     for (at, (number, _)) in all.things.iter().enumerate() {
