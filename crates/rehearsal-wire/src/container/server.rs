@@ -180,6 +180,18 @@ impl Sender for ContainerSender {
         self.client.send(outgoing)
     }
 
+    fn try_send(&self, channel: Channel, message: &[u8]) -> Option<Result<(), SendError>> {
+        self.client.try_send(channel, message)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    fn trouble(&self, channel: Channel) -> Option<String> {
+        self.client.trouble(channel)
+    }
+
     fn send_bytes(&self, channel: Channel, bytes: Bytes) -> BoxFuture<'_, Result<(), SendError>> {
         self.client.send_bytes(channel, bytes)
     }
