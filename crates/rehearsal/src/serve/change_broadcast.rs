@@ -5,10 +5,11 @@
 //! send_and_wait ──► the same, and waits until they have sent it
 //! ```
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rehearsal_core::answer::ChangeNotice;
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 /// How many events wait for a slow subscriber; beyond it, it misses the newest.
@@ -22,8 +23,8 @@ const RECEIVER_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) enum BroadcastEvent {
     /// A list or a resource changed.
     Change(ChangeNotice),
-    /// The status of a task changed.
-    Task(String),
+    /// The status of a task changed: its id, and the params of the notification.
+    Task(String, Arc<Value>),
 }
 
 /// The queue of each subscriber.

@@ -78,13 +78,11 @@ pub(super) async fn listen(
         };
         match event {
             BroadcastEvent::Change(change) if filter.includes(&change) => notify(&change, change.params()).await,
-            BroadcastEvent::Task(id) if filter.includes_task(&id) => {
-                let Some(running) = call.connection.server.tasks.find(&id) else { continue };
-                let details = running.task().details();
-                let params = with_subscription_id(details, &call.id);
+            BroadcastEvent::Task(id, details) if filter.includes_task(&id) => {
+                let params = with_subscription_id(Value::clone(&details), &call.id);
                 call.notify(Method::TASKS_NOTIFICATION, &params).await;
             }
-            BroadcastEvent::Change(_) | BroadcastEvent::Task(_) => {}
+            BroadcastEvent::Change(_) | BroadcastEvent::Task(..) => {}
         }
     }
 }

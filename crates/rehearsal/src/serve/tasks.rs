@@ -205,7 +205,11 @@ impl Work {
 
     fn change(&self, status: TaskStatus) {
         self.running.change(status);
-        self.server.changes.send(BroadcastEvent::Task(self.running.task().id.clone()));
+        let (id, details) = {
+            let task = self.running.task();
+            (task.id.clone(), task.details())
+        };
+        self.server.changes.send(BroadcastEvent::Task(id, Arc::new(details)));
     }
 }
 

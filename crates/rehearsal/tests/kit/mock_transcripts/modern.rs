@@ -117,13 +117,13 @@ async fn a_task_works_requests_input_and_completes() {
         < {"method":"notifications/tasks","params":{"taskId":"$TASK","status":"input_required","createdAt":"$TIME","lastUpdatedAt":"$TIME","ttlMs":null,"pollIntervalMs":10,"inputRequests":{"one":{"method":"elicitation/create","params":{"message":"One?","requestedSchema":{"type":"object","properties":{}}}},"two":{"method":"roots/list","params":{}}},"_meta":{"io.modelcontextprotocol/subscriptionId":2}}}
         > {"id":3,"method":"tasks/update","params":{"taskId":"$TASK","inputResponses":{"one":{"action":"accept","content":{}}},META}}
         < {"id":3,"result":{"resultType":"complete",SERVER_META}}
-        < notifications/tasks
+        < "status":"working"
         < "status":"input_required"
         > {"id":4,"method":"tasks/get","params":{"taskId":"$TASK",META}}
         < {"id":4,"result":{"taskId":"$TASK","status":"input_required","createdAt":"$TIME","lastUpdatedAt":"$TIME","ttlMs":null,"pollIntervalMs":10,"inputRequests":{"two":{"method":"roots/list","params":{}}},"resultType":"complete",SERVER_META}}
         > {"id":5,"method":"tasks/update","params":{"taskId":"$TASK","inputResponses":{"two":{"roots":[]}},META}}
         < {"id":5,"result":{"resultType":"complete",SERVER_META}}
-        < notifications/tasks
+        < "status":"working"
         < "status":"completed"
         > {"id":6,"method":"tasks/get","params":{"taskId":"$TASK",META}}
         < {"id":6,"result":{"taskId":"$TASK","status":"completed","createdAt":"$TIME","lastUpdatedAt":"$TIME","ttlMs":null,"pollIntervalMs":10,"result":{"content":[{"type":"text","text":"accept 0"}],"resultType":"complete",SERVER_META},"resultType":"complete",SERVER_META}}
